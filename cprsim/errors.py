@@ -1,0 +1,78 @@
+"""Everything that cprsim raises on purpose.
+
+CprsimError                 one clear message; the command line prints it and exits with 2
+├── ScenarioError           a scenario says something that can't be: file, line, key, value
+├── TraceError              a failure trace can't be read: file, line, value
+├── ParameterError          a number handed to a model lies outside its domain
+├── ResultError             a results folder is unfinished, damaged or not a result
+└── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class CprsimError(Exception):
+    """Base of all errors that are worth one clear line to the user."""
+
+
+class ParameterError(CprsimError, ValueError):
+    """A number lies outside the domain of the model that it was handed to."""
+
+
+class ResultError(CprsimError):
+    """A results folder is unfinished, damaged, or no result at all."""
+
+
+class AccountingError(CprsimError):
+    """The named parts of a replication do not add up to its wall time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's input something stands.
+
+    `file` may also name an option of the command line (``--set costs.save``); then `line` is None.
+    """
+
+    file: Path | str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line is not None else f"{self.file}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an input: where it stands, what was found, what would be right."""
+
+    place: Place
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+
+
+class InputError(CprsimError):
+    """An input file is wrong; carries every problem found in it at once."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @classmethod
+    def at(cls, place: Place, message: str, key: str = "") -> InputError:
+        """One problem at one place."""
+        return cls([Problem(place, key, message)])
+
+
+class ScenarioError(InputError):
+    """A scenario says something that can't be."""
+
+
+class TraceError(InputError):
+    """A failure trace can't be read."""

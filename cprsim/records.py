@@ -1,0 +1,346 @@
+"""The records that the stages hand on: frozen, named by the field, read by whoever comes later.
+
+    Cluster, Costs, RecoveryPolicy ─┐
+    FailureTrace ───────────────────┴─> EventLog ──> CostBreakdown, ShardLoss
+
+Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named clock, `_bytes` bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import IntEnum, StrEnum
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Clock(StrEnum):
+    """The clock on which failures age (docs/model.md, section 1)."""
+
+    PROGRESS = "progress"  # only work done for the first time ages
+    UPTIME = "uptime"  # everything but recovery ages: no failure strikes while recovering
+    WALL = "wall"  # everything ages: failures strike anywhere
+
+
+class Duration(Protocol):
+    """A time that may vary from draw to draw; a fixed one is the degenerate case."""
+
+    @property
+    def mean_h(self) -> float: ...
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats: ...
+
+
+# --------------------------------------------------------------------------- the cluster
+
+
+class Holds(StrEnum):
+    """What of the model's state the nodes of a role hold."""
+
+    SHARD = "shard"  # each node its own part: a failure loses it (embedding parameter servers)
+    REPLICA = "replica"  # each node all of it: lost only if all nodes are lost (trainers)
+    NOTHING = "nothing"  # readers, masters: a failure loses nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    name: str
+    n_nodes: int
+    holds: Holds
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The nodes of the job, numbered through by slot, role after role.
+
+    A slot is a place in the job; the node in it may be replaced. `n_spares` is None where a spare
+    is always free; otherwise a failed node returns to the pool after its repair.
+    """
+
+    roles: tuple[Role, ...]
+    n_spares: int | None = None
+    repair: Duration | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        return sum(role.n_nodes for role in self.roles)
+
+    def slots(self, role_name: str) -> range:
+        """Slots of one role. Raises KeyError for a role that the cluster does not have."""
+        first = 0
+        for role in self.roles:
+            if role.name == role_name:
+                return range(first, first + role.n_nodes)
+            first += role.n_nodes
+        raise KeyError(role_name)
+
+    def slots_that_hold(self, holds: Holds) -> range:
+        """Slots of the role that holds this kind of state (at most one role does), else empty."""
+        for role in self.roles:
+            if role.holds is holds:
+                return self.slots(role.name)
+        return range(0)
+
+    @property
+    def shard_slots(self) -> range:
+        return self.slots_that_hold(Holds.SHARD)
+
+    @property
+    def replica_slots(self) -> range:
+        return self.slots_that_hold(Holds.REPLICA)
+
+    @property
+    def n_emb_ps(self) -> int:
+        return len(self.shard_slots)
+
+
+# --------------------------------------------------------------------------- what things cost
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A time that follows from bytes over the bandwidth that is free at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where checkpoints go. All who save or load at once share its bandwidth evenly."""
+
+    bandwidth_bytes_per_h: float
+    server_bandwidth_bytes_per_h: float = float("inf")  # of each server's own link
+    shard_bytes: float = 0.0  # what one embedding server saves and loads
+
+    def rate_bytes_per_h(self, n_flows: int) -> float:
+        """Bytes per hour of each of `n_flows` equal flows."""
+        return min(self.server_bandwidth_bytes_per_h, self.bandwidth_bytes_per_h / n_flows)
+
+    def transfer_h(self, n_flows: int) -> float:
+        """Hours that `n_flows` servers take, each moving its shard, with nobody else about."""
+        return self.shard_bytes / self.rate_bytes_per_h(n_flows)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What one save, load, detection and rescheduling take.
+
+    A save stalls the job for `save_stall`, then goes on for `save_background` beside the training
+    (None: nothing in the background); it is valid when the last part ends.
+    """
+
+    save_stall: Duration | Transfer
+    load: Duration | Transfer
+    detect: Duration
+    reschedule: Duration
+    save_background: Duration | Transfer | None = None
+    storage: Storage | None = None
+
+    def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
+        """Expected hours of one of the costs when `n_servers` do it at once and alone."""
+        if cost is None:
+            return 0.0
+        if isinstance(cost, Transfer):
+            if self.storage is None:
+                raise ValueError("a transfer needs a storage")
+            return self.storage.transfer_h(n_servers)
+        return cost.mean_h
+
+
+# --------------------------------------------------------------------------- recovery as data
+
+
+class OnFailure(StrEnum):
+    """What a failure does to the state of the job."""
+
+    RESTART = "restart"  # begin again from nothing
+    ROLL_BACK = "roll back"  # everybody goes back to the last save
+    RELOAD = "reload"  # the failed servers alone go back; the others keep what they have
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why a strategy recovers as it does: the first-order prices of both ways."""
+
+    chosen: Literal["partial", "full"]
+    partial_interval_h: float
+    full_interval_h: float
+    partial_overhead_fraction: float
+    full_overhead_fraction: float
+    expected_pls: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPolicy:
+    """What a recovery strategy does, as data that every engine can interpret.
+
+    `save_interval_h` is in hours of the job's progress; infinite where nothing is ever saved.
+    """
+
+    name: str
+    on_failure: OnFailure
+    save_interval_h: float
+    interval_rule: str  # how the interval came about, in words for the table
+    decision: Decision | None = None
+
+
+# --------------------------------------------------------------------------- failures
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failure of one replication: the slots that it strikes, at an instant of its clock."""
+
+    at_h: float
+    slots: tuple[int, ...]
+    repair_h: tuple[float, ...]  # until each failed node is back in the pool of spares
+
+
+@dataclass(frozen=True, slots=True)
+class FailureTrace:
+    """Failures of a block of replications up to a horizon of their clock, as flat arrays.
+
+    Failures are sorted by (replication, at_h); no two of one replication share an instant: nodes
+    that fail together are one failure. The nodes of failure i stand at
+    ``slot[first_slot[i]:first_slot[i + 1]]``.
+    """
+
+    until_h: float  # all failures before this instant of the clock are here
+    replication: Ints  # (n_failures,) number within the block
+    at_h: Floats  # (n_failures,)
+    first_slot: Ints  # (n_failures + 1,)
+    slot: Ints  # (n_failed_nodes,)
+    repair_h: Floats  # (n_failed_nodes,) zero where the scenario names no repair
+
+    @property
+    def n_failures(self) -> int:
+        return len(self.at_h)
+
+    def of(self, replication: int) -> Iterator[Failure]:
+        """The failures of one replication in order of time."""
+        first, last = np.searchsorted(self.replication, [replication, replication + 1])
+        for i in range(first, last):
+            nodes = slice(self.first_slot[i], self.first_slot[i + 1])
+            yield Failure(
+                float(self.at_h[i]), tuple(self.slot[nodes].tolist()), tuple(self.repair_h[nodes].tolist())
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFailures:
+    """What the formulas need to know of a failure source over the useful hours of the job.
+
+    `mtbf_h` is job hours over expected failures of any role, `mtbf_shard_h` over those that strike
+    at least one embedding server, `n_shards_together` how many servers such a failure strikes on
+    average. Infinite, infinite and 0 where nothing fails.
+    """
+
+    mtbf_h: float
+    mtbf_shard_h: float
+    n_shards_together: float
+
+
+# --------------------------------------------------------------------------- what happened
+
+
+class Activity(IntEnum):
+    """What the job does; every hour of a replication belongs to exactly one."""
+
+    USEFUL = 0  # work done for the first time
+    LOST = 1  # work done again after a rollback: the hours that the failure cost
+    SAVE = 2  # stalled by a save
+    DETECT = 3  # stalled until the failure is noticed
+    WAIT = 4  # stalled until a spare is free
+    RESCHEDULE = 5  # stalled until the replacement runs
+    LOAD = 6  # stalled until the state is loaded
+    OVER = 7  # the job has ended
+
+
+class EventKind(IntEnum):
+    """What an event of the log says; see docs/model.md for the order in which they come."""
+
+    STARTED = 0
+    SAVE_STARTED = 1  # content of the save: progress_h of this event
+    SAVE_RESUMED = 2  # the stall is over, the rest goes on in the background
+    SAVE_COMMITTED = 3
+    SAVE_ABANDONED = 4
+    FAILED = 5  # one event per failed slot
+    MISSED = 6  # a failure of a slot that had no node yet: it strikes nothing
+    REVERTED = 7  # one per slot whose shard goes back to the last save; the others go on
+    ROLLED_BACK = 8  # all go back; progress_h is what they go back to
+    STAGE = 9  # recovery goes on to its next stage: the activity says which
+    RESUMED = 10  # recovery is over
+    CAUGHT_UP = 11  # re-execution has come to where the job had been
+    FINISHED = 12
+    STOPPED = 13  # given up: this job does not finish (docs/model.md, section 12)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """Everything that happened in some replications, in order: the product of the simulation.
+
+    Each event says in which activity the job is from this instant on, so the hours of an activity
+    are sums of differences of `at_h`.
+    """
+
+    replication: Ints  # (n_events,)
+    at_h: Floats  # (n_events,) wall time since the start of the job
+    kind: Ints  # (n_events,) an EventKind
+    activity: Ints  # (n_events,) an Activity: what the job does from here on
+    progress_h: Floats  # (n_events,) useful work that the job's state contains, after the event
+    slot: Ints  # (n_events,) the slot concerned, -1 where none is
+
+    def of(self, replication: int) -> EventLog:
+        """The events of one replication."""
+        mine = self.replication == replication
+        return EventLog(*(getattr(self, column.name)[mine] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class CostBreakdown:
+    """Where the hours of each replication went; a row per replication.
+
+    ``useful + lost + save + detect + wait + reschedule + load = wall`` in every row.
+    """
+
+    replication: Ints
+    finished: Bools
+    wall_h: Floats
+    useful_h: Floats
+    lost_h: Floats
+    save_h: Floats
+    detect_h: Floats
+    wait_h: Floats
+    reschedule_h: Floats
+    load_h: Floats
+    n_failures: Ints
+    n_saves: Ints  # committed
+
+    @property
+    def n_replications(self) -> int:
+        return len(self.replication)
+
+
+OVERHEAD_PARTS = ("save", "load", "lost", "detect", "wait", "reschedule")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLoss:
+    """A row per shard that went back to its last save while the job went on.
+
+    Staleness is work, in hours of progress, that the shard lost: since the last save (the paper's
+    PLS), and since the later of the last save and the last reload of this shard (nothing is lost
+    twice).
+    """
+
+    replication: Ints
+    progress_h: Floats  # of the job, at the failure
+    slot: Ints
+    since_save_h: Floats
+    since_reload_h: Floats
+    share: Floats  # of the embedding servers: 1 / n_emb_ps
