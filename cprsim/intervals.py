@@ -1,0 +1,118 @@
+"""How often to save: Young's, Daly's and CPR's formulas, and the first-order overheads they price.
+
+All of them are first-order models: failures are Poisson on the progress clock, a failure strikes
+neither a save nor a recovery, and the job is a whole number of intervals. docs/model.md says by
+how much the simulator differs where that does not hold.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+from cprsim.errors import ParameterError
+
+
+def young_h(save_cost_h: float, mtbf_h: float) -> float:
+    """Interval between saves that minimises the first-order overhead of full recovery [h].
+
+    Parameters
+    ----------
+    save_cost_h : stall of one save [h], not negative
+    mtbf_h : mean time between failures of the job [h], positive; may be infinite
+
+    Notes
+    -----
+    ``sqrt(2 O_save T_fail)``; holds for ``O_save << T_fail``. Source: Young 1974.
+    """
+    _require_costs(save_cost_h, mtbf_h)
+    return sqrt(2.0 * save_cost_h * mtbf_h)
+
+
+def daly_h(save_cost_h: float, mtbf_h: float) -> float:
+    """Daly's higher-order interval between saves for full recovery [h].
+
+    Notes
+    -----
+    With ``x = sqrt(O_save / (2 T_fail))``:
+    ``sqrt(2 O_save T_fail) (1 + x/3 + x^2/9) - O_save`` for ``O_save < 2 T_fail``, else ``T_fail``.
+    Exponential failures on the uptime clock. Source: Daly 2006, equation 37.
+    """
+    _require_costs(save_cost_h, mtbf_h)
+    if mtbf_h == inf:
+        return inf if save_cost_h > 0 else 0.0
+    if save_cost_h >= 2.0 * mtbf_h:
+        return mtbf_h
+    x = sqrt(save_cost_h / (2.0 * mtbf_h))
+    return young_h(save_cost_h, mtbf_h) * (1.0 + x / 3.0 + x * x / 9.0) - save_cost_h
+
+
+def cpr_h(target_pls: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float = 1.0) -> float:
+    """CPR's interval between saves for partial recovery [h].
+
+    Parameters
+    ----------
+    target_pls : portion of lost samples that the user accepts, between 0 and 1
+    n_emb_ps : embedding parameter servers, at least 1
+    mtbf_shard_h : mean time between failures that lose a shard [h]
+    n_together : servers that such a failure takes together. The default of 1 is the published,
+        undivided form, whose PLS comes out `n_together` times the target.
+
+    Notes
+    -----
+    ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md.
+    """
+    if not 0.0 <= target_pls <= 1.0:
+        raise ParameterError(f"target PLS is {target_pls}; it is a share between 0 and 1")
+    if n_emb_ps < 1 or n_together <= 0:
+        raise ParameterError("CPR's interval needs at least one embedding server that can fail")
+    return 2.0 * target_pls * n_emb_ps * mtbf_shard_h / n_together if target_pls else 0.0
+
+
+def expected_pls(
+    save_interval_h: float, n_emb_ps: int, mtbf_shard_h: float, n_together: float
+) -> float:
+    """Expected portion of lost samples of a job under partial recovery.
+
+    Notes
+    -----
+    ``k T_save / (2 T_fail N_emb)``. Exact for Poisson failures on the progress clock when the job
+    is a whole number of intervals and saves keep their cadence. Source: Maeng et al. 2021.
+    """
+    if mtbf_shard_h == inf:
+        return 0.0
+    return n_together * save_interval_h / (2.0 * mtbf_shard_h * n_emb_ps)
+
+
+def full_overhead_fraction(
+    save_interval_h: float, save_cost_h: float, recovery_cost_h: float, mtbf_h: float
+) -> float:
+    """First-order overhead of full recovery, as a share of useful time.
+
+    Notes
+    -----
+    ``O_save / T_save + (R + T_save / 2) / T_fail`` with R = load + detection + rescheduling.
+    Source: Maeng et al. 2021.
+    """
+    saving = save_cost_h / save_interval_h if save_cost_h else 0.0
+    return saving + (recovery_cost_h + save_interval_h / 2.0) / mtbf_h if mtbf_h != inf else saving
+
+
+def partial_overhead_fraction(
+    save_interval_h: float, save_cost_h: float, recovery_cost_h: float, mtbf_h: float
+) -> float:
+    """First-order overhead of partial recovery, as a share of useful time.
+
+    Notes
+    -----
+    ``O_save / T_save + R / T_fail``: it only falls with the interval, so that accuracy has to
+    bound it. Source: Maeng et al. 2021.
+    """
+    saving = save_cost_h / save_interval_h if save_cost_h else 0.0
+    return saving + recovery_cost_h / mtbf_h
+
+
+def _require_costs(save_cost_h: float, mtbf_h: float) -> None:
+    if not 0.0 <= save_cost_h < inf:
+        raise ParameterError(f"a save costs {save_cost_h} h; it must be finite and not negative")
+    if not mtbf_h > 0.0:
+        raise ParameterError(f"the MTBF is {mtbf_h} h; it must be positive")

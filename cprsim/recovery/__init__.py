@@ -1,0 +1,16 @@
+"""Recovery systems: one file per strategy, each turning what is known of a job into a policy.
+
+A new system is a new file here and its entry in `STRATEGIES`; the scenario schema, the command
+line and the engines need no change as long as its policy is expressible as `RecoveryPolicy`.
+"""
+
+from __future__ import annotations
+
+from cprsim.recovery import cpr, full, nothing, partial
+from cprsim.recovery.strategy import INTERVAL_RULES, Planning, Strategy
+
+STRATEGIES: dict[str, Strategy] = {
+    module.STRATEGY.name: module.STRATEGY for module in (nothing, full, partial, cpr)
+}
+
+__all__ = ["INTERVAL_RULES", "STRATEGIES", "Planning", "Strategy"]
