@@ -1,7 +1,7 @@
 """Results: metrics over replications, and the folder that keeps them.
 
-    Outcome -> rows (one per replication) -> metrics (means, intervals, differences)
-                └-> folder: tables, summary, manifest last; read back as DataFrames
+An outcome becomes rows (one per replication); rows become metrics (means, intervals,
+differences) and go into a folder (tables, summary, the manifest last) that reads back.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from cprsim.results.compare import compare, differences, same_failures
 from cprsim.results.identity import Identity, input_digests
 from cprsim.results.manifest import damage
-from cprsim.results.metrics import FINISHED, METRICS, summarise, summarise_rows
+from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
 from cprsim.results.read import Recovered, Result, load_result
 from cprsim.results.write import Logbook, write_result
 
@@ -20,11 +20,13 @@ __all__ = [
     "Logbook",
     "Recovered",
     "Result",
+    "Spread",
     "compare",
     "damage",
     "differences",
     "input_digests",
     "load_result",
+    "records_of",
     "same_failures",
     "summarise",
     "summarise_rows",

@@ -38,7 +38,9 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame
         for name, mine in measure(rows, n_nodes).groupby("strategy", sort=False, observed=True)
     }
     if baseline not in measured:
-        raise ParameterError(f"no strategy is called {baseline!r}; there are: {', '.join(measured)}")
+        raise ParameterError(
+            f"no strategy is called {baseline!r}; there are: {', '.join(measured)}"
+        )
     records = []
     for name, mine in measured.items():
         if name != baseline:

@@ -8,13 +8,14 @@ finished results folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.records import OVERHEAD_PARTS
+from cprsim.records import OVERHEAD_PARTS, Floats
 from cprsim.results.rows import replication_rows
 
 if TYPE_CHECKING:
@@ -48,6 +49,20 @@ METRICS: Mapping[str, Metric] = {
 }
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean over replications and its 95 % interval; NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
 
 
 def measure(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
@@ -91,9 +106,21 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
 
-def interval_of_mean(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[
-    float, float, float
-]:
+def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Spread]]:
+    """A summary by strategy and quantity."""
+    found: dict[str, dict[str, Spread]] = {}
+    for row in records_of(summary):
+        spread = Spread(float(row["mean"]), float(row["low"]), float(row["high"]), int(row["n"]))
+        found.setdefault(str(row["strategy"]), {})[str(row["quantity"])] = spread
+    return found
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a small table as plain dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def interval_of_mean(values: Floats) -> tuple[float, float, float]:
     """Mean of independent values and its 95 % interval (Student's t).
 
     One value alone has a mean but no interval: its ends are NaN. Equal values have an interval of

@@ -22,6 +22,15 @@ from cprsim.errors import ResultError
 SUFFIX = ".unfinished"
 
 
+def require_writable(root: Path) -> None:
+    """Find out before the work whether its results can be kept. Raises ResultError."""
+    there = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise ResultError(f"can't write to {root}: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ResultError(f"can't write to {root}: no permission to write to {there}")
+
+
 @contextmanager
 def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Path]:
     """A folder to write into; it becomes `final` when the block ends without an error.

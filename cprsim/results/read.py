@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from cprsim.errors import ResultError
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
 from cprsim.results.manifest import read_manifest
+from cprsim.results.metrics import Spread, spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,16 @@ class Result:
     useful_h: float
     n_nodes: int
     timeline_replication: int
+    replay: int | None  # the number of the replication that is here alone; None: a whole run
     strategies: tuple[Recovered, ...]
     replications: pd.DataFrame
     losses: pd.DataFrame
     timeline: pd.DataFrame
     summary: pd.DataFrame
+
+    def spreads(self) -> dict[str, dict[str, Spread]]:
+        """The summary by strategy and quantity."""
+        return spreads(self.summary)
 
     @property
     def policies(self) -> tuple[RecoveryPolicy, ...]:
@@ -76,6 +82,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             useful_h=float(job["useful_h"]),
             n_nodes=int(job["n_nodes"]),
             timeline_replication=int(job["timeline_replication"]),
+            replay=None if job["replay"] is None else int(job["replay"]),
             strategies=tuple(_strategy_from(entry) for entry in job["strategies"]),
             replications=_table(folder / "replications.parquet"),
             losses=_table(folder / "losses.parquet"),
@@ -115,10 +122,14 @@ def _strategy_from(entry: Mapping[str, Any]) -> Recovered:
         on_failure=OnFailure(entry["on_failure"]),
         save_interval_h=_number(entry["interval_h"]),
         interval_rule=entry["interval_rule"],
-        decision=decision
-        and Decision(**{k: v if isinstance(v, str) else _number(v) for k, v in decision.items()}),
+        decision=decision and _decision_from(decision),
     )
     return Recovered(policy, bool(entry["gave_up"]))
+
+
+def _decision_from(entry: Mapping[str, Any]) -> Decision:
+    values = {k: v if isinstance(v, str) else _number(v) for k, v in entry.items()}
+    return Decision(**values)  # type: ignore[arg-type] # JSON holds what strategy_entry wrote
 
 
 def _finite(number: float) -> float | None:

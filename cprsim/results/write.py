@@ -79,6 +79,7 @@ def _write_tables(folder: Path, identity: Identity, outcome: Outcome, logbook: L
         "useful_h": outcome.useful_h,
         "n_nodes": outcome.cluster.n_nodes,
         "timeline_replication": logbook.replication,
+        "replay": identity.replay,
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)
