@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import floor, inf
 
 import simpy
 
-from cprsim.cluster.clock import FailureClock
+from cprsim.cluster.clock import AGES_IN, FailureClock
 from cprsim.cluster.draws import CostDraws, Draws
-from cprsim.cluster.log import NO_SLOT, Row
+from cprsim.cluster.log import NO_SLOT, pack
 from cprsim.cluster.recovering import Recovery, Steps, hold
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
@@ -51,14 +51,17 @@ class SaveGrid:
     interval_h: float
     useful_h: float
 
+    n_saves: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        never = self.interval_h >= self.useful_h * (1.0 - ROUNDING)
+        n_saves = 0 if never else floor(self.useful_h / self.interval_h + ROUNDING)
+        object.__setattr__(self, "n_saves", n_saves)
+
     def due_after(self, progress_h: float) -> float:
         """The first due instant beyond `progress_h`, infinite where none is left [h]."""
-        if self.interval_h >= self.useful_h * (1.0 - ROUNDING):
-            return inf
         n = floor(progress_h / self.interval_h + ROUNDING) + 1
-        if n > floor(self.useful_h / self.interval_h + ROUNDING):
-            return inf
-        return min(n * self.interval_h, self.useful_h)
+        return min(n * self.interval_h, self.useful_h) if n <= self.n_saves else inf
 
 
 class HopelessError(Exception):
@@ -83,18 +86,22 @@ class Job:
         replication: int,
         row_number: int,
     ) -> None:
-        self.rows: list[Row] = []
+        self.rows = bytearray()  # of the event log
         self._env = env
         self._setting = setting
         self._policy = policy
         self._costs = costs
         self._replication = replication  # within its block
         self._row_number = row_number  # of the replication among all
+        self._activity = Activity.USEFUL
         self._scheduler = Scheduler(env, setting.cluster.n_spares)
         storage = setting.costs.storage
         self._storage = SharedStorage(env, storage) if storage is not None else None
-        self._clock = FailureClock(env, setting.clock, failures, self._interrupt)
+        self._ages_in = AGES_IN[setting.clock]
+        self._clock = FailureClock(env, failures, self._interrupt)
 
+        self._shards = frozenset(setting.cluster.shard_slots)
+        self._replicas = frozenset(setting.cluster.replica_slots)
         self._grid = SaveGrid(policy.save_interval_h, setting.useful_h)
         self._progress_h = 0.0  # as of the start of the work in hand
         self._working_since_h: float | None = None
@@ -148,19 +155,18 @@ class Job:
             yield from self._await_commit()
 
     def _work(self, until_h: float) -> Steps:
-        if self._progress_h < self._frontier_h:
-            yield from self._advance(min(until_h, self._frontier_h))
-            if self._progress_h < self._frontier_h:
-                return
-            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
-        if self._progress_h < until_h:
-            yield from self._advance(until_h)
-
-    def _advance(self, until_h: float) -> Steps:
+        """Work towards `until_h`; where work is done again, only to where the job had been."""
+        again = self._progress_h < self._frontier_h
+        if again:
+            until_h = min(until_h, self._frontier_h)
         self._working_since_h = self._env.now
         yield self._env.timeout(until_h - self._progress_h)
         self._working_since_h = None
-        self._reach(until_h)
+        self._progress_h = until_h
+        if not again:
+            self._frontier_h = until_h
+        elif until_h == self._frontier_h:
+            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
 
     # ----------------------------------------------------------------- saves
 
@@ -171,7 +177,11 @@ class Job:
         self._due_h = self._grid.due_after(self._progress_h)
         number, self._n_saves = self._n_saves, self._n_saves + 1
         self._log(EventKind.SAVE_STARTED, Activity.SAVE)
-        yield from self._hold_save(self._costs.save_stall, number)
+        stall = self._costs.save_stall
+        if isinstance(stall, Draws):  # what `hold` does, without the way there: the hot path
+            yield self._env.timeout(stall.hours(self._replication, number))
+        else:
+            yield from self._hold_save(stall, number)
         if self._costs.save_background is None:
             self._commit(self._activity_of_work())
         else:
@@ -190,10 +200,10 @@ class Job:
         except simpy.Interrupt:
             return
         self._writer = None
-        self._commit(self.rows[-1][3])  # in the background: the job's activity stays as it is
+        self._commit(self._activity)  # in the background: the job's activity stays as it is
 
     def _hold_save(self, cost: Draws | Transfer, number: int) -> Steps:
-        n_servers = self._setting.cluster.n_emb_ps
+        n_servers = len(self._shards)
         yield from hold(self._env, self._storage, cost, self._replication, number, n_servers)
 
     def _commit(self, activity: Activity) -> None:
@@ -220,7 +230,7 @@ class Job:
         struck = [slot for slot in failure.slots if not self._scheduler.waits(slot)]
         for slot in failure.slots:
             if slot not in struck:
-                self._log(EventKind.MISSED, self.rows[-1][3], slot)
+                self._log(EventKind.MISSED, self._activity, slot)
         if not struck:
             return
         self._give_up_if_hopeless()
@@ -239,8 +249,7 @@ class Job:
 
     def _recover_the_failed(self, struck: set[int]) -> None:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
-        shards = set(self._setting.cluster.shard_slots)
-        reverted = shards if self._all_replicas_lost(struck) else shards & struck
+        reverted = set(self._shards if self._all_replicas_lost(struck) else self._shards & struck)
         for slot in sorted(reverted):
             self._log(EventKind.REVERTED, Activity.DETECT, slot)
         for recovery in self._recoveries:
@@ -249,10 +258,10 @@ class Job:
         self._start_recovery(struck, loading=reverted)
 
     def _all_replicas_lost(self, struck: set[int]) -> bool:
-        replicas = set(self._setting.cluster.replica_slots)
-        if not replicas & struck:
+        if not self._replicas & struck:
             return False
-        return not replicas.difference(struck, *(recovery.slots for recovery in self._recoveries))
+        recovering = (recovery.slots for recovery in self._recoveries)
+        return not self._replicas.difference(struck, *recovering)
 
     def _recover_all(self, struck: set[int]) -> None:
         """Full recovery, or none: everybody goes back, and a recovery under way starts again."""
@@ -264,7 +273,7 @@ class Job:
         self._progress_h = 0.0 if from_scratch else self._saved_h
         self._due_h = self._grid.due_after(self._progress_h)
         self._log(EventKind.ROLLED_BACK, Activity.DETECT)
-        loading = set() if from_scratch else set(self._setting.cluster.shard_slots)
+        loading = set() if from_scratch else set(self._shards)
         self._start_recovery(struck, loading)
 
     def _start_recovery(self, slots: set[int], loading: set[int]) -> None:
@@ -286,7 +295,7 @@ class Job:
     def _on_stage(self) -> None:
         """Log where recovery is: the least advanced of those under way holds the job up."""
         stage = min(recovery.stage for recovery in self._recoveries)
-        if stage is not self.rows[-1][3]:
+        if stage is not self._activity:
             self._log(EventKind.STAGE, stage)
 
     def _on_recovered(self, recovery: Recovery) -> None:
@@ -308,26 +317,21 @@ class Job:
 
     # ----------------------------------------------------------------- progress and the log
 
-    def _reach(self, progress_h: float) -> None:
-        self._progress_h = progress_h
-        self._frontier_h = max(self._frontier_h, progress_h)
-
-    def _progress_now_h(self) -> float:
-        if self._working_since_h is None:
-            return self._progress_h
-        return self._progress_h + self._env.now - self._working_since_h
-
     def _settle(self) -> None:
         """Book the work in hand up to now: it was cut short."""
-        progress_h = self._progress_now_h()
-        self._working_since_h = None
-        self._reach(progress_h)
+        if self._working_since_h is not None:
+            self._progress_h += self._env.now - self._working_since_h
+            self._working_since_h = None
+            self._frontier_h = max(self._frontier_h, self._progress_h)
 
     def _activity_of_work(self) -> Activity:
         return Activity.LOST if self._progress_h < self._frontier_h else Activity.USEFUL
 
     def _log(self, kind: EventKind, activity: Activity, slot: int = NO_SLOT) -> None:
-        self.rows.append(
-            (self._row_number, self._env.now, kind, activity, self._progress_now_h(), slot)
-        )
-        self._clock.follow(activity)
+        now_h, progress_h = self._env.now, self._progress_h
+        if self._working_since_h is not None:
+            progress_h += now_h - self._working_since_h
+        self.rows += pack(self._row_number, now_h, kind, activity, progress_h, slot)
+        self._activity = activity
+        if self._ages_in[activity] is not self._clock.running:
+            self._clock.toggle()
