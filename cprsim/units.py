@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
-from math import isinf, isnan
+from math import isinf, isnan, nan
 from typing import TYPE_CHECKING
 
 from cprsim.errors import ParameterError
@@ -46,18 +46,21 @@ class Dimension:
         units = "|".join((*self.written, *self.also))
         return rf"^\s*{NUMBER.replace('[+-]?', '', 1)}\s*({units})\s*$"
 
-    def parse(self, text: str) -> float:
-        """The quantity in the unit inside.
+    def parse(self, text: str, hint: str = "") -> float:
+        """The quantity in the unit inside; `hint` replaces the examples in errors.
 
         Raises ParameterError where `text` is no number with a fitting unit, or not finite.
         """
         match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
-        if match is None:
-            raise ParameterError(f"is not {self.what}: write for example {self.hint}")
-        number = self._number(match["number"])
-        if match["unit"] is None:
-            raise ParameterError(f"has no unit: write for example {self.hint}")
-        return _as_float(number * self._factor(match["unit"]))
+        try:
+            if match is None:
+                raise ParameterError(f"is not {self.what}")
+            number = _number(match["number"])
+            if match["unit"] is None:
+                raise ParameterError("has no unit")
+            return _as_float(number * self._factor(match["unit"]))
+        except ParameterError as error:
+            raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
 
     def format(self, value: float) -> str:
         """The shortest number in one of the `written` units that reads back to this very float."""
@@ -73,13 +76,6 @@ class Dimension:
         """Examples of what would be right."""
         return " or ".join(self.examples)
 
-    def _number(self, text: str) -> Fraction:
-        """The number alone, exactly; a decimal too small for a float is 0."""
-        number = float(text.lstrip("."))
-        if isnan(number) or isinf(number):
-            raise ParameterError(f"is not a finite number: write for example {self.hint}")
-        return Fraction(text) if number else Fraction(0)
-
     def _in(self, value: float, unit: str) -> list[str]:
         """Candidates for the number before `unit`, the shorter ones first."""
         exact = Fraction(value) / self._factor(unit)
@@ -92,9 +88,7 @@ class Dimension:
     def _factor(self, unit: str) -> Fraction:
         factor = _conversion(unit.replace(" ", ""), self.inside)
         if factor is None:
-            raise ParameterError(
-                f"`{unit}` is no unit of {self.what}: write for example {self.hint}"
-            )
+            raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
         return factor
 
 
@@ -163,6 +157,14 @@ def _conversion(unit: str, inside: str) -> Fraction | None:
     except (PintError, AttributeError, ValueError, TypeError, ArithmeticError, AssertionError):
         return None
     return Fraction(factor)
+
+
+def _number(text: str) -> Fraction:
+    """The number alone, exactly; a decimal too small for a float is 0."""
+    number = nan if text.lower().endswith(("nan", "inf", "infinity")) else float(text)
+    if isnan(number) or isinf(number):
+        raise ParameterError("is not a finite number")
+    return Fraction(text) if number else Fraction(0)
 
 
 def _as_float(value: Fraction) -> float:

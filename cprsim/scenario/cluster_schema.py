@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import Field
 
 from cprsim.scenario.costs_schema import Duration
-from cprsim.scenario.failures_schema import ANY, EMB_PS, TRAINER
+from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER
 from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
 from cprsim.scenario.tables import Tables, tables_bytes
 from cprsim.units import SIZE
 
 ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
-OtherRole = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,59}$")]
+OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
 
 
 class Cluster(Model):

@@ -8,12 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from cprsim.scenario.quantities import CostTime, Model, Quantity, Spread
+from cprsim.scenario.quantities import Model, PositiveTime, Quantity, Spread
 from cprsim.units import BANDWIDTH, TIME
 
 TRANSFER = "transfer"
 Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
-PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
+_OR = ", or {family: gamma, mean: 94 s, shape: 2}"
+CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
+TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
+MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
 
 
 class DurationSpec(Spread):
@@ -44,6 +47,8 @@ class DurationSpec(Spread):
             yield "median", "goes with family lognormal, instead of sigma"
         elif not self.median_h < self.mean_h:
             yield "median", "must be below the mean: a lognormal's median always is"
+        elif self.mean_h > MOST_SKEWED * self.median_h:
+            yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
 
 
 def _duration_written_as(value: Any) -> str:
@@ -59,7 +64,7 @@ Duration = Annotated[
     Discriminator(_duration_written_as),
 ]
 Cost = Annotated[
-    Annotated[CostTime, Tag("as:time")]
+    Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),

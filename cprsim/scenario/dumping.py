@@ -31,7 +31,7 @@ def dump_scenario(scenario: Scenario) -> str:
     return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
-def scenario_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, Any]:
     """JSON Schema of a scenario: meaning and unit of every key."""
     schema = Scenario.model_json_schema(mode="validation")
     schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -19,6 +19,7 @@ from cprsim.scenario.quantities import (
 from cprsim.units import TIME
 
 EMB_PS, TRAINER, ANY = "emb_ps", "trainer", "any"
+ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "injected", "trace")
 MAX_INJECTED = 10_000
 
@@ -39,8 +40,7 @@ RoleName = Annotated[
     str,
     Field(
         strict=True,
-        min_length=1,
-        max_length=60,
+        pattern=ROLE_NAME,
         description="Role that is struck: emb_ps, trainer, any (all nodes), or one of `others`.",
         examples=[EMB_PS, TRAINER, ANY],
     ),
@@ -71,7 +71,7 @@ class NodeFailures(Model):
     """Every node of the named roles fails on its own; a replacement starts new."""
 
     kind: Literal["node"] = Field(description="A clock for every node.")
-    roles: dict[str, Lifetime] = Field(
+    roles: dict[Annotated[str, Field(pattern=ROLE_NAME)], Lifetime] = Field(
         min_length=1,
         description="For each role that fails (emb_ps, trainer, names of `others`), the lifetime "
         "of one of its nodes.",
@@ -188,18 +188,14 @@ class TraceFailures(Model):
     system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
     period: Period | None = Field(None, description="Of lanl: which days; absent: all.")
     columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
-    time_unit: Literal["s", "min", "h", "d"] | None = Field(
-        None, description="Of tidy: unit of its times; absent: hours."
+    time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
+        None, description="Of tidy: unit of its times; absent: they are ISO 8601 time stamps."
     )
 
     @property
     def clock(self) -> Literal["wall"]:
         """A trace runs on wall time."""
         return "wall"
-
-    @model_validator(mode="after")
-    def _columns_of_tidy(self) -> Self:
-        return self
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Each format has its own keys."""

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.scenario.failures_schema import TraceFailures
 from cprsim.scenario.overrides import apply_overrides
-from cprsim.scenario.problems import problems_of, shown
+from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
 
@@ -117,7 +117,7 @@ def _mapping(document: Document, path: Path) -> dict[str, Plain]:
     if not isinstance(document.data, dict):
         message = f"{shown(document.data)} is not a mapping: a scenario has keys such as `job:`"
         place = Place(path, document.lines[()])
-        raise ScenarioError([*document.problems, Problem(place, "", message)])
+        raise ScenarioError(in_order([*document.problems, Problem(place, "", message)]))
     return document.data
 
 
@@ -129,7 +129,7 @@ def _validated(
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
         found = problems_of(error, Scenario, data, lambda path: nearest(places, path))
-        raise ScenarioError([*problems, *found]) from None
+        raise ScenarioError(in_order([*problems, *found])) from None
     if problems:
         raise ScenarioError(problems)
     return scenario

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.scenario.yaml_text import KeyPath, Plain, read_document
+from cprsim.scenario.problems import one_line, shown
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -43,11 +44,11 @@ def apply_overrides(
 
 def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:
     key, equals, text = override.partition("=")
-    place = Place(f"--set {key.strip()}")
+    place = Place(f"--set {one_line(key.strip())}")
     parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise ScenarioError.at(Place(f"--set {override}"), EXAMPLE)
-    document = read_document(text, place)
+    if not equals or not all(parts) or len(parts) > MAX_DEPTH:
+        raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
+    document = read_document(text, place.file)
     if document.problems:
         raise ScenarioError(document.problems)
     section, path = _section(data, parts, place)
@@ -82,7 +83,7 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
         return 1, parts[0]
     if not isinstance(here, list):
         raise ScenarioError.at(
-            place, f"`{parts[0]}` has no place: what holds it is `{here}`, not a section"
+            place, f"`{parts[0]}` has no place: what holds it is {shown(here)}, not a section"
         )
     if parts[0].isdigit() and int(parts[0]) < len(here):
         return 1, int(parts[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
@@ -50,24 +50,42 @@ def problems_of(
     place: Callable[[KeyPath], Place],
 ) -> list[Problem]:
     """All that pydantic found, in the order of the file."""
-    found = [
+    errors = error.errors(include_url=False)
+    return [
         Problem(place(path), dotted(path), message)
-        for details in error.errors(include_url=False)
+        for details in errors
+        if not _follows_from_another(details, errors)
         for path, message in _explained(details, root, data)
     ]
-    return sorted(set(found), key=lambda p: (str(p.place.file), p.place.line or 0, p.key))
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, in the order of the file; what the command line says comes first."""
+    return sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
 
 
 def dotted(path: KeyPath) -> str:
     """A key path as users write it; list entries by their number, from 0."""
-    return ".".join(str(part) for part in path)
+    return one_line(".".join(str(part) for part in path))
+
+
+def one_line(text: str) -> str:
+    """The text, not too long, with what can't be printed spelled out."""
+    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown(value: object) -> str:
     """A value found, in backquotes and not too long."""
-    text = "nothing" if value is None else f"{value}"
-    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-    return text if value is None else f"`{text.encode('unicode_escape').decode()}`"
+    return "nothing" if value is None else f"`{one_line(str(value))}`"
+
+
+def _follows_from_another(details: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """A list counts as too short when its entries are wrong: then these alone are worth saying."""
+    loc = details["loc"]
+    return details["type"] == "too_short" and any(
+        other["loc"][: len(loc)] == loc for other in errors if other is not details
+    )
 
 
 def _explained(
@@ -133,7 +151,8 @@ def _meaning(model: type[BaseModel] | None, key: str) -> str:
     """What a missing key would say, from the schema."""
     for name, field in model.model_fields.items() if model is not None else ():
         if (field.alias or name) == key:
-            return f": {field.description}"
+            said = (field.description or "").split(". ")[0].rstrip(".")
+            return f" ({said[:1].lower()}{said[1:]})"
     return ""
 
 

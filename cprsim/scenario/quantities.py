@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -59,16 +60,19 @@ class Quantity:
     low: str
     high: str
     example: str = ""
+    otherwise: str = ""  # what may stand there instead of a quantity
 
     def read(self, value: object) -> float:
         """The value in the unit inside; raises an error that pydantic collects."""
-        example = self.example or self.dimension.hint
+        example = (self.example or self.dimension.hint) + self.otherwise
+        if isinstance(value, float) and not isfinite(value):
+            raise predicate(f"is not a finite number: write for example {example}")
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise predicate(f"is a bare number: write its unit, for example {example}")
         if not isinstance(value, str):
             raise predicate(f"is not {self.dimension.what}: write for example {example}")
         try:
-            inside = self.dimension.parse(value)
+            inside = self.dimension.parse(value, example)
             low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
         except ParameterError as error:
             raise predicate(str(error)) from None
@@ -91,7 +95,7 @@ class Quantity:
         return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
 
 
-CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s")]
+PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
 Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
 NodeCount = Annotated[int, Field(strict=True, ge=0, le=MAX_NODES)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
@@ -105,7 +109,7 @@ class Spread(Model):
     shape: float | None = Field(
         None,
         strict=True,
-        ge=0.05,
+        ge=0.1,
         le=100,
         description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
         examples=[0.67],
@@ -114,7 +118,7 @@ class Spread(Model):
         None,
         strict=True,
         gt=0,
-        le=10,
+        le=3.7,
         description="Of lognormal: standard deviation of the logarithm, no unit.",
         examples=[1.2],
     )

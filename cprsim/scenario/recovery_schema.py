@@ -93,9 +93,10 @@ class Recovery(Model):
     @model_validator(mode="before")
     @classmethod
     def _name_by_default(cls, entry: Any) -> Any:
-        if isinstance(entry, dict) and entry.get("name") is None and "strategy" in entry:
-            return {**entry, "name": entry["strategy"]}
-        return entry
+        if not isinstance(entry, dict) or entry.get("name") is not None:
+            return entry
+        strategy = entry.get("strategy")
+        return {**entry, "name": strategy if strategy in tuple(STRATEGIES) else "unnamed"}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is given is what the strategy takes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import yaml
 from yaml.events import (
@@ -57,12 +58,12 @@ class Document:
     problems: list[Problem]
 
 
-def read_document(text: str, file: object) -> Document:
+def read_document(text: str, file: Path | str) -> Document:
     """Plain data of one YAML document.
 
     Raises ScenarioError where the text is no YAML, or beyond the bounds on nesting and size.
     """
-    reader = _Reader(str(file))
+    reader = _Reader(file)
     document = Document(None, {}, reader.problems)
     try:
         root = reader.root(yaml.parse(text, Loader=yaml.SafeLoader))
@@ -98,7 +99,7 @@ def line_of(event: Event) -> int:
 class _Reader:
     """Folds parser events into a tree of nodes."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: Path | str) -> None:
         self.file = file
         self.problems: list[Problem] = []
         self.anchors: dict[str, Node] = {}
