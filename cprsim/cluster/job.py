@@ -11,7 +11,7 @@ import simpy
 from cprsim.cluster.clock import AGES_IN, FailureClock
 from cprsim.cluster.draws import CostDraws, Draws
 from cprsim.cluster.log import NO_SLOT, pack
-from cprsim.cluster.recovering import Recovery, Steps, hold
+from cprsim.cluster.recovering import Recovery, Steps
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
 from cprsim.records import (
@@ -178,7 +178,7 @@ class Job:
         number, self._n_saves = self._n_saves, self._n_saves + 1
         self._log(EventKind.SAVE_STARTED, Activity.SAVE)
         stall = self._costs.save_stall
-        if isinstance(stall, Draws):  # what `hold` does, without the way there: the hot path
+        if isinstance(stall, Draws):  # as in `_hold_save`, without the way there: the hot path
             yield self._env.timeout(stall.hours(self._replication, number))
         else:
             yield from self._hold_save(stall, number)
@@ -203,8 +203,11 @@ class Job:
         self._commit(self._activity)  # in the background: the job's activity stays as it is
 
     def _hold_save(self, cost: Draws | Transfer, number: int) -> Steps:
-        n_servers = len(self._shards)
-        yield from hold(self._env, self._storage, cost, self._replication, number, n_servers)
+        if isinstance(cost, Draws):
+            yield self._env.timeout(cost.hours(self._replication, number))
+            return
+        assert self._storage is not None, "assembly sees to it that a transfer has a storage"
+        yield from self._storage.move(len(self._shards))
 
     def _commit(self, activity: Activity) -> None:
         assert self._saving_h is not None

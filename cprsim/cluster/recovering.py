@@ -14,32 +14,6 @@ from cprsim.records import Activity, Transfer
 Steps = Generator[simpy.Event, None, None]
 
 
-def hold(
-    env: simpy.Environment,
-    storage: SharedStorage | None,
-    cost: Draws | Transfer,
-    replication: int,
-    n: int,
-    n_servers: int,
-) -> Steps:
-    """Spend the nth draw of a cost, or the time that `n_servers` take to move their shards.
-
-    An interrupt on the way cancels the transfer and goes on to whoever called.
-    """
-    if isinstance(cost, Draws):
-        hours = cost.hours(replication, n)
-        if hours > 0:
-            yield env.timeout(hours)
-        return
-    assert storage is not None, "assembly sees to it that a transfer has a storage"
-    flows = storage.transfer(n_servers)
-    try:
-        yield flows
-    except simpy.Interrupt:
-        storage.cancel(flows)
-        raise
-
-
 class Recovery:
     """The recovery from one failure, as a process.
 
@@ -88,16 +62,14 @@ class Recovery:
 
     def _run(self) -> Steps:
         try:
-            yield from self._spend(self._costs.detect)
+            yield from self._spend(Activity.DETECT, self._costs.detect)
             waiting_for = self._scheduler.request(sorted(self.slots))
             if waiting_for:
                 self._enter(Activity.WAIT)
                 yield self._env.all_of(waiting_for)
-            self._enter(Activity.RESCHEDULE)
-            yield from self._spend(self._costs.reschedule)
+            yield from self._spend(Activity.RESCHEDULE, self._costs.reschedule)
             if self.loading:
-                self._enter(Activity.LOAD)
-                yield from self._spend(self._costs.load)
+                yield from self._spend(Activity.LOAD, self._costs.load)
         except simpy.Interrupt:
             return
         self._on_done(self)
@@ -106,6 +78,14 @@ class Recovery:
         self.stage = stage
         self._on_stage()
 
-    def _spend(self, cost: Draws | Transfer) -> Steps:
-        n_servers = len(self.loading)
-        yield from hold(self._env, self._storage, cost, self._replication, self._number, n_servers)
+    def _spend(self, stage: Activity, cost: Draws | Transfer) -> Steps:
+        """Go through one stage; one that takes no time is passed over in silence."""
+        if isinstance(cost, Draws):
+            hours = cost.hours(self._replication, self._number)
+            if hours > 0:
+                self._enter(stage)
+                yield self._env.timeout(hours)
+            return
+        self._enter(stage)
+        assert self._storage is not None, "assembly sees to it that a transfer has a storage"
+        yield from self._storage.move(len(self.loading))
