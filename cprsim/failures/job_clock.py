@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from cprsim.failures.distributions import Distribution
+from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.renewal import expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
@@ -51,6 +51,7 @@ class JobClock:
     repair: Duration | None = None
 
     def __post_init__(self) -> None:
+        positive("mean lifetime", self.lifetime.mean_h)
         random_slots(slots_array(self.slots), 0, self.together, np.random.default_rng(0))
 
     def n_failures(self, useful_h: float) -> float:

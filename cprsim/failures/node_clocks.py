@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution
+from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.renewal import expected_renewals, renewals_until
 from cprsim.failures.sources import Start, repairs, replications_for, trace_of
 from cprsim.records import (
@@ -47,6 +47,8 @@ class NodeClocks:
     def __post_init__(self) -> None:
         if not self.lifetimes:
             raise ParameterError("there is no role whose nodes could fail")
+        for lifetime in self.lifetimes.values():
+            positive("mean lifetime", lifetime.mean_h)
 
     def n_failures(self, cluster: Cluster, useful_h: float) -> dict[str, float]:
         """Expected failures of each role within `useful_h` hours of the clock."""
