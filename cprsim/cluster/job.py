@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from math import floor, inf
 
 import simpy
@@ -39,6 +40,14 @@ class JobSetting:
     cluster: Cluster
     costs: Costs
     clock: Clock
+    shards: frozenset[int] = field(init=False)  # slots of the embedding servers
+    replicas: frozenset[int] = field(init=False)  # slots of the trainers
+    ages_in: tuple[bool, ...] = field(init=False)  # by Activity: whether failures age in it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shards", frozenset(self.cluster.shard_slots))
+        object.__setattr__(self, "replicas", frozenset(self.cluster.replica_slots))
+        object.__setattr__(self, "ages_in", AGES_IN[self.clock])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,9 @@ class SaveGrid:
         """The first due instant beyond `progress_h`, infinite where none is left [h]."""
         n = floor(progress_h / self.interval_h + ROUNDING) + 1
         return min(n * self.interval_h, self.useful_h) if n <= self.n_saves else inf
+
+
+save_grid = cache(SaveGrid)  # one for all replications
 
 
 class HopelessError(Exception):
@@ -97,12 +109,11 @@ class Job:
         self._scheduler = Scheduler(env, setting.cluster.n_spares)
         storage = setting.costs.storage
         self._storage = SharedStorage(env, storage) if storage is not None else None
-        self._ages_in = AGES_IN[setting.clock]
+        self._ages_in = setting.ages_in
         self._clock = FailureClock(env, failures, self._interrupt)
 
-        self._shards = frozenset(setting.cluster.shard_slots)
-        self._replicas = frozenset(setting.cluster.replica_slots)
-        self._grid = SaveGrid(policy.save_interval_h, setting.useful_h)
+        self._shards, self._replicas = setting.shards, setting.replicas
+        self._grid = save_grid(policy.save_interval_h, setting.useful_h)
         self._progress_h = 0.0  # as of the start of the work in hand
         self._working_since_h: float | None = None
         self._frontier_h = 0.0  # the furthest that the job has ever been
@@ -113,7 +124,6 @@ class Job:
         self._n_saves = 0  # attempted
         self._n_failures = 0
         self._recoveries: list[Recovery] = []
-        self._recovered = env.event()
         self._frontier_at_failure_h = -1.0
         self._n_failures_without_progress = 0
 
@@ -126,7 +136,7 @@ class Job:
         while True:
             try:
                 while self._recoveries:
-                    yield self._recovered
+                    yield self._recoveries[0].process
                 yield from self._train()
                 break
             except simpy.Interrupt as interrupt:
@@ -150,22 +160,22 @@ class Job:
                 yield from self._save()
             if self._progress_h >= useful_h:
                 break
-            yield from self._work(min(self._due_h, useful_h))
+            stop_h = min(self._due_h, useful_h)
+            if self._progress_h < self._frontier_h:  # work done again: to where the job had been
+                stop_h = min(stop_h, self._frontier_h)
+            self._working_since_h = self._env.now
+            yield self._env.timeout(stop_h - self._progress_h)
+            self._reach(stop_h)
         if self._writer is not None and self._saving_h == useful_h:
             yield from self._await_commit()
 
-    def _work(self, until_h: float) -> Steps:
-        """Work towards `until_h`; where work is done again, only to where the job had been."""
-        again = self._progress_h < self._frontier_h
-        if again:
-            until_h = min(until_h, self._frontier_h)
-        self._working_since_h = self._env.now
-        yield self._env.timeout(until_h - self._progress_h)
+    def _reach(self, progress_h: float) -> None:
+        catching_up = self._progress_h < self._frontier_h
         self._working_since_h = None
-        self._progress_h = until_h
-        if not again:
-            self._frontier_h = until_h
-        elif until_h == self._frontier_h:
+        self._progress_h = progress_h
+        if not catching_up:
+            self._frontier_h = progress_h
+        elif progress_h == self._frontier_h:
             self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
 
     # ----------------------------------------------------------------- saves
@@ -297,7 +307,9 @@ class Job:
 
     def _on_stage(self) -> None:
         """Log where recovery is: the least advanced of those under way holds the job up."""
-        stage = min(recovery.stage for recovery in self._recoveries)
+        stage = self._recoveries[0].stage
+        for recovery in self._recoveries[1:]:
+            stage = min(stage, recovery.stage)
         if stage is not self._activity:
             self._log(EventKind.STAGE, stage)
 
@@ -305,10 +317,8 @@ class Job:
         self._recoveries.remove(recovery)
         if self._recoveries:
             self._on_stage()
-            return
-        self._log(EventKind.RESUMED, self._activity_of_work())
-        recovered, self._recovered = self._recovered, self._env.event()
-        recovered.succeed()
+        else:
+            self._log(EventKind.RESUMED, self._activity_of_work())
 
     def _give_up_if_hopeless(self) -> None:
         if self._frontier_h > self._frontier_at_failure_h:
@@ -335,6 +345,6 @@ class Job:
         if self._working_since_h is not None:
             progress_h += now_h - self._working_since_h
         self.rows += pack(self._row_number, now_h, kind, activity, progress_h, slot)
-        self._activity = activity
         if self._ages_in[activity] is not self._clock.running:
             self._clock.toggle()
+        self._activity = activity
