@@ -20,23 +20,14 @@ ROOT = Path(__file__).parent.parent
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("0*.md"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGEST_BYTES = 600_000
-VAGUE_NAMES = {
-    "utils",
-    "util",
-    "helpers",
-    "helper",
-    "manager",
-    "managers",
-    "misc",
-    "common",
-    "data",
-}
+VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "data"}
 
 # Written in pieces, so that this file is no example of what it looks for.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.])/(?:" + "|".join(["home", "root", "Users", "work", "opt", "mnt"]) + r")/\w"
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 HEADING = re.compile(r"^#+\s+(.+)$", re.MULTILINE)
 
 
@@ -56,7 +47,13 @@ def texts(*suffixes: str) -> list[tuple[Path, str]]:
 
 
 def without_code(markdown: str) -> str:
-    return re.sub(r"```.*?```|`[^`\n]*`", "", markdown, flags=re.DOTALL)
+    return CODE.sub("", markdown)
+
+
+def commands_of(markdown: str, program: str) -> set[str]:
+    """First words after the program's name, at the beginning of a piece or a line of code."""
+    code = "\n".join(CODE.findall(markdown))
+    return set(re.findall(rf"^(?:`|\$ )?{program} ([a-z-]+)", code, re.MULTILINE))
 
 
 def anchors(markdown: str) -> set[str]:
@@ -156,7 +153,7 @@ def test_the_program_has_every_command_that_the_readme_names() -> None:
         [sys.executable, "-m", "cprsim.cli", "--help"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    named = set(re.findall(r"(?:^|`|\$ )cprsim ([a-z]+)", readme(), re.MULTILINE))
+    named = commands_of(readme(), "cprsim")
     assert "run" in named
     assert {name for name in named if not re.search(rf"^\s+{name}\b", shown, re.MULTILINE)} == set()
 
@@ -164,7 +161,7 @@ def test_the_program_has_every_command_that_the_readme_names() -> None:
 def test_the_makefile_has_every_target_that_the_documents_name() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     documents = readme() + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", documents, re.MULTILINE))
+    named = commands_of(documents, "make")
     assert {"demo", "test", "check"} <= named
     assert named <= set(targets)
 
