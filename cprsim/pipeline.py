@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import TypeVar
-
 import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.cluster.draws import CostDraws
 from cprsim.failures.block import BlockFailures
-from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss
+from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
 
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications between two looks at the precision reached
 Z_95 = 1.96
-
-Record = TypeVar("Record", CostBreakdown, ShardLoss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class _Run:
 
     def outcome(self) -> StrategyOutcome:
         return StrategyOutcome(
-            self.policy, _joined(self._costs), _joined(self._losses), self.gave_up
+            self.policy, stacked(self._costs), stacked(self._losses), self.gave_up
         )
 
 
@@ -162,12 +158,3 @@ def _wanted(experiment: Experiment, runs: list[_Run], n_done: int) -> int:
 def _outcome(experiment: Experiment, runs: list[_Run]) -> Outcome:
     strategies = tuple(run.outcome() for run in runs)
     return Outcome(experiment.useful_h, experiment.cluster, strategies)
-
-
-def _joined(records: list[Record]) -> Record:
-    """Rows of several records of one kind, one below the other."""
-    kind = type(records[0])
-    columns = (column.name for column in fields(kind))
-    return kind(
-        *(np.concatenate([getattr(record, name) for record in records]) for name in columns)
-    )
