@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
+
 import numpy as np
 
 from cprsim.assemble import Experiment

@@ -51,6 +51,8 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
+    """One kind of node: how many there are and what they hold."""
+
     name: str
     n_nodes: int
     holds: Holds
