@@ -17,7 +17,7 @@ from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 500_000
 SOURCES = {
     "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",

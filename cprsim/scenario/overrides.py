@@ -51,7 +51,7 @@ def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) 
     document = read_document(text, place.file)
     if document.problems:
         raise ScenarioError(document.problems)
-    section, path = _section(data, parts, place)
+    section, path = _section(data, parts, places, place)
     for other in INSTEAD_OF.get(path, ()):
         if isinstance(section, dict):
             section.pop(other, None)
@@ -61,7 +61,9 @@ def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) 
     places[path] = place
 
 
-def _section(data: dict[str, Plain], parts: list[str], place: Place) -> tuple[Any, KeyPath]:
+def _section(
+    data: dict[str, Plain], parts: list[str], places: dict[KeyPath, Place], place: Place
+) -> tuple[Any, KeyPath]:
     """The dict or list that holds the key, and the key's path. Missing sections are made."""
     here: Any = data
     path: KeyPath = ()
@@ -72,6 +74,7 @@ def _section(data: dict[str, Plain], parts: list[str], place: Place) -> tuple[An
             return here, path
         if isinstance(here, dict) and here.get(str(key)) is None:
             here[str(key)] = {}
+            places[path] = place
         if path[0] == "recovery" and isinstance(key, int) and isinstance(here[key], str):
             here[key] = {"strategy": here[key]}  # the short form, spelled out
         here = here[key]

@@ -16,6 +16,7 @@ from cprsim.scenario.recovery_schema import choices
 from cprsim.scenario.yaml_text import KeyPath, Plain
 
 MAX_SHOWN = 60  # characters of a value found
+MAX_PROBLEMS = 50  # lines; more than that nobody reads
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 _PREDICATES: dict[str, str] = {
@@ -61,7 +62,10 @@ def problems_of(
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Each problem once, in the order of the file; what the command line says comes first."""
-    return sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
+    found = sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
+    if (n_more := len(found) - MAX_PROBLEMS) > 0:
+        found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
+    return found
 
 
 def dotted(path: KeyPath) -> str:
@@ -121,8 +125,9 @@ def _explained(
 
 
 def written_path(loc: KeyPath, data: Plain) -> KeyPath:
-    """Pydantic's location as a path in the file: without unions' tags and keys that a short form
-    left out.
+    """Pydantic's location as a path in the file.
+
+    Without the tags of unions, and without the keys that a short form left out.
     """
     path: list[str | int] = []
     here: Any = data

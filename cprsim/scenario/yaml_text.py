@@ -27,7 +27,7 @@ from yaml.events import (
 from cprsim.errors import Place, Problem, ScenarioError
 
 MAX_DEPTH = 20  # levels; the schema has 5
-MAX_NODES = 20_000  # a scenario has fewer than 200, and injected instants
+MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 
@@ -73,11 +73,17 @@ def read_document(text: str, file: Path | str) -> Document:
         raise reader.error(line, f"is not valid YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise reader.error(line, f"is not a text file: it holds {error.character!r}") from None
+        raise reader.error(line, f"is not a text file: it holds {_character(error)!r}") from None
     except yaml.YAMLError as error:
         raise reader.error(None, f"is not valid YAML: {error}") from None
     document.data = _Plainly(reader, document.lines).plain(root, ())
     return document
+
+
+def _character(error: yaml.reader.ReaderError) -> str:
+    """What can't be in YAML; PyYAML hands it on as a number, or as bytes."""
+    found = error.character
+    return chr(found) if isinstance(found, int) else str(found)
 
 
 def scalar(text: str) -> Plain:
