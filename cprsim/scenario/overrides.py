@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.scenario.problems import one_line, shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, read_document
+from cprsim.scenario.problems import shown
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, one_line, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -86,7 +86,7 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
         return 1, parts[0]
     if not isinstance(here, list):
         raise ScenarioError.at(
-            place, f"`{parts[0]}` has no place: what holds it is {shown(here)}, not a section"
+            place, f"{shown(parts[0])} has no place: what holds it is {shown(here)}, not a section"
         )
     if parts[0].isdigit() and int(parts[0]) < len(here):
         return 1, int(parts[0])
@@ -94,9 +94,10 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
     for n_used in range(len(parts), 0, -1):  # a name may hold dots
         if (name := ".".join(parts[:n_used])) in names:
             return n_used, names.index(name)
-    known = ", ".join(str(name) for name in names if name) or "none with a name"
+    known = ", ".join(one_line(str(name)) for name in names if name) or "none with a name"
     raise ScenarioError.at(
-        place, f"no entry `{parts[0]}`: give a number from 0 to {len(here) - 1} or a name: {known}"
+        place,
+        f"no entry {shown(parts[0])}: give a number from 0 to {len(here) - 1} or a name: {known}",
     )
 
 

@@ -13,9 +13,8 @@ from cprsim.errors import Place, Problem
 from cprsim.scenario.failures_schema import KINDS
 from cprsim.scenario.quantities import CHECKS, PREDICATE
 from cprsim.scenario.recovery_schema import choices
-from cprsim.scenario.yaml_text import KeyPath, Plain
+from cprsim.scenario.yaml_text import KeyPath, Plain, dotted, one_line
 
-MAX_SHOWN = 60  # characters of a value found
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
@@ -66,17 +65,6 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     if (n_more := len(found) - MAX_PROBLEMS) > 0:
         found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
     return found
-
-
-def dotted(path: KeyPath) -> str:
-    """A key path as users write it; list entries by their number, from 0."""
-    return one_line(".".join(str(part) for part in path))
-
-
-def one_line(text: str) -> str:
-    """The text, not too long, with what can't be printed spelled out."""
-    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown(value: object) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cprsim.errors import Problem, ScenarioError
 from cprsim.scenario import load_scenario
-from tests.scenario.writing import GOOD_TEXT, write
+from tests.scenario.writing import GOOD, GOOD_TEXT, write
 
 
 def problems(path: Path, *overrides: str) -> tuple[Problem, ...]:
@@ -280,6 +286,67 @@ def test_a_fresh_process_answers_within_two_seconds(tmp_path: Path, content: str
     assert spent - before.children_user - before.children_system < 2.0, "seconds of one core"
 
 
+# ------------------------------------------------------------------ anything else
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(["transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]),
+    st.recursive(
+        st.sampled_from([1, "3 h", "full", None]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"]
+                ),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=6,
+    ),
+)
+BASES = (
+    GOOD["failures"],
+    {"kind": "job", "family": "gamma", "mtbf": "9 h", "shape": 2},
+    {"kind": "node", "roles": {"emb_ps": {"family": "weibull", "mtbf": "900 h", "shape": 0.7}}},
+    {"kind": "trace", "file": "t", "format": "lanl", "system": 2, "period": {"from": "x"}},
+)
+
+
+def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    entries: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    if isinstance(value, list):
+        entries = list(enumerate(value))
+    return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
+    plain = copy.deepcopy(GOOD)
+    plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
+    path = data.draw(st.sampled_from(key_paths(plain)[1:]))
+    here: Any = plain
+    for key in path[:-1]:
+        here = here[key]
+    here[path[-1]] = data.draw(JUNK)
+    with tempfile.TemporaryDirectory() as folder:
+        file = write(Path(folder), yaml.safe_dump(plain, sort_keys=False))
+        try:
+            load_scenario(file)
+        except ScenarioError as error:
+            for problem in error.problems:
+                assert problem.place.line is not None
+                assert str(problem).isprintable()
+
+
 # ------------------------------------------------------------------ the file of a trace
 
 TRACE = "kind: trace, format: infinitehbd, nodes: 400, file: '{file}'"
@@ -308,6 +375,7 @@ def test_a_trace_that_is_missing_says_where_it_comes_from(
     (found,) = problems(write(tmp_path, text))
     assert str(tmp_path / "x.csv") in found.message
     assert "is not there" in found.message
+    assert "is not there" in problems(write(tmp_path, with_trace("x" * 900)))[0].message
     assert "CFDR" in found.message
 
 

@@ -110,7 +110,7 @@ cluster = st.builds(
     st.one_of(st.just({}), section({}, spares=st.integers(0, 9), repair=durations)),
 )
 jobs = st.one_of(
-    section({}, useful=quantity(10, 9e4, "h")),
+    section({}, useful=quantity(10, 9e3, "h")),
     section({}, samples=st.floats(1e12, 1e13), throughput=quantity(1e6, 1e7, "samples/s")),
 )
 simulations = st.one_of(
