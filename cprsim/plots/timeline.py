@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.lanes import Lane, read_lane
+from cprsim.plots.lanes import Lane, read_lane, visible
 from cprsim.plots.style import FAINT, INK, LOOKS, style
 from cprsim.results.words import hours, interval, percent
 
@@ -124,9 +124,10 @@ def _draw(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
     axes.set_xlim(*window)
     axes.set_ylim(-0.32, len(rows) - 0.2)
     for y, row in _stacked(rows):
-        _draw_strip(axes, y, row.lane, window)
-        _draw_saves(axes, y, row.lane, window)
-        _draw_failures(axes, y, row.lane, window)
+        lane = visible(row.lane, window)
+        _draw_strip(axes, y, lane, window)
+        _draw_saves(axes, y, lane)
+        _draw_failures(axes, y, lane, window)
         _name(axes, y, row.policy, row.useful_h)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -162,10 +163,9 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     axes.add_patch(outline)
 
 
-def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+def _draw_saves(axes: Axes, y: float, lane: Lane) -> None:
     top, bottom = (y + end for end in TICKS)
-    n = sum(window[0] <= at_h <= window[1] for at_h in lane.saved_at_h)
-    width = max(0.3, min(1.4, 1.4 * N_READABLE / max(n, 1)))
+    width = max(0.3, min(1.4, 1.4 * N_READABLE / max(len(lane.saved_at_h), 1)))
     colour = LOOKS["save"].colour
     ticks = [[(at_h, bottom), (at_h, top)] for at_h in lane.saved_at_h]
     axes.add_collection(LineCollection(ticks, colors=colour, linewidths=width), autolim=False)
@@ -181,8 +181,7 @@ def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
 
 
 def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
-    n = sum(window[0] <= at_h <= window[1] for at_h in lane.failed_at_h)
-    crowded = n > N_READABLE
+    crowded = len(lane.failed_at_h) > N_READABLE
     axes.plot(
         lane.failed_at_h, [y + MARKS] * len(lane.failed_at_h),
         ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
@@ -192,13 +191,12 @@ def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
 
 def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
     """Arrows over the strip, from each failure back to the state that it left the job with."""
-    shown = [setback for setback in lane.setbacks if window[0] <= setback.at_h <= window[1]]
     colour = LOOKS["lost"].colour
-    if len(shown) > N_READABLE:
-        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in shown]
+    if len(lane.setbacks) > N_READABLE:
+        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in lane.setbacks]
         axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
         return
-    for setback in shown:
+    for setback in lane.setbacks:
         points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
         arrow = FancyArrowPatch(
             (setback.at_h, y), (setback.back_to_h, y),

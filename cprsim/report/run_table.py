@@ -86,7 +86,11 @@ def _width(console: Console, table: Table) -> int:
 def _head_columns() -> list[Column]:
     return [
         Column("strategy", lambda line: fill(line.policy.name, 16), "left"),
-        Column("saves\nevery", lambda line: fill(_every(line.policy), 16), "left"),
+        Column(
+            "saves\nevery",
+            lambda line: fill(_every(line.policy), 17, break_on_hyphens=False),
+            "left",
+        ),
         Column("overhead\n% of useful", _overhead),
     ]
 
