@@ -70,6 +70,7 @@ def test_a_missing_section_is_made(tmp_path: Path) -> None:
 
 
 def test_null_takes_a_key_out(tmp_path: Path) -> None:
+    assert load(tmp_path, "failures.at=null").scenario.failures == load(tmp_path).scenario.failures
     text = GOOD_TEXT.replace("  emb_ps: 18", "  emb_ps: 18\n  spares: 2\n  repair: 1 h")
     cluster = load(tmp_path, "cluster.spares=null", "cluster.repair=~", text=text).scenario.cluster
     assert cluster.spares is None
