@@ -14,15 +14,9 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution
-from cprsim.failures.fitting import (
-    FAMILIES,
-    Family,
-    Fit,
-    NotConvergedError,
-    fit,
-    maximum,
-)
+from cprsim.failures.fitting import FAMILIES, Family, Fit, fit, search
 from cprsim.failures.lifetimes import Lifetimes
+from cprsim.failures.likelihood import NotConvergedError
 from cprsim.records import Floats
 from cprsim.streams import stream
 
@@ -137,7 +131,7 @@ def _p_value(
         if sample.n_observed == 0:
             continue
         try:
-            again = family.make(maximum(family, sample, start, ROUGHLY_FLAT))
+            again = family.make(search(family, sample, start, ROUGHLY_FLAT))
         except NotConvergedError:
             continue
         n_fitted += 1

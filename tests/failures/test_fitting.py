@@ -15,11 +15,11 @@ from cprsim.failures.fitting import (
     LOGNORMAL,
     WEIBULL,
     Family,
-    NotConvergedError,
     fit,
 )
 from cprsim.failures.goodness import distances, rank, resampled, survival_curve
 from cprsim.failures.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.failures.likelihood import NotConvergedError
 from cprsim.failures.outages import outages_of
 
 
