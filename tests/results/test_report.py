@@ -41,6 +41,17 @@ def test_a_narrow_terminal_gets_the_parts_in_a_table_of_their_own(write):
     assert "of which" not in printed(print_run, write(), width=120, terminal=True)
 
 
+def test_long_names_are_folded_on_a_narrow_terminal_and_whole_in_a_pipe(write, made):
+    name = "full recovery of everything"
+    long = replace(made.full, name=name)
+    strategies = (made.strategy(long, [1, 1], [0, 0]), made.strategy(made.cpr, [0, 0], [0, 0]))
+    result = write(outcome=Outcome(made.useful_h, made.cluster, strategies))
+    lines = printed(print_run, result, width=80, terminal=True).splitlines()
+    assert max(len(line.rstrip()) for line in lines if not line.startswith("results")) <= 80
+    assert any(line.startswith("of") and "recovery" not in line for line in lines)
+    assert name in printed(print_run, result, width=80)
+
+
 def test_a_pipe_gets_one_line_for_each_strategy(write):
     text = printed(print_run, write(), width=80)
     assert "of which" not in text
