@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 
 from cprsim.records import OVERHEAD_PARTS
-from cprsim.report.run_table import print_whole
+from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results import records_of
 from cprsim.results.words import NO_NUMBER, significant
 
