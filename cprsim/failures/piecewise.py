@@ -135,7 +135,7 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     n_ends = np.histogram(ends_h, np.append(from_h, np.inf))[0]
     if len(from_h) < 2 or (n_ends == 0).any():
         raise NotConvergedError("piecewise: too few different times for two pieces")
-    rates = n_ends / _exposure_h(lifetimes, from_h)
+    rates = n_ends / lifetimes.at_risk_h(np.append(from_h, np.inf))
     distribution = PiecewiseHazard(tuple(from_h.tolist()), tuple(rates.tolist()))
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
     errors = 1 / np.sqrt(n_ends)  # of the logarithms
@@ -146,18 +146,6 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     mean_error = _log_mean_error(distribution, errors)
     mean = estimate("mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True)
     return Fit("piecewise", distribution, log_likelihood, len(rates), len(ends_h), parameters, mean)
-
-
-def _exposure_h(lifetimes: Lifetimes, from_h: Floats) -> Floats:
-    """Time [h] that all lifetimes together spent under observation in each piece."""
-    to_h = np.append(from_h[1:], np.inf)
-    return np.array(
-        [
-            np.clip(lifetimes.duration_h, begin, end).sum()
-            - np.clip(lifetimes.entry_h, begin, end).sum()
-            for begin, end in zip(from_h, to_h, strict=True)
-        ]
-    )
 
 
 def _log_mean_error(distribution: PiecewiseHazard, errors: Floats) -> float:
