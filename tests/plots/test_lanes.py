@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cprsim.plots.lanes import Lane, Setback, Span, read_lane, visible
-from cprsim.plots.timeline import close_up
+from cprsim.plots.timeline import close_up, shown_until_h
 
 
 @pytest.fixture
@@ -66,14 +66,21 @@ def test_whether_the_job_finished(full, hand):
 
 
 def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr):
-    start_h, end_h = close_up([full, cpr])
+    start_h, end_h = close_up([full, cpr], 19.0)
     assert start_h < 7.5 < end_h
     assert end_h - start_h < 19 / 4
 
 
 def test_without_a_failure_there_is_no_close_up(hand):
     calm = [(0.0, "started", "useful", 0.0, -1), (10.0, "finished", "over", 10.0, -1)]
-    assert close_up([read_lane(hand.events(calm))]) is None
+    assert close_up([read_lane(hand.events(calm))], 10.0) is None
+
+
+def test_a_lane_that_dwarfs_the_others_is_cut(full, cpr):
+    endless = replace(full, end_h=1000.0, finished=False)
+    assert shown_until_h([endless, full, cpr]) == 2 * full.end_h
+    assert shown_until_h([full, cpr]) == full.end_h
+    assert shown_until_h([endless]) == 1000.0
 
 
 def busy_lane(n):
