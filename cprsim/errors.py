@@ -3,8 +3,10 @@
 CprsimError                 one clear message; the command line prints it and exits with 2
 ├── ScenarioError           a scenario says something that can't be: file, line, key, value
 ├── TraceError              a failure trace can't be read: file, line, value
+├── ClickError              a click log can't be read: file, line, value
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
+├── CheckpointError         no checkpoint of a training run can be used
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
 
@@ -25,6 +27,10 @@ class ParameterError(CprsimError, ValueError):
 
 class ResultError(CprsimError):
     """A results folder is unfinished, damaged, or no result at all."""
+
+
+class CheckpointError(CprsimError):
+    """No checkpoint of a training run can be used: damaged, or of another run."""
 
 
 class AccountingError(CprsimError):
@@ -76,3 +82,7 @@ class ScenarioError(InputError):
 
 class TraceError(InputError):
     """A failure trace can't be read."""
+
+
+class ClickError(InputError):
+    """A click log can't be read."""
