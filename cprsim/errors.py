@@ -60,7 +60,11 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+        return (
+            f"{self.place}: {self.key}: {self.message}"
+            if self.key
+            else f"{self.place}: {self.message}"
+        )
 
 
 class InputError(CprsimError):

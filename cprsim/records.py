@@ -227,7 +227,9 @@ class FailureTrace:
         for i in range(first, last):
             nodes = slice(self.first_slot[i], self.first_slot[i + 1])
             yield Failure(
-                float(self.at_h[i]), tuple(self.slot[nodes].tolist()), tuple(self.repair_h[nodes].tolist())
+                float(self.at_h[i]),
+                tuple(self.slot[nodes].tolist()),
+                tuple(self.repair_h[nodes].tolist()),
             )
 
 
@@ -265,19 +267,20 @@ class EventKind(IntEnum):
     """What an event of the log says; see docs/model.md for the order in which they come."""
 
     STARTED = 0
-    SAVE_STARTED = 1  # content of the save: progress_h of this event
-    SAVE_RESUMED = 2  # the stall is over, the rest goes on in the background
-    SAVE_COMMITTED = 3
-    SAVE_ABANDONED = 4
-    FAILED = 5  # one event per failed slot
-    MISSED = 6  # a failure of a slot that had no node yet: it strikes nothing
-    REVERTED = 7  # one per slot whose shard goes back to the last save; the others go on
-    ROLLED_BACK = 8  # all go back; progress_h is what they go back to
-    STAGE = 9  # recovery goes on to its next stage: the activity says which
-    RESUMED = 10  # recovery is over
-    CAUGHT_UP = 11  # re-execution has come to where the job had been
-    FINISHED = 12
-    STOPPED = 13  # given up: this job does not finish (docs/model.md, section 12)
+    SAVE_DUE = 1  # the save before is still being written: wait for its commit
+    SAVE_STARTED = 2  # content of the save: progress_h of this event
+    SAVE_RESUMED = 3  # the stall is over, the rest goes on in the background
+    SAVE_COMMITTED = 4
+    SAVE_ABANDONED = 5
+    FAILED = 6  # one event per failed slot
+    MISSED = 7  # a failure of a slot that waits for a spare: there is no node to strike
+    REVERTED = 8  # one per slot whose shard goes back to the last save; the others go on
+    ROLLED_BACK = 9  # all go back; progress_h is what they go back to
+    STAGE = 10  # recovery goes on to its next stage: the activity says which
+    RESUMED = 11  # recovery is over
+    CAUGHT_UP = 12  # re-execution has come to where the job had been
+    FINISHED = 13
+    STOPPED = 14  # given up: this job does not finish (docs/model.md, section 12)
 
 
 @dataclass(frozen=True, slots=True)

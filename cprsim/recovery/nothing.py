@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from cprsim.recovery.strategy import Planning, Strategy
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.strategy import Planning, Strategy
 
 
 def plan(name: str, job: Planning) -> RecoveryPolicy:

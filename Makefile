@@ -1,0 +1,91 @@
+# Everything here works from a fresh clone with Python >= 3.11 and make, nothing else installed.
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PYTHON ?=
+WORKERS ?= auto
+
+# One process per core instead of threads: two BLAS threads on a busy core wait for each other.
+export OPENBLAS_NUM_THREADS ?= 1
+# What tests and documents call by name is what is installed here.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check style types layers docs docs-check notebooks bench reproduce clean
+
+help:  ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first scenario
+	@$(BIN)/cprsim run scenarios/quickstart.yaml
+
+test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for one)
+	@$(BIN)/pytest -n $(WORKERS) -q
+
+check: style types layers test docs-check notebooks  ## Everything that has to hold before a commit
+	@echo "make check: all good"
+
+style: $(VENV)/.has-test
+	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+types: $(VENV)/.has-test
+	@$(BIN)/mypy
+
+layers: $(VENV)/.has-test
+	@$(BIN)/lint-imports
+
+docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
+	@$(BIN)/cog -r $(COGGED)
+	@$(BIN)/cprsim plot --help > /dev/null
+
+docs-check: $(VENV)/.has-test
+	@$(BIN)/cog --check $(COGGED)
+
+notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
+	@$(BIN)/jupyter execute notebooks/*.ipynb
+
+bench: $(VENV)/.has-run  ## Measure the simulator's speed
+	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
+
+reproduce: $(VENV)/.has-run  ## Set our numbers beside the published ones
+	@$(BIN)/cprsim reproduce
+
+clean:  ## Remove the virtual environment and every cache; results stay
+	@rm -rf $(VENV) $(VENV).unfinished build *.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	    .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Files with blocks that cog fills with the output of a command.
+COGGED := README.md
+
+# ------------------------------------------------------------------------------ the environment
+# .venv/.has-run, .has-test and .has-check say what is installed; each holds until pyproject.toml
+# or constraints.txt changes. `.venv.unfinished` stands while an installation goes on: where an
+# earlier one was cut off, the next begins afresh.
+
+EXTRAS_run   := .
+EXTRAS_test  := .[dev]
+EXTRAS_check := .[dev,notebooks]
+
+$(VENV)/.has-%: pyproject.toml constraints.txt
+	@if [ -e $(VENV).unfinished ]; then rm -rf $(VENV); fi
+	@touch $(VENV).unfinished
+	@if [ ! -x $(BIN)/python ]; then \
+	    for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python; do \
+	        if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; \
+	        then found=$$python; break; fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        echo "cprsim needs Python 3.11 or later; none of $(PYTHON) python3.11 python3 is." >&2; \
+	        echo "Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
+	        rm -f $(VENV).unfinished; exit 1; \
+	    fi; \
+	    echo "Making $(VENV) with $$("$$found" --version)"; \
+	    "$$found" -m venv $(VENV); \
+	fi
+	@echo "Installing $(EXTRAS_$*) with the versions of constraints.txt (once, a minute or two)"
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
+	    --constraint constraints.txt --editable "$(EXTRAS_$*)"
+	@rm -f $(VENV).unfinished
+	@touch $@

@@ -1,0 +1,68 @@
+"""What each save, load, detection and rescheduling takes, drawn before it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import Costs, Duration, Floats, Transfer
+from cprsim.streams import stream
+
+
+@dataclass(slots=True)
+class Draws:
+    """The nth draw of one duration in each replication of a block.
+
+    Draws are made for the whole block at once, nth after nth, so that a value depends on (seed,
+    block, name, replication, n) alone, not on the strategy or the engine that asks.
+    """
+
+    duration: Duration
+    seed: int
+    block: int
+    name: str
+    n_replications: int
+    _columns: list[Floats] = field(default_factory=list)
+
+    def hours(self, replication: int, n: int) -> float:
+        """The nth draw of one replication [h]; both count from 0."""
+        if isinstance(self.duration, Constant):
+            return self.duration.mean_h
+        if n >= len(self._columns):
+            self._extend(n)
+        return float(self._columns[n][replication])
+
+    def _extend(self, n: int) -> None:
+        rng = stream(self.seed, self.block, self.name)
+        wanted = max(n + 1, 2 * len(self._columns))
+        draws = (self.duration.sample(rng, self.n_replications) for _ in range(wanted))
+        self._columns = list(draws)
+
+
+@dataclass(frozen=True, slots=True)
+class CostDraws:
+    """The draws of all costs of a block of replications; a `Transfer` where storage decides."""
+
+    save_stall: Draws | Transfer
+    save_background: Draws | Transfer | None
+    load: Draws | Transfer
+    detect: Draws
+    reschedule: Draws
+
+    @classmethod
+    def of(cls, costs: Costs, seed: int, block: int, n_replications: int) -> CostDraws:
+        def draws(duration: Duration, name: str) -> Draws:
+            return Draws(duration, seed, block, f"costs/{name}", n_replications)
+
+        def draws_or_transfer(cost: Duration | Transfer, name: str) -> Draws | Transfer:
+            return cost if isinstance(cost, Transfer) else draws(cost, name)
+
+        return cls(
+            save_stall=draws_or_transfer(costs.save_stall, "save/stall"),
+            save_background=None
+            if costs.save_background is None
+            else draws_or_transfer(costs.save_background, "save/background"),
+            load=draws_or_transfer(costs.load, "load"),
+            detect=draws(costs.detect, "detect"),
+            reschedule=draws(costs.reschedule, "reschedule"),
+        )

@@ -1,0 +1,333 @@
+"""The training job, as a process: it works, saves, and recovers from what strikes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, inf
+
+import simpy
+
+from cprsim.cluster.clock import FailureClock
+from cprsim.cluster.draws import CostDraws, Draws
+from cprsim.cluster.log import NO_SLOT, Row
+from cprsim.cluster.recovering import Recovery, Steps, hold
+from cprsim.cluster.scheduler import Scheduler
+from cprsim.cluster.storage import SharedStorage
+from cprsim.records import (
+    Activity,
+    Clock,
+    Cluster,
+    Costs,
+    EventKind,
+    Failure,
+    OnFailure,
+    RecoveryPolicy,
+    Transfer,
+)
+
+HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
+
+ROUNDING = 1e-9  # intervals: how far from whole a job may be and still count as whole
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetting:
+    """What the simulation of one job needs besides its failures and its recovery policy."""
+
+    useful_h: float
+    cluster: Cluster
+    costs: Costs
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class SaveGrid:
+    """The instants of progress at which saves are due: the whole multiples of the interval.
+
+    An interval as long as the job or longer means no save; a save at the very end counts.
+    """
+
+    interval_h: float
+    useful_h: float
+
+    def due_after(self, progress_h: float) -> float:
+        """The first due instant beyond `progress_h`, infinite where none is left [h]."""
+        if self.interval_h >= self.useful_h * (1.0 - ROUNDING):
+            return inf
+        n = floor(progress_h / self.interval_h + ROUNDING) + 1
+        if n > floor(self.useful_h / self.interval_h + ROUNDING):
+            return inf
+        return min(n * self.interval_h, self.useful_h)
+
+
+class HopelessError(Exception):
+    """The job gets no further: failure follows failure without any first-time work between."""
+
+
+class Job:
+    """One replication of one job under one recovery policy.
+
+    working --a save is due--> saving --committed--> working
+    working, saving, recovering --a failure strikes--> recovering --all recovered--> working
+    working --all useful work done--> finished
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        setting: JobSetting,
+        policy: RecoveryPolicy,
+        costs: CostDraws,
+        failures: Iterator[Failure],
+        replication: int,
+        row_number: int,
+    ) -> None:
+        self.rows: list[Row] = []
+        self._env = env
+        self._setting = setting
+        self._policy = policy
+        self._costs = costs
+        self._replication = replication  # within its block
+        self._row_number = row_number  # of the replication among all
+        self._scheduler = Scheduler(env, setting.cluster.n_spares)
+        storage = setting.costs.storage
+        self._storage = SharedStorage(env, storage) if storage is not None else None
+        self._clock = FailureClock(env, setting.clock, failures, self._interrupt)
+
+        self._grid = SaveGrid(policy.save_interval_h, setting.useful_h)
+        self._progress_h = 0.0  # as of the start of the work in hand
+        self._working_since_h: float | None = None
+        self._frontier_h = 0.0  # the furthest that the job has ever been
+        self._saved_h = 0.0  # content of the last committed save; the state at 0 is a free one
+        self._due_h = self._grid.due_after(0.0)
+        self._saving_h: float | None = None  # content of the save that is being written
+        self._writer: simpy.Process | None = None  # its part in the background
+        self._n_saves = 0  # attempted
+        self._n_failures = 0
+        self._recoveries: list[Recovery] = []
+        self._recovered = env.event()
+        self._frontier_at_failure_h = -1.0
+        self._n_failures_without_progress = 0
+
+        self.process = env.process(self._run())
+
+    # ----------------------------------------------------------------- the course of the job
+
+    def _run(self) -> Steps:
+        self._log(EventKind.STARTED, Activity.USEFUL)
+        while True:
+            try:
+                while self._recoveries:
+                    yield self._recovered
+                yield from self._train()
+                break
+            except simpy.Interrupt as interrupt:
+                try:
+                    self._suffer(interrupt.cause)
+                except HopelessError:
+                    return self.stop()
+        if self._writer is not None:
+            self._abandon_save(Activity.OVER)  # nobody needs it any more
+        self._log(EventKind.FINISHED, Activity.OVER)
+
+    def stop(self) -> None:
+        """Give the job up where it stands."""
+        self._settle()
+        self._log(EventKind.STOPPED, Activity.OVER)
+
+    def _train(self) -> Steps:
+        useful_h = self._setting.useful_h
+        while True:
+            if self._progress_h >= self._due_h:
+                yield from self._save()
+            if self._progress_h >= useful_h:
+                break
+            yield from self._work(min(self._due_h, useful_h))
+        if self._writer is not None and self._saving_h == useful_h:
+            yield from self._await_commit()
+
+    def _work(self, until_h: float) -> Steps:
+        if self._progress_h < self._frontier_h:
+            yield from self._advance(min(until_h, self._frontier_h))
+            if self._progress_h < self._frontier_h:
+                return
+            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
+        if self._progress_h < until_h:
+            yield from self._advance(until_h)
+
+    def _advance(self, until_h: float) -> Steps:
+        self._working_since_h = self._env.now
+        yield self._env.timeout(until_h - self._progress_h)
+        self._working_since_h = None
+        self._reach(until_h)
+
+    # ----------------------------------------------------------------- saves
+
+    def _save(self) -> Steps:
+        if self._writer is not None:
+            yield from self._await_commit()
+        self._saving_h = self._progress_h
+        self._due_h = self._grid.due_after(self._progress_h)
+        number, self._n_saves = self._n_saves, self._n_saves + 1
+        self._log(EventKind.SAVE_STARTED, Activity.SAVE)
+        yield from self._hold_save(self._costs.save_stall, number)
+        if self._costs.save_background is None:
+            self._commit(self._activity_of_work())
+        else:
+            self._log(EventKind.SAVE_RESUMED, self._activity_of_work())
+            self._writer = self._env.process(self._write_behind(number))
+
+    def _await_commit(self) -> Steps:
+        assert self._writer is not None
+        self._log(EventKind.SAVE_DUE, Activity.SAVE)
+        yield self._writer
+
+    def _write_behind(self, number: int) -> Steps:
+        assert self._costs.save_background is not None
+        try:
+            yield from self._hold_save(self._costs.save_background, number)
+        except simpy.Interrupt:
+            return
+        self._writer = None
+        self._commit(self.rows[-1][3])  # in the background: the job's activity stays as it is
+
+    def _hold_save(self, cost: Draws | Transfer, number: int) -> Steps:
+        n_servers = self._setting.cluster.n_emb_ps
+        yield from hold(self._env, self._storage, cost, self._replication, number, n_servers)
+
+    def _commit(self, activity: Activity) -> None:
+        assert self._saving_h is not None
+        self._saved_h, self._saving_h = self._saving_h, None
+        self._log(EventKind.SAVE_COMMITTED, activity)
+
+    def _abandon_save(self, activity: Activity) -> None:
+        self._saving_h = None
+        if self._writer is not None:
+            self._writer.interrupt()
+            self._writer = None
+        self._log(EventKind.SAVE_ABANDONED, activity)
+
+    # ----------------------------------------------------------------- failures
+
+    def _interrupt(self, failure: Failure) -> None:
+        self.process.interrupt(failure)
+
+    def _suffer(self, failure: object) -> None:
+        """What a failure does, at the instant when it strikes."""
+        assert isinstance(failure, Failure)
+        self._settle()
+        struck = [slot for slot in failure.slots if not self._scheduler.waits(slot)]
+        for slot in failure.slots:
+            if slot not in struck:
+                self._log(EventKind.MISSED, self.rows[-1][3], slot)
+        if not struck:
+            return
+        self._give_up_if_hopeless()
+        if self._saving_h is not None:
+            self._abandon_save(Activity.DETECT)
+            if self._policy.on_failure is OnFailure.RELOAD:
+                self._due_h = self._progress_h  # tried again as soon as the job goes on
+        for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
+            if slot in struck:
+                self._scheduler.lose(slot, repair_h)
+                self._log(EventKind.FAILED, Activity.DETECT, slot)
+        if self._policy.on_failure is OnFailure.RELOAD:
+            self._recover_the_failed(set(struck))
+        else:
+            self._recover_all(set(struck))
+
+    def _recover_the_failed(self, struck: set[int]) -> None:
+        """Partial recovery: the failed shards go back, beside recoveries that are under way."""
+        shards = set(self._setting.cluster.shard_slots)
+        reverted = shards if self._all_replicas_lost(struck) else shards & struck
+        for slot in sorted(reverted):
+            self._log(EventKind.REVERTED, Activity.DETECT, slot)
+        for recovery in self._recoveries:
+            recovery.hand_over(struck, reverted)
+        self._recoveries = [recovery for recovery in self._recoveries if recovery.slots]
+        self._start_recovery(struck, loading=reverted)
+
+    def _all_replicas_lost(self, struck: set[int]) -> bool:
+        replicas = set(self._setting.cluster.replica_slots)
+        if not replicas & struck:
+            return False
+        return not replicas.difference(struck, *(recovery.slots for recovery in self._recoveries))
+
+    def _recover_all(self, struck: set[int]) -> None:
+        """Full recovery, or none: everybody goes back, and a recovery under way starts again."""
+        for recovery in self._recoveries:
+            struck |= recovery.slots
+            recovery.cancel()
+        self._recoveries.clear()
+        from_scratch = self._policy.on_failure is OnFailure.RESTART
+        self._progress_h = 0.0 if from_scratch else self._saved_h
+        self._due_h = self._grid.due_after(self._progress_h)
+        self._log(EventKind.ROLLED_BACK, Activity.DETECT)
+        loading = set() if from_scratch else set(self._setting.cluster.shard_slots)
+        self._start_recovery(struck, loading)
+
+    def _start_recovery(self, slots: set[int], loading: set[int]) -> None:
+        recovery = Recovery(
+            self._env,
+            self._scheduler,
+            self._storage,
+            self._costs,
+            replication=self._replication,
+            number=self._n_failures,
+            slots=slots,
+            loading=loading,
+            on_stage=self._on_stage,
+            on_done=self._on_recovered,
+        )
+        self._recoveries.append(recovery)
+        self._n_failures += 1
+
+    def _on_stage(self) -> None:
+        """Log where recovery is: the least advanced of those under way holds the job up."""
+        stage = min(recovery.stage for recovery in self._recoveries)
+        if stage is not self.rows[-1][3]:
+            self._log(EventKind.STAGE, stage)
+
+    def _on_recovered(self, recovery: Recovery) -> None:
+        self._recoveries.remove(recovery)
+        if self._recoveries:
+            self._on_stage()
+            return
+        self._log(EventKind.RESUMED, self._activity_of_work())
+        recovered, self._recovered = self._recovered, self._env.event()
+        recovered.succeed()
+
+    def _give_up_if_hopeless(self) -> None:
+        if self._frontier_h > self._frontier_at_failure_h:
+            self._frontier_at_failure_h = self._frontier_h
+            self._n_failures_without_progress = 0
+        self._n_failures_without_progress += 1
+        if self._n_failures_without_progress > HOPELESS_AFTER:
+            raise HopelessError
+
+    # ----------------------------------------------------------------- progress and the log
+
+    def _reach(self, progress_h: float) -> None:
+        self._progress_h = progress_h
+        self._frontier_h = max(self._frontier_h, progress_h)
+
+    def _progress_now_h(self) -> float:
+        if self._working_since_h is None:
+            return self._progress_h
+        return self._progress_h + self._env.now - self._working_since_h
+
+    def _settle(self) -> None:
+        """Book the work in hand up to now: it was cut short."""
+        progress_h = self._progress_now_h()
+        self._working_since_h = None
+        self._reach(progress_h)
+
+    def _activity_of_work(self) -> Activity:
+        return Activity.LOST if self._progress_h < self._frontier_h else Activity.USEFUL
+
+    def _log(self, kind: EventKind, activity: Activity, slot: int = NO_SLOT) -> None:
+        self.rows.append(
+            (self._row_number, self._env.now, kind, activity, self._progress_now_h(), slot)
+        )
+        self._clock.follow(activity)

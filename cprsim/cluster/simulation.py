@@ -1,0 +1,70 @@
+"""Running replications: a SimPy environment each, and the event log that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import simpy
+from simpy.core import StopSimulation
+
+from cprsim.cluster.draws import CostDraws
+from cprsim.cluster.job import Job, JobSetting
+from cprsim.cluster.log import Row, event_log
+from cprsim.failures.block import BlockFailures
+from cprsim.records import EventLog, Failure, RecoveryPolicy
+
+STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of replications: its failures and cost draws, the same for all policies."""
+
+    setting: JobSetting
+    number: int
+    failures: BlockFailures
+    costs: CostDraws
+
+    def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:
+        """Run some replications, numbered within the block, and log what happens."""
+        rows: list[Row] = []
+        for replication in replications:
+            rows += self._replicate(policy, replication)
+        return event_log(rows)
+
+    def _replicate(self, policy: RecoveryPolicy, replication: int) -> list[Row]:
+        first = self.number * self.failures.n_replications
+        return replicate(
+            self.setting,
+            policy,
+            self.costs,
+            self.failures.of(replication),
+            replication,
+            first + replication,
+        )
+
+
+def replicate(
+    setting: JobSetting,
+    policy: RecoveryPolicy,
+    costs: CostDraws,
+    failures: Iterator[Failure],
+    replication: int = 0,
+    row_number: int = 0,
+) -> list[Row]:
+    """Run one replication to its end, or until it is given up; the rows of its event log.
+
+    Parameters
+    ----------
+    replication : number within the block, which addresses the draws of costs
+    row_number : number that the rows carry
+    """
+    env = simpy.Environment()
+    job = Job(env, setting, policy, costs, failures, replication, row_number)
+    deadline = env.timeout(STOPPED_BEYOND * setting.useful_h)
+    deadline.callbacks.append(StopSimulation.callback)
+    env.run(until=job.process)
+    if job.process.is_alive:
+        job.stop()
+    return job.rows

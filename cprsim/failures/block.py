@@ -1,0 +1,40 @@
+"""The failures of one block of replications, drawn as far as anybody has asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from cprsim.failures.sources import FailureSource
+from cprsim.records import Cluster, Failure, FailureTrace
+
+
+class BlockFailures:
+    """Extends the block's trace chunk by chunk, and keeps it for the strategies to come.
+
+    What a chunk holds depends on the seed, the block and the chunk's number alone, so it does not
+    matter which strategy asks for how much.
+    """
+
+    def __init__(
+        self, source: FailureSource, cluster: Cluster, seed: int, block: int, useful_h: float
+    ) -> None:
+        self.n_replications = source.block_replications(cluster, useful_h)
+        self._drawn: list[FailureTrace] = []
+        self._more = source.draw(cluster, seed, block, self.n_replications, useful_h)
+
+    def of(self, replication: int) -> Iterator[Failure]:
+        """The failures of one replication, in order, for as long as anybody asks."""
+        for number in count():
+            chunk = self._chunk(number)
+            if chunk is None:
+                return
+            yield from chunk.of(replication)
+
+    def _chunk(self, number: int) -> FailureTrace | None:
+        while len(self._drawn) <= number:
+            chunk = next(self._more, None)
+            if chunk is None:
+                return None
+            self._drawn.append(chunk)
+        return self._drawn[number]

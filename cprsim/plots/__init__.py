@@ -1,0 +1,9 @@
+"""Figures of a result: stacked overheads and a timeline. The only room with matplotlib."""
+
+from __future__ import annotations
+
+from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.save import FORMATS, draw_result, save_figure
+from cprsim.plots.timeline import timeline_figure
+
+__all__ = ["FORMATS", "draw_result", "overhead_figure", "save_figure", "timeline_figure"]

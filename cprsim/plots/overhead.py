@@ -1,0 +1,137 @@
+"""What each strategy's overhead is made of: stacked bars, as in the CPR paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isnan
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.plots.style import FAINT, INK, LOOKS, style
+from cprsim.records import OVERHEAD_PARTS
+from cprsim.results.metrics import FINISHED, Spread
+from cprsim.results.words import count, hours, interval, percent
+
+if TYPE_CHECKING:
+    from cprsim.results import Result
+
+STACK = tuple(part for part in LOOKS if part in OVERHEAD_PARTS)  # bottom to top
+BAR_WIDTH = 0.58
+CUT_ABOVE = 5.0  # a bar this many times the next highest is cut, so that the others can be read
+HEADROOM = 1.16
+N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
+
+
+def overhead_figure(result: Result) -> Figure:
+    """Stacked bars of mean overhead in percent of useful time, with 95 % intervals of the totals.
+
+    Strategies with replications that did not finish have no bar but the share that finished.
+    """
+    spreads = [result.spreads()[policy.name] for policy in result.policies]
+    totals = [mine["overhead_fraction"].mean for mine in spreads]
+    with style():
+        width_in = max(N_WIDE_ENOUGH_IN, 1.15 * len(spreads)) + 2.4
+        figure = Figure(figsize=(width_in, 4.6), layout="constrained")
+        axes = figure.add_subplot()
+        top = axis_top(totals)
+        for x, mine in enumerate(spreads):
+            if isnan(totals[x]):
+                _unfinished(axes, x, top, mine[FINISHED].mean)
+            else:
+                _bar(axes, x, mine, top)
+        _dress(axes, result, top)
+        cut = any(total > top for total in totals)
+        _title(axes, result, spreads[0][FINISHED].n, room=14 if cut else 0)
+        _legend(axes, [part for part in STACK if any(mine[part].mean > 0 for mine in spreads)])
+    return figure
+
+
+def axis_top(totals: list[float]) -> float:
+    """Where the axis ends: above the highest bar, unless it dwarfs the others; then it is cut."""
+    heights = sorted((total for total in totals if total > 0), reverse=True)
+    if not heights:
+        return 0.01
+    if len(heights) > 1 and heights[0] > CUT_ABOVE * heights[1]:
+        return heights[1] * 1.5
+    return heights[0] * HEADROOM
+
+
+def _bar(axes: Axes, x: int, mine: Mapping[str, Spread], top: float) -> None:
+    half = mine["overhead_fraction"].half_width
+    half = 0.0 if isnan(half) else half
+    bottom = 0.0
+    for part in STACK:
+        height = mine[part].mean
+        if height > 0:
+            axes.bar(x, height, BAR_WIDTH, bottom, **LOOKS[part].fill())
+            visible = min(bottom + height, top) - bottom
+            if visible > 0.055 * top:
+                _note(axes, x, bottom + visible / 2, percent(height))
+        bottom += height
+    if bottom > top:
+        _cut(axes, x, top, bottom)
+        return
+    if half > 0:
+        axes.errorbar(x, bottom, half, color=INK, capsize=4, lw=1.2)
+    axes.annotate(
+        percent(bottom), (x, bottom + half), (0, 4), textcoords="offset points",
+        ha="center", va="bottom", fontweight="bold",
+    )  # fmt: skip
+
+
+def _note(axes: Axes, x: float, y: float, text: str) -> None:
+    box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none", "alpha": 0.92}
+    axes.text(x, y, text, ha="center", va="center", fontsize=7.5, bbox=box)
+
+
+def _cut(axes: Axes, x: int, top: float, total: float) -> None:
+    """Say that the bar goes on above the axis, and how far."""
+    y = 0.955 * top
+    for shift in (0.0, 0.018 * top):
+        axes.plot(
+            [x - BAR_WIDTH * 0.6, x + BAR_WIDTH * 0.6], [y - 0.02 * top + shift, y + shift],
+            color="white", lw=2.4, clip_on=False, zorder=4,
+        )  # fmt: skip
+    axes.annotate(
+        f"{percent(total)} \N{UPWARDS ARROW}", (x, top), (0, 4), textcoords="offset points",
+        ha="center", va="bottom", fontweight="bold",
+    )  # fmt: skip
+
+
+def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
+    text = "no replication\nfinished" if share == 0 else f"only {percent(share)}\nfinished"
+    axes.text(x, 0.03 * top, text, ha="center", va="bottom", color=FAINT, style="italic")
+
+
+def _dress(axes: Axes, result: Result, top: float) -> None:
+    labels = [
+        fill(policy.name, 16) + "\n" + fill(interval(policy.save_interval_h, result.useful_h), 16)
+        for policy in result.policies
+    ]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.tick_params(axis="x", length=0, pad=6)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
+    axes.set_ylim(0, top)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    axes.yaxis.grid(True)
+    axes.set_ylabel("overhead, % of useful time")
+
+
+def _title(axes: Axes, result: Result, n: int, room: int) -> None:
+    """Title and what the numbers are, `room` points above the usual place."""
+    title = f"What failures cost: {result.name}"
+    axes.set_title(title, loc="left", fontweight="bold", pad=36 + room)
+    axes.annotate(
+        f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
+        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean",
+        (0, 1), (0, 10 + room), xycoords="axes fraction", textcoords="offset points",
+        fontsize=8, color="#555555", va="bottom",
+    )  # fmt: skip
+
+
+def _legend(axes: Axes, parts: list[str]) -> None:
+    handles = [LOOKS[part].patch() for part in reversed(parts)]  # in the order of the stack
+    axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))

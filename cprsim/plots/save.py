@@ -1,0 +1,62 @@
+"""Figures into files, the same bytes every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.style import style
+from cprsim.plots.timeline import timeline_figure
+
+if TYPE_CHECKING:
+    from cprsim.results import Result
+
+# what matplotlib would add of itself: dates and versions
+_SILENT = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+FORMATS = tuple(_SILENT)
+
+
+def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write the figure as ``<stem>.<format>`` for each format and return the paths.
+
+    No date, version or random id goes into the files.
+    """
+    FigureCanvasAgg(figure)
+    paths = []
+    with style():
+        for suffix in formats:
+            path = stem.with_name(f"{stem.name}.{suffix}")
+            figure.savefig(path, format=suffix, metadata=_SILENT[suffix])
+            paths.append(path)
+    return paths
+
+
+def draw_result(
+    result: Result, folder: Path, *, prefix: str = "", formats: Sequence[str] = ("png", "svg")
+) -> list[Path]:
+    """Draw the figures of a result into a folder: overhead (of whole runs) and timeline.
+
+    Parameters
+    ----------
+    result : what to draw
+    folder : must be there
+    prefix : begins the names of the files
+    formats : of png, svg, pdf
+    """
+    figures = {"timeline": timeline_figure(result)}
+    if result.replay is None:
+        figures = {"overhead": overhead_figure(result), **figures}
+    return [
+        path
+        for name, figure in figures.items()
+        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
+    ]

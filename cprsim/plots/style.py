@@ -1,0 +1,84 @@
+"""One look for all figures: colours that colour-blind readers tell apart, hatches for print.
+
+Colours are Okabe and Ito's (2008); their grey values differ too, and every activity has a hatch of
+its own, so that a black-and-white print still reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.patches import Patch
+
+INK = "#222222"
+FAINT = "#8a8a8a"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How an activity of the job is drawn and called."""
+
+    label: str
+    colour: str
+    hatch: str = ""
+
+    def patch(self) -> Patch:
+        """Its entry in a legend."""
+        return Patch(**self.fill(), label=self.label)
+
+    def fill(self) -> dict[str, Any]:
+        """Keywords of a filled area: the hatch is drawn in the edge's colour, white."""
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": "white", "linewidth": 0}
+
+
+# keyed by the parts of overhead and the lower-case names of records.Activity, in stacking order
+LOOKS = {
+    "useful": Look("useful work", "#e3e6e8"),
+    "save": Look("save", "#0072b2"),
+    "load": Look("load", "#56b4e9", "////"),
+    "lost": Look("lost work, done again", "#d55e00", "xxx"),
+    "detect": Look("detect", "#4a4a4a", "||||"),
+    "wait": Look("wait for a spare", "#cc79a7", "----"),
+    "reschedule": Look("reschedule", "#e69f00", "...."),
+}
+
+STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "legend.handleheight": 1.2,
+    "figure.facecolor": "white",
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    # the same figure is the same bytes, on any day and in any process
+    "svg.hashsalt": "cprsim",
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The look of all figures, independent of the user's own matplotlibrc."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        yield

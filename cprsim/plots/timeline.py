@@ -1,0 +1,221 @@
+"""One replication along wall time, a lane per strategy: what each did with the same failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from cprsim.plots.lanes import Lane, Setback, read_lane
+from cprsim.plots.style import FAINT, INK, LOOKS, style
+from cprsim.results.words import hours, interval, percent
+
+if TYPE_CHECKING:
+    from cprsim.records import RecoveryPolicy
+    from cprsim.results import Result
+
+WIDTH_IN, LANE_IN = 10.5, 0.68
+STRIP = (0.0, 0.42)  # bottom and top of the band of activities within a lane of height 1
+TICKS = (-0.05, -0.22)  # of the saves, below the strip
+MARKS = 0.57  # of the failures, above the strip
+AXES_POINTS = 590.0  # width of the lanes on paper, about
+ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
+N_READABLE = 60  # marks of one kind in a lane that still stand apart
+SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A lane and the strategy that it belongs to."""
+
+    policy: RecoveryPolicy
+    lane: Lane
+    useful_h: float
+
+
+def timeline_figure(result: Result) -> Figure:
+    """Lanes over the whole replication, and below them the first failure from close up."""
+    events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
+    rows = [
+        Row(policy, read_lane(events[policy.name]), result.useful_h) for policy in result.policies
+    ]
+    window = close_up([row.lane for row in rows])
+    lanes_in = LANE_IN * len(rows)
+    heights = [lanes_in] if window is None else [lanes_in, lanes_in]
+    with style():
+        figure = Figure((WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights)), layout="constrained")
+        panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        _whole(panels[0], rows, result)
+        if window is not None:
+            _close_up(panels[1], rows, window)
+            panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
+        panels[-1].set_xlabel("wall time since the start of the job, h")
+        _legend(figure, [row.lane for row in rows])
+    return figure
+
+
+def close_up(lanes: list[Lane]) -> tuple[float, float] | None:
+    """The stretch of wall time around the first failure that shows how each strategy recovers.
+
+    Returns
+    -------
+    Start and end [h], or None where nothing failed.
+    """
+    firsts = [lane.failed_at_h[0] for lane in lanes if lane.failed_at_h]
+    if not firsts:
+        return None
+    end_h = max(lane.end_h for lane in lanes)
+    begin_h = min(firsts)
+    widest_h = SHARE_OF_CLOSE_UP * end_h
+    recoveries_h = [1.5 * (_recovered_at_h(lane, end_h) - begin_h) for lane in lanes]
+    width_h = max((hours for hours in recoveries_h if 0 < hours < widest_h), default=widest_h)
+    return max(0.0, begin_h - width_h / 3), min(end_h, begin_h + width_h)
+
+
+def _recovered_at_h(lane: Lane, end_h: float) -> float:
+    """When the lane is back to work done for the first time after its first failure."""
+    if not lane.failed_at_h:
+        return 0.0
+    after = (s.start_h for s in lane.spans if s.activity == "useful")
+    return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
+
+
+def _whole(axes: Axes, rows: list[Row], result: Result) -> None:
+    end_h = max(row.lane.end_h for row in rows)
+    _draw(axes, rows, (0.0, end_h))
+    axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
+    axes.annotate(
+        f"{hours(result.useful_h)}: without failures and saves", (result.useful_h, 1), (0, 3),
+        xycoords=("data", "axes fraction"), textcoords="offset points",
+        ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color="#555555",
+    )  # fmt: skip
+    for y, row in _stacked(rows):
+        overhead = row.lane.end_h / result.useful_h - 1
+        text = f"{hours(row.lane.end_h)}\n+{percent(overhead)}"
+        axes.annotate(
+            text if row.lane.finished else "not finished", (row.lane.end_h, y + 0.21), (6, 0),
+            textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
+        )  # fmt: skip
+    axes.set_title(
+        f"Replication {result.timeline_replication} of {result.name}",
+        loc="left", fontweight="bold", pad=18,
+    )  # fmt: skip
+
+
+def _close_up(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
+    _draw(axes, rows, window)
+    axes.set_facecolor("#fffbec")
+    axes.set_title("Close-up of the first failure", loc="left", fontsize=9, fontweight="bold")
+
+
+def _stacked(rows: list[Row]) -> list[tuple[float, Row]]:
+    """Each row with the height at which its lane lies, the first on top."""
+    return [(float(len(rows) - 1 - i), row) for i, row in enumerate(rows)]
+
+
+def _draw(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
+    axes.set_xlim(*window)
+    axes.set_ylim(-0.32, len(rows) - 0.2)
+    for y, row in _stacked(rows):
+        _draw_strip(axes, y, row.lane, window)
+        _draw_saves(axes, y, row.lane, window)
+        _draw_failures(axes, y, row.lane, window)
+        _name(axes, y, row.policy, row.useful_h)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.xaxis.grid(True)
+
+
+def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None:
+    every = interval(policy.save_interval_h, useful_h)
+    place: dict[str, Any] = {
+        "xycoords": ("axes fraction", "data"),
+        "textcoords": "offset points",
+        "ha": "right",
+    }
+    axes.annotate(policy.name, (0, y + 0.21), (-8, 1), va="bottom", fontweight="bold", **place)
+    axes.annotate(every, (0, y + 0.21), (-8, -1), va="top", fontsize=8, color="#555555", **place)
+
+
+def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    bottom, top = STRIP
+    for activity in LOOKS:
+        spans = [(span.start_h, span.hours) for span in lane.spans if span.activity == activity]
+        if spans:
+            fill = LOOKS[activity].fill()
+            # snapping to whole pixels would make some of many short spans wider than others
+            axes.broken_barh(spans, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
+    whole = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
+    whole.set_zorder(3)
+    axes.add_patch(whole)
+
+
+def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    top, bottom = (y + end for end in TICKS)
+    n = sum(window[0] <= at_h <= window[1] for at_h in lane.saved_at_h)
+    width = max(0.3, min(1.4, 1.4 * N_READABLE / max(n, 1)))
+    colour = LOOKS["save"].colour
+    ticks = [[(at_h, bottom), (at_h, top)] for at_h in lane.saved_at_h]
+    axes.add_collection(LineCollection(ticks, colors=colour, linewidths=width), autolim=False)
+    middle = (top + bottom) / 2
+    behind = [[(start, middle), (end, middle)] for start, end in lane.background]
+    axes.add_collection(
+        LineCollection(behind, colors=colour, linewidths=2, alpha=0.45), autolim=False
+    )
+    axes.plot(
+        lane.abandoned_at_h, [middle] * len(lane.abandoned_at_h),
+        ls="", marker="x", ms=5, mew=1.4, color=INK, zorder=5,
+    )  # fmt: skip
+
+
+def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    n = sum(window[0] <= at_h <= window[1] for at_h in lane.failed_at_h)
+    crowded = n > N_READABLE
+    axes.plot(
+        lane.failed_at_h, [y + MARKS] * len(lane.failed_at_h),
+        ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
+    )  # fmt: skip
+    for setback in lane.setbacks:
+        if window[0] <= setback.at_h <= window[1]:
+            points = abs(setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
+            head = "-|>" if points > ARROW_HEAD_POINTS else "-"
+            _draw_setback(axes, y + MARKS, setback, head, 0.35 if crowded else 0.9)
+
+
+def _draw_setback(axes: Axes, y: float, setback: Setback, head: str, alpha: float) -> None:
+    """An arrow over the strip, from the failure back to the state that it left the job with."""
+    arrow = FancyArrowPatch(
+        (setback.at_h, y), (setback.back_to_h, y),
+        arrowstyle=head, mutation_scale=7, shrinkA=0, shrinkB=0, lw=1.0,
+        ls=(0, (1.5, 1.5)) if setback.shards_only else "-",
+        color=LOOKS["lost"].colour, alpha=alpha, zorder=4, clip_on=True,
+    )  # fmt: skip
+    axes.add_patch(arrow)
+
+
+def _legend(figure: Figure, lanes: list[Lane]) -> None:
+    drawn = {span.activity for lane in lanes for span in lane.spans}
+    handles: list[object] = [look.patch() for name, look in LOOKS.items() if name in drawn]
+    lost, save = LOOKS["lost"].colour, LOOKS["save"].colour
+    if any(lane.failed_at_h for lane in lanes):
+        handles.append(Line2D([], [], ls="", marker="v", ms=6.5, color=INK, label="failure"))
+    setbacks = [setback for lane in lanes for setback in lane.setbacks]
+    if any(not setback.shards_only for setback in setbacks):
+        handles.append(Line2D([], [], color=lost, marker="<", ms=4, label="all go back"))
+    if any(setback.shards_only for setback in setbacks):
+        label = "failed shards go back"
+        handles.append(Line2D([], [], color=lost, ls=":", marker="<", ms=4, label=label))
+    if any(lane.saved_at_h for lane in lanes):
+        handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.4, color=save, label="saved"))
+    if any(lane.background for lane in lanes):
+        handles.append(Line2D([], [], color=save, lw=2, alpha=0.45, label="saving beside the work"))
+    if any(lane.abandoned_at_h for lane in lanes):
+        handles.append(
+            Line2D([], [], ls="", marker="x", mew=1.4, color=INK, label="save abandoned")
+        )
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))

@@ -1,0 +1,70 @@
+"""A result as one JSON object for scripts. Missing numbers are null, never NaN or Infinity."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import pandas as pd
+
+from cprsim.records import OVERHEAD_PARTS
+from cprsim.report.run_table import Line, lines
+from cprsim.report.sentences import verdicts
+from cprsim.results import FINISHED, Result, Spread, records_of
+
+_INTERVALS = ("overhead_fraction", *OVERHEAD_PARTS)
+_MEANS = ("failures", "saves", "pls", "pls_net", "ettr", "overhead_h", "overhead_node_h", "wall_h")
+
+
+def run_as_json(result: Result) -> dict[str, Any]:
+    """The object that ``cprsim run --json`` prints; docs/metrics.md says what each key means."""
+    return {
+        "name": result.name,
+        "useful_h": result.useful_h,
+        "n_nodes": result.n_nodes,
+        "results": str(result.path),
+        "verdicts": verdicts(result),
+        "strategies": [_strategy(line) for line in lines(result)],
+    }
+
+
+def _strategy(line: Line) -> dict[str, Any]:
+    decision = line.policy.decision
+    return {
+        "name": line.policy.name,
+        "interval_h": number(line.policy.save_interval_h),
+        "interval_rule": line.policy.interval_rule,
+        "on_failure": line.policy.on_failure.value,
+        "decision": decision and decision.chosen,
+        "replications": line.summary[FINISHED].n,
+        FINISHED: number(line.mean(FINISHED)),
+        **{quantity: _triple(line.summary[quantity]) for quantity in _INTERVALS},
+        **{quantity: number(line.mean(quantity)) for quantity in _MEANS},
+        "intervals": {quantity: _triple(line.summary[quantity]) for quantity in _MEANS},
+    }
+
+
+def _triple(spread: Spread) -> dict[str, float | None]:
+    return {"mean": number(spread.mean), "low": number(spread.low), "high": number(spread.high)}
+
+
+def number(value: float) -> float | None:
+    """A finite number, else None."""
+    return float(value) if isfinite(value) else None
+
+
+def comparison_as_json(table: pd.DataFrame, paired: bool) -> dict[str, Any]:
+    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`."""
+    numbers = ("a", "b", "difference", "low", "high")
+    return {
+        "method": "paired" if paired else "welch",
+        "differences": [
+            {
+                "strategy": row["strategy"],
+                "quantity": row["quantity"],
+                **{name: number(row[name]) for name in numbers},
+                "n": int(row["n"]),
+            }
+            for row in records_of(table)
+        ],
+    }

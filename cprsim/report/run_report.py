@@ -1,0 +1,57 @@
+"""Everything that `cprsim run` prints: heading, table, sentences, where the results are."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from cprsim.report.run_table import lines, print_run_table
+from cprsim.report.sentences import decisions, savings, verdicts
+from cprsim.results import FINISHED, Result
+from cprsim.results.words import count, hours
+
+
+def print_run(console: Console, result: Result, *, found_again: bool = False) -> None:
+    """Print what a run found.
+
+    Parameters
+    ----------
+    console : where to; wraps sentences on a terminal and leaves them whole in a pipe
+    result : what was found
+    found_again : nothing was simulated, because the finished folder was there already
+    """
+    n = lines(result)[0].summary[FINISHED].n
+    say(
+        console,
+        f"{result.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}. " + _meaning(result, n),
+    )
+    console.print()
+    print_run_table(console, result)
+    for paragraph in (decisions(result), verdicts(result), savings(result)):
+        if paragraph:
+            console.print()
+        for sentence in paragraph:
+            say(console, sentence)
+    console.print()
+    print_places(console, result, found_again=found_again)
+
+
+def _meaning(result: Result, n: int) -> str:
+    overhead = "Overhead = (wall - useful) / useful"
+    if result.replay is not None:
+        return f"{overhead}; this is replication {result.replay} alone."
+    return f"{overhead}; means" + (", ± the half-width of the 95 % interval." if n > 1 else ".")
+
+
+def print_places(console: Console, result: Result, *, found_again: bool) -> None:
+    """Say where the results and the figures are."""
+    again = " (found again, nothing was simulated)" if found_again else ""
+    say(console, f"results  {result.path}{again}")
+    figures = sorted(name for name in result.manifest.get("files", {}) if name.endswith(".png"))
+    for name in figures:
+        say(console, f"figure   {result.path / name}")
+
+
+def say(console: Console, text: str) -> None:
+    """A paragraph: wrapped at words on a terminal, one line in a pipe."""
+    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)

@@ -1,0 +1,144 @@
+"""The table of a run: one row per strategy, split in two where the terminal is too narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+from textwrap import fill
+from typing import Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from cprsim.records import OVERHEAD_PARTS, OnFailure, RecoveryPolicy
+from cprsim.results import FINISHED, Result, Spread
+from cprsim.results.words import (
+    NO_NUMBER,
+    hours,
+    percent,
+    percent_number,
+    significant,
+    with_interval,
+)
+
+HEADINGS = {
+    "save": "save",
+    "load": "load",
+    "lost": "lost\nwork",
+    "detect": "detect",
+    "wait": "wait for\nspare",
+    "reschedule": "re-\nschedule",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is known of one strategy: its policy, and its summary by quantity."""
+
+    policy: RecoveryPolicy
+    summary: Mapping[str, Spread]  # by quantity
+
+    def mean(self, quantity: str) -> float:
+        return self.summary[quantity].mean
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its heading, and the cell of a line."""
+
+    heading: str
+    cell: Callable[[Line], str]
+    align: Literal["left", "right"] = "right"
+
+
+def lines(result: Result) -> list[Line]:
+    """One line per strategy, in the scenario's order."""
+    of = result.spreads()
+    return [Line(policy, of[policy.name]) for policy in result.policies]
+
+
+def print_run_table(console: Console, result: Result) -> None:
+    """Print the table of a run; as two tables of the same rows where one would be cut."""
+    rows = lines(result)
+    head, parts, tail = _head_columns(), _part_columns(rows), _tail_columns(rows)
+    whole = [*head, *parts, *tail]
+    if not console.is_terminal or _width(console, _table(whole, rows)) <= console.width:
+        print_whole(console, _table(whole, rows))
+        return
+    print_whole(console, _table([*head, *tail], rows))
+    console.print("\nof which, in % of useful time:\n")
+    print_whole(console, _table([head[0], *parts], rows))
+
+
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table at its own width: a terminal may wrap it, but no digit is ever cut off."""
+    table.width = _width(console, table)
+    console.print(table, soft_wrap=True)
+
+
+def _width(console: Console, table: Table) -> int:
+    wide = console.options.update(width=1000)
+    return console.measure(table, options=wide).maximum
+
+
+def _head_columns() -> list[Column]:
+    return [
+        Column("strategy", lambda line: fill(line.policy.name, 16), "left"),
+        Column("saves\nevery", lambda line: fill(_every(line.policy), 16), "left"),
+        Column("overhead\n% of useful", _overhead),
+    ]
+
+
+def _part_columns(rows: list[Line]) -> list[Column]:
+    """The parts of overhead that cost anything under any strategy."""
+    shown = [part for part in OVERHEAD_PARTS if any(line.mean(part) > 0 for line in rows)]
+    return [Column(HEADINGS[part], _percent_of(part)) for part in shown]
+
+
+def _tail_columns(rows: list[Line]) -> list[Column]:
+    columns = [
+        Column("failures\nper job", lambda line: significant(line.mean("failures"))),
+        Column("ETTR", lambda line: _fixed(line.mean("ettr"), 3)),
+        Column("PLS", _pls),
+        Column("cost\nh", lambda line: significant(line.mean("overhead_h"))),
+        Column("cost\nnode-h", lambda line: significant(line.mean("overhead_node_h"))),
+    ]
+    partial = any(line.policy.on_failure is OnFailure.RELOAD for line in rows)
+    return [column for column in columns if partial or column.heading != "PLS"]
+
+
+def _every(policy: RecoveryPolicy) -> str:
+    if policy.save_interval_h == inf:
+        return policy.interval_rule
+    return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+
+
+def _overhead(line: Line) -> str:
+    overhead = line.summary["overhead_fraction"]
+    if isnan(overhead.mean):
+        return f"{percent(line.mean(FINISHED))} done"
+    return with_interval(100 * overhead.mean, 100 * overhead.half_width)
+
+
+def _percent_of(part: str) -> Callable[[Line], str]:
+    return lambda line: percent_number(line.mean(part))
+
+
+def _pls(line: Line) -> str:
+    partial = line.policy.on_failure is OnFailure.RELOAD
+    return _fixed(line.mean("pls"), 4) if partial else NO_NUMBER
+
+
+def _fixed(value: float, digits: int) -> str:
+    return NO_NUMBER if isnan(value) else f"{value:.{digits}f}"
+
+
+def _table(columns: list[Column], rows: list[Line]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column.heading, justify=column.align, no_wrap=True, vertical="top")
+    for line in rows:
+        table.add_row(*(column.cell(line) for column in columns))
+    return table

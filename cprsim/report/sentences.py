@@ -1,0 +1,93 @@
+"""What a result says in sentences: CPR's decision, verdicts, what a strategy saves."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+from cprsim.records import Decision, OnFailure
+from cprsim.results import FINISHED, Result, differences, records_of
+from cprsim.results.words import count, hours, percent, percent_number
+
+
+def decisions(result: Result) -> list[str]:
+    """Why each strategy that decides between partial and full recovery chose what it did."""
+    return [
+        f"{policy.name} {explain(policy.decision)}"
+        for policy in result.policies
+        if policy.decision is not None
+    ]
+
+
+def explain(decision: Decision) -> str:
+    """The decision with the first-order prices of both ways."""
+    full = (
+        f"full recovery{_saving(decision.full_interval_h)} would cost "
+        f"{percent(decision.full_overhead_fraction)} of useful time"
+    )
+    if decision.partial_overhead_fraction == inf:
+        return f"falls back to full recovery: no stale shard is allowed; by the formulas {full}."
+    partial = (
+        f"partial recovery{_saving(decision.partial_interval_h)} would cost "
+        f"{percent(decision.partial_overhead_fraction)} at an expected PLS of "
+        f"{decision.expected_pls:.3g}"
+    )
+    if decision.chosen == "partial":
+        return f"chose partial recovery: by the first-order formulas {partial}; {full}."
+    return f"falls back to full recovery: by the first-order formulas {full}; {partial}."
+
+
+def _saving(interval_h: float) -> str:
+    return " without saves" if interval_h == inf else f" saving every {hours(interval_h)}"
+
+
+def verdicts(result: Result) -> list[str]:
+    """What the numbers alone would not tell: jobs that do not finish, intervals past the end."""
+    said, spreads = [], result.spreads()
+    for strategy in result.strategies:
+        name, interval_h = strategy.policy.name, strategy.policy.save_interval_h
+        finished = spreads[name][FINISHED]
+        share, n = finished.mean, finished.n
+        if share == 0:
+            said.append(
+                f"{name} never finishes: of {count(n, 'replication')} none was done after 100 "
+                "times its useful hours; failures come faster than it recovers."
+            )
+        elif share < 1:
+            said.append(
+                f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
+                f"were done within 100 times their useful hours (95 % interval "
+                f"{percent_number(finished.low)} to {percent(finished.high)}); means of the others "
+                "would mislead."
+            )
+        elif result.useful_h < interval_h < inf:
+            said.append(
+                f"{name} never saves: its interval of {hours(interval_h)} is longer than the job."
+            )
+    return said
+
+
+def savings(result: Result) -> list[str]:
+    """What each strategy saves against full recovery, paired by replication.
+
+    Full recovery is the first strategy that rolls back without deciding; without one that
+    finished there is nothing to say.
+    """
+    full = [
+        p.name for p in result.policies if p.on_failure is OnFailure.ROLL_BACK and not p.decision
+    ]
+    if not full:
+        return []
+    against = result.spreads()[full[0]]["overhead_fraction"].mean
+    table = differences(result.replications, result.n_nodes, full[0])
+    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < 0)]
+    return [
+        f"{row['strategy']} removes {percent(-row['mean'] / against)} of {full[0]}'s overhead"
+        + _points(-row["high"], -row["low"])
+        for row in records_of(table)
+    ]
+
+
+def _points(low: float, high: float) -> str:
+    if isnan(low):
+        return "."
+    return f" ({percent_number(low)} to {percent_number(high)} percentage points, 95 % interval)."

@@ -1,0 +1,34 @@
+"""Results: metrics over replications, and the folder that keeps them.
+
+An outcome becomes rows (one per replication); rows become metrics (means, intervals,
+differences) and go into a folder (tables, summary, the manifest last) that reads back.
+"""
+
+from __future__ import annotations
+
+from cprsim.results.compare import compare, differences, same_failures
+from cprsim.results.identity import Identity, input_digests
+from cprsim.results.manifest import damage
+from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
+from cprsim.results.read import Recovered, Result, load_result
+from cprsim.results.write import Logbook, write_result
+
+__all__ = [
+    "FINISHED",
+    "METRICS",
+    "Identity",
+    "Logbook",
+    "Recovered",
+    "Result",
+    "Spread",
+    "compare",
+    "damage",
+    "differences",
+    "input_digests",
+    "load_result",
+    "records_of",
+    "same_failures",
+    "summarise",
+    "summarise_rows",
+    "write_result",
+]

@@ -1,0 +1,138 @@
+"""Differences between strategies of one result, and between two results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from cprsim.errors import ParameterError
+from cprsim.records import Floats
+from cprsim.results.metrics import CONFIDENCE, METRICS, interval_of_mean, measure
+from cprsim.results.read import Result
+
+
+def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame:
+    """What each strategy costs more than `baseline`, paired by replication.
+
+    All strategies of a result meet the same failures, so the differences of the replications vary
+    less than the replications themselves.
+
+    Parameters
+    ----------
+    rows : replication rows of one result
+    n_nodes : nodes of the job
+    baseline : name of the strategy that is taken away from the others
+
+    Returns
+    -------
+    Tidy frame: strategy, quantity, mean, low, high (95 %), n; NaN where one of the two has
+    replications that did not finish.
+
+    Raises
+    ------
+    ParameterError : no strategy has that name
+    """
+    measured = {
+        str(name): mine
+        for name, mine in measure(rows, n_nodes).groupby("strategy", sort=False, observed=True)
+    }
+    if baseline not in measured:
+        raise ParameterError(
+            f"no strategy is called {baseline!r}; there are: {', '.join(measured)}"
+        )
+    records = []
+    for name, mine in measured.items():
+        if name != baseline:
+            for quantity in METRICS:
+                interval, n = _paired(measured[baseline], mine, quantity)
+                records.append((name, quantity, *interval, n))
+    return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+
+def same_failures(a: Result, b: Result) -> bool:
+    """Whether replication i of both results met the same failures: same seed, job and source."""
+    return bool(a.manifest["failures_digest"] == b.manifest["failures_digest"])
+
+
+def compare(a: Result, b: Result) -> pd.DataFrame:
+    """Differences B - A of the strategies that both results have.
+
+    Paired by replication where both met the same failures, else two independent samples (Welch).
+
+    Returns
+    -------
+    Tidy frame: strategy, quantity, a, b (means), difference, low, high (95 %), n (of the smaller
+    sample). NaN where replications did not finish.
+
+    Raises
+    ------
+    ParameterError : no strategy is in both
+    """
+    of_a, of_b = _by_strategy(a), _by_strategy(b)
+    shared = [name for name in of_a if name in of_b]
+    if not shared:
+        raise ParameterError(
+            f"no strategy is in both results: A has {', '.join(of_a)}; B has {', '.join(of_b)}"
+        )
+    method = _paired if same_failures(a, b) else _welch
+    records = []
+    for name in shared:
+        for quantity in METRICS:
+            interval, n = method(of_a[name], of_b[name], quantity)
+            means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
+            records.append((name, quantity, *means, *interval, n))
+    columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def _by_strategy(result: Result) -> dict[str, pd.DataFrame]:
+    measured = measure(result.replications, result.n_nodes)
+    return {str(k): v for k, v in measured.groupby("strategy", sort=False, observed=True)}
+
+
+def _mean(measured: pd.DataFrame, quantity: str) -> float:
+    return float(measured[quantity].mean()) if measured["finished"].all() else np.nan
+
+
+Interval = tuple[float, float, float]  # mean, low, high
+
+
+def _paired(a: pd.DataFrame, b: pd.DataFrame, quantity: str) -> tuple[Interval, int]:
+    """Mean of the differences b - a over the replications that both have."""
+    columns = ["replication", "finished", quantity]
+    both = a[columns].merge(b[columns], on="replication", suffixes=("_a", "_b"))
+    if not len(both) or not (a["finished"].all() and b["finished"].all()):
+        return (np.nan, np.nan, np.nan), len(both)
+    differences = both[f"{quantity}_b"] - both[f"{quantity}_a"]
+    return interval_of_mean(differences.to_numpy(np.float64)), len(both)
+
+
+def _welch(a: pd.DataFrame, b: pd.DataFrame, quantity: str) -> tuple[Interval, int]:
+    n = min(len(a), len(b))
+    if not (a["finished"].all() and b["finished"].all()):
+        return (np.nan, np.nan, np.nan), n
+    return welch(a[quantity].to_numpy(np.float64), b[quantity].to_numpy(np.float64)), n
+
+
+def welch(a: Floats, b: Floats) -> Interval:
+    """Difference of the means of two independent samples, b - a, and its 95 % interval.
+
+    Parameters
+    ----------
+    a, b : (n,) and (m,) values; variances may differ. With fewer than two of either there is no
+        interval: NaN.
+
+    Notes
+    -----
+    Student's t with Welch's degrees of freedom (Welch 1947).
+    """
+    difference = float(np.mean(b) - np.mean(a))
+    if min(len(a), len(b)) < 2:
+        return difference, np.nan, np.nan
+    squares = np.array([np.var(a, ddof=1) / len(a), np.var(b, ddof=1) / len(b)])
+    if squares.sum() == 0:
+        return difference, difference, difference
+    freedom = squares.sum() ** 2 / (squares**2 / np.array([len(a) - 1, len(b) - 1])).sum()
+    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2) * np.sqrt(squares.sum()))
+    return difference, difference - half, difference + half

@@ -1,0 +1,142 @@
+"""What is measured of a replication, and means with intervals over replications.
+
+The one place that defines the metrics; docs/metrics.md has the formula of each. A metric is a
+column computed from the columns of the replication rows, so that it can be recomputed from any
+finished results folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from cprsim.records import OVERHEAD_PARTS, Floats
+from cprsim.results.rows import replication_rows
+
+if TYPE_CHECKING:
+    from cprsim.pipeline import Outcome
+
+CONFIDENCE = 0.95
+
+# (replication rows, nodes of the job) -> the metric of each row
+Metric = Callable[[pd.DataFrame, int], "pd.Series[float]"]
+
+
+def _part(name: str) -> Metric:
+    return lambda rows, n_nodes: rows[f"{name}_h"] / rows["useful_h"]
+
+
+def _overhead_h(rows: pd.DataFrame) -> pd.Series[float]:
+    return rows["wall_h"] - rows["useful_h"]
+
+
+METRICS: Mapping[str, Metric] = {
+    "overhead_fraction": lambda rows, n_nodes: _overhead_h(rows) / rows["useful_h"],
+    **{part: _part(part) for part in OVERHEAD_PARTS},
+    "failures": lambda rows, n_nodes: rows["n_failures"].astype(float),
+    "saves": lambda rows, n_nodes: rows["n_saves"].astype(float),
+    "pls": lambda rows, n_nodes: rows["pls"],
+    "pls_net": lambda rows, n_nodes: rows["pls_net"],
+    "ettr": lambda rows, n_nodes: rows["useful_h"] / rows["wall_h"],
+    "overhead_h": lambda rows, n_nodes: _overhead_h(rows),
+    "overhead_node_h": lambda rows, n_nodes: _overhead_h(rows) * n_nodes,
+    "wall_h": lambda rows, n_nodes: rows["wall_h"],
+}
+
+FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean over replications and its 95 % interval; NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+def measure(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
+    """Every metric of every replication: strategy, replication, finished and a column a metric.
+
+    Parameters
+    ----------
+    rows : replication rows of a finished result or of `replication_rows`
+    n_nodes : nodes of the job, whose hours overhead costs
+    """
+    values = {name: metric(rows, n_nodes) for name, metric in METRICS.items()}
+    return pd.concat([rows[["strategy", "replication", "finished"]], pd.DataFrame(values)], axis=1)
+
+
+def summarise(outcome: Outcome) -> pd.DataFrame:
+    """Mean and 95 % interval of every metric of every strategy.
+
+    Returns
+    -------
+    Tidy frame: strategy, quantity, mean, low, high, n (replications). Where a strategy has
+    replications that did not finish, the means of its metrics are NaN, because the hours of a
+    stopped replication say nothing; `finished_fraction` is there for every strategy.
+    """
+    return summarise_rows(replication_rows(outcome), outcome.cluster.n_nodes)
+
+
+def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
+    """`summarise`, from replication rows that may have been read back."""
+    measured = measure(rows, n_nodes)
+    records = []
+    for strategy, mine in measured.groupby("strategy", sort=False, observed=True):
+        n, n_finished = len(mine), int(mine["finished"].sum())
+        records.append((strategy, FINISHED, n_finished / n, *interval_of_share(n_finished, n), n))
+        for name in METRICS:
+            mean, low, high = (
+                interval_of_mean(mine[name].to_numpy(np.float64))
+                if n_finished == n
+                else (np.nan, np.nan, np.nan)
+            )
+            records.append((strategy, name, mean, low, high, n))
+    return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+
+def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Spread]]:
+    """A summary by strategy and quantity."""
+    found: dict[str, dict[str, Spread]] = {}
+    for row in records_of(summary):
+        spread = Spread(float(row["mean"]), float(row["low"]), float(row["high"]), int(row["n"]))
+        found.setdefault(str(row["strategy"]), {})[str(row["quantity"])] = spread
+    return found
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a small table as plain dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def interval_of_mean(values: Floats) -> tuple[float, float, float]:
+    """Mean of independent values and its 95 % interval (Student's t).
+
+    One value alone has a mean but no interval: its ends are NaN. Equal values have an interval of
+    no width. Exact for normal values; by the central limit theorem for many.
+    """
+    n, mean = len(values), float(np.mean(values))
+    if n == 1:
+        return mean, np.nan, np.nan
+    deviation = float(np.std(values, ddof=1))
+    half = float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * deviation / np.sqrt(n)
+    return mean, float(mean - half), float(mean + half)
+
+
+def interval_of_share(n_yes: int, n: int) -> tuple[float, float]:
+    """95 % interval of a share (Clopper and Pearson 1934): never too narrow, inside [0, 1]."""
+    tail = (1 - CONFIDENCE) / 2
+    low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
+    high = special.betaincinv(n_yes + 1, n - n_yes, 1 - tail) if n_yes < n else 1.0
+    return float(low), float(high)

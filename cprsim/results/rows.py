@@ -1,0 +1,97 @@
+"""Records of the pipeline as tables, and back: one row per replication, loss or event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cprsim.records import (
+    Activity,
+    Cluster,
+    CostBreakdown,
+    EventKind,
+    EventLog,
+    Floats,
+    Ints,
+    ShardLoss,
+)
+
+if TYPE_CHECKING:
+    from cprsim.pipeline import Outcome, StrategyOutcome
+
+
+def replication_rows(outcome: Outcome) -> pd.DataFrame:
+    """One row per strategy and replication: its hours, failures, saves and PLS.
+
+    Columns: strategy, the columns of CostBreakdown (`useful_h` being the whole job's for those
+    that finished), pls, pls_net.
+    """
+    frames = [_rows_of(strategy, outcome.useful_h) for strategy in outcome.strategies]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _rows_of(strategy: StrategyOutcome, useful_h: float) -> pd.DataFrame:
+    costs, losses = strategy.costs, strategy.losses
+    rows = pd.DataFrame({f.name: getattr(costs, f.name) for f in fields(CostBreakdown)})
+    rows.insert(0, "strategy", strategy.policy.name)
+    rows["pls"] = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
+    rows["pls_net"] = lost_portion(losses.since_reload_h, losses, costs.replication, useful_h)
+    return rows
+
+
+def lost_portion(
+    staleness_h: Floats, losses: ShardLoss, replications: Ints, useful_h: float
+) -> Floats:
+    """Portion of lost samples of each replication.
+
+    Parameters
+    ----------
+    staleness_h : (n_losses,) work that each lost shard went back by [h]
+    losses : the rows that `staleness_h` belongs to
+    replications : (n,) ascending numbers of the replications asked for
+    useful_h : work of the whole job [h]
+
+    Notes
+    -----
+    Sum of ``staleness * share / useful`` over the replication's losses: samples are lost in
+    proportion to hours of work, and a shard holds its share of the embedding servers.
+    """
+    portion = np.zeros(len(replications))
+    row = np.searchsorted(replications, losses.replication)
+    np.add.at(portion, row, staleness_h * losses.share / useful_h)
+    return portion
+
+
+def loss_rows(outcome: Outcome) -> pd.DataFrame:
+    """One row per strategy and lost shard: strategy, then the columns of ShardLoss."""
+    frames = []
+    for strategy in outcome.strategies:
+        columns = {f.name: getattr(strategy.losses, f.name) for f in fields(ShardLoss)}
+        frame = pd.DataFrame(columns)
+        frame.insert(0, "strategy", strategy.policy.name)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFrame:
+    """One row per strategy and event, in words: strategy, the columns of EventLog, node.
+
+    `kind` and `activity` are the lower-case names of EventKind and Activity; `node` names the
+    slot within its role (``emb_ps 3``) and is empty where no node is concerned.
+    """
+    kinds = np.array([kind.name.lower() for kind in EventKind])
+    activities = np.array([activity.name.lower() for activity in Activity])
+    nodes = np.array([f"{role.name} {i}" for role in cluster.roles for i in range(role.n_nodes)])
+    frames = []
+    for name, log in logs.items():
+        frame = pd.DataFrame({f.name: getattr(log, f.name) for f in fields(EventLog)})
+        frame.insert(0, "strategy", name)
+        frame["kind"] = kinds[log.kind]
+        frame["activity"] = activities[log.activity]
+        frame["node"] = np.where(log.slot >= 0, nodes[log.slot], "")
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)

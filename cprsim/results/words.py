@@ -1,0 +1,65 @@
+"""Numbers as people read them, the same in tables and figures."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+NO_NUMBER = "–"
+
+
+def percent(fraction: float) -> str:
+    """A share in percent with about three significant digits, ``0.0849`` as ``8.49 %``."""
+    return f"{percent_number(fraction)} %" if not isnan(fraction) else NO_NUMBER
+
+
+def percent_number(fraction: float) -> str:
+    """`percent` without its sign, for columns whose heading has it."""
+    return significant(100 * fraction)
+
+
+def significant(value: float) -> str:
+    """About three significant digits, at most two decimals: 212, 10.2, 1.43, 0.05."""
+    if isnan(value):
+        return NO_NUMBER
+    if value == 0:
+        return "0"
+    text = f"{value:,.{_decimals(value)}f}"
+    return text if float(text.replace(",", "")) != 0 else f"{value:.1g}"
+
+
+def with_interval(value: float, half_width: float) -> str:
+    """``10.2 ± 0.6``: both with as many decimals as `significant` gives the value."""
+    if isnan(value) or isnan(half_width):
+        return significant(value)
+    return f"{significant(value)} ± {half_width:,.{_decimals(value)}f}"
+
+
+def _decimals(value: float) -> int:
+    return 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+
+
+def hours(value_h: float) -> str:
+    """A time in the unit that suits it: ``2.05 h``, ``5.6 min``, ``30 s``, ``1,200 h``."""
+    if isnan(value_h):
+        return NO_NUMBER
+    if abs(value_h) >= 1000:
+        return f"{value_h:,.0f} h"
+    if abs(value_h) >= 1 or value_h == 0:
+        return f"{value_h:.3g} h"
+    if abs(value_h) >= 1 / 60:
+        return f"{60 * value_h:.3g} min"
+    return f"{3600 * value_h:.3g} s"
+
+
+def interval(save_interval_h: float, useful_h: float) -> str:
+    """How often something is saved: ``every 2.05 h``; a job shorter than that is never saved."""
+    if save_interval_h == inf:
+        return "no saves"
+    if save_interval_h > useful_h:
+        return f"{hours(save_interval_h)}: no saves"
+    return f"every {hours(save_interval_h)}"
+
+
+def count(n: int, thing: str) -> str:
+    """``1 replication``, ``1,000 replications``."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""Write a results folder: tables, figures, manifest; find it again when it is there already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cprsim.records import EventLog
+from cprsim.results.identity import Identity
+from cprsim.results.manifest import damage, write_manifest
+from cprsim.results.metrics import summarise_rows
+from cprsim.results.publish import publishing
+from cprsim.results.read import Result, load_result, read_folder, strategy_entry
+from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
+
+if TYPE_CHECKING:
+    from cprsim.pipeline import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Logbook:
+    """The event logs of one replication, one per strategy."""
+
+    replication: int
+    logs: Mapping[str, EventLog]
+
+
+def write_result(
+    root: Path,
+    identity: Identity,
+    outcome: Outcome,
+    logbook: Logbook,
+    *,
+    about: Mapping[str, Any],
+    started: datetime,
+    draw: Callable[[Result], None] | None = None,
+) -> Result:
+    """Write everything about a run into its folder under `root`, whole or not at all.
+
+    Parameters
+    ----------
+    root : folder of the results folders; made where it is missing
+    identity : what decides the result, and with it the folder's name
+    outcome : what was simulated
+    logbook : the replication that the timeline shows
+    about : what the manifest says of the run: command, seed, replications, failures_digest
+    started : when the run began, for the manifest
+    draw : puts the figures into ``result.path``; called before the folder is in place
+
+    Returns
+    -------
+    The result as read back from its folder.
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind
+    """
+    final = root / identity.folder_name
+    with publishing(final, damage) as folder:
+        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
+        _write_tables(folder, identity, outcome, logbook)
+        if draw is not None:
+            draw(read_folder(folder, {}))
+        write_manifest(folder, identity, about, started)
+    return load_result(final)
+
+
+def _write_tables(folder: Path, identity: Identity, outcome: Outcome, logbook: Logbook) -> None:
+    job = {
+        "name": identity.name,
+        "useful_h": outcome.useful_h,
+        "n_nodes": outcome.cluster.n_nodes,
+        "timeline_replication": logbook.replication,
+        "replay": identity.replay,
+        "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
+    }
+    text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / "job.json").write_text(text + "\n", "utf-8")
+    rows = replication_rows(outcome)
+    events = timeline_rows(logbook.logs, outcome.cluster)
+    _write_parquet(rows, folder / "replications.parquet")
+    _write_parquet(loss_rows(outcome), folder / "losses.parquet")
+    _write_parquet(events, folder / "timeline.parquet")
+    summary = summarise_rows(rows, outcome.cluster.n_nodes)
+    summary.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
+    if identity.replay is not None:
+        events.to_csv(folder / "events.csv", index=False, lineterminator="\n")
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(table, path, compression="zstd")
