@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 
 class CprsimError(Exception):
@@ -75,7 +76,7 @@ class InputError(CprsimError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     @classmethod
-    def at(cls, place: Place, message: str, key: str = "") -> InputError:
+    def at(cls, place: Place, message: str, key: str = "") -> Self:
         """One problem at one place."""
         return cls([Problem(place, key, message)])
 

@@ -55,7 +55,7 @@ class DenseStack:
         return [np.empty((n, bias.size), bias.dtype) for _, bias in self.layers]
 
     def forward(self, x: Array, outputs: list[Array]) -> Array:
-        """x (n, in) -> (n, out), which is the last of `outputs`."""
+        """Take x (n, in) to (n, out), which is the last of `outputs`."""
         for (weight, bias), relu, y in zip(self.layers, self.has_relu, outputs, strict=True):
             np.matmul(x, weight, out=y)  # (n, in) @ (in, out) -> (n, out)
             (add_bias_relu if relu else add_bias)(y, bias)

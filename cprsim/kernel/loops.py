@@ -23,12 +23,27 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+# --------------------------------------------------------------------------- hashing
+
+# SplitMix64 (Steele, Lea & Flood 2014)
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+@compiled
+def mix(x: Any) -> Any:
+    """Hash uint64, one or an array: each bit of x reaches each bit of the result."""
+    x = x + np.uint64(GOLDEN)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(FIRST)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(SECOND)
+    return x ^ (x >> np.uint64(31))
+
+
 # --------------------------------------------------------------------------- dense layers
 
 
 @compiled
 def add_bias(y: Array, bias: Array) -> None:
-    """y (n, out) += bias (out,)."""
+    """Add bias (out,) to y (n, out)."""
     for i in range(y.shape[0]):
         for j in range(y.shape[1]):
             y[i, j] += bias[j]
@@ -36,7 +51,7 @@ def add_bias(y: Array, bias: Array) -> None:
 
 @compiled
 def add_bias_relu(y: Array, bias: Array) -> None:
-    """y (n, out) = max(y + bias, 0), in one pass."""
+    """Make y (n, out) max(y + bias, 0), in one pass."""
     zero = y.dtype.type(0)
     for i in range(y.shape[0]):
         for j in range(y.shape[1]):
@@ -91,7 +106,7 @@ def gather(table: Array, rows: Array, bottom: Array, fields: Array, fields_t: Ar
 
 @compiled
 def pack_pairs(bottom: Array, pairs: Array, triangle: Array, top_input: Array) -> None:
-    """top_input (n, d + n_pairs): the bottom output, then the lower triangle of each sample's pairs.
+    """top_input (n, d + n_pairs): the bottom output, then the lower triangle of its pairs.
 
     pairs (n, f * f), triangle (n_pairs,) where in f * f the pairs with row > column stand
     """
@@ -138,7 +153,7 @@ def logistic_loss(logit: Array, label: Array, d_logit: Array) -> float:
         p = 1.0 / (1.0 + small) if z >= 0 else small / (1.0 + small)
         total += max(z, 0.0) - z * label[i] + np.log1p(small)
         d_logit[i] = (p - label[i]) / n
-    return total / n
+    return float(total / n)
 
 
 # --------------------------------------------------------------------------- embedding rows

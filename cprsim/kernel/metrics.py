@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What predictions are worth."""
+
+    auc: float
+    log_loss: float  # [nats]
+
+
+def quality(label: Array, logit: Array) -> Quality:
+    """Both measures of logits (n,) against labels (n,)."""
+    return Quality(auc(label, logit), log_loss(label, logit))
 
 
 def auc(label: Array, score: Array) -> float:

@@ -66,7 +66,9 @@ class Dlrm:
     def backward(self, integers: Array, label: Array, work: Workspace) -> float:
         """Mean loss of the batch that went forward last; gradients are left in `work`."""
         loss = logistic_loss(work.top[-1][:, 0], label, work.d_top[-1][:, 0])
-        self.top.backward(work.top_input, work.top, work.d_top, work.top_gradients, work.d_top_input)
+        self.top.backward(
+            work.top_input, work.top, work.d_top, work.top_gradients, work.d_top_input
+        )
         unpack_pairs(work.d_top_input, self.shape.dimension, work.d_pairs)
         np.matmul(work.d_pairs, work.fields, out=work.d_fields)  # (n, f, f) @ (n, f, d)
         bottom_gradient(work.d_fields, work.d_top_input, work.d_bottom[-1])

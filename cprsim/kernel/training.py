@@ -14,7 +14,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
-from cprsim.kernel.metrics import auc, log_loss
+from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.kernel.shape import ModelShape
@@ -40,14 +40,6 @@ class TrainingPlan:
             raise ParameterError(
                 f"unknown schedule `{self.schedule}`; one of {', '.join(SCHEDULES)}"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """What a model is worth on the test clicks."""
-
-    auc: float
-    log_loss: float  # [nats]
 
 
 class Trainer:
@@ -138,8 +130,7 @@ class Trainer:
 
     def evaluate(self, clicks: Clicks) -> Quality:
         """AUC and log-loss on clicks that the model is not trained on."""
-        logits = self.predict(clicks)
-        return Quality(auc(clicks.label, logits), log_loss(clicks.label, logits))
+        return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:
         """Every array that decides how the run goes on, live; restoring them resumes it exactly."""

@@ -81,8 +81,11 @@ class CriteoLog:
             self.skipped += 1
 
     def _open(self) -> BinaryIO:
-        openers = {".gz": gzip.open, ".xz": lzma.open}
-        return cast(BinaryIO, openers.get(self.path.suffix, open)(self.path, "rb"))
+        if self.path.suffix == ".gz":
+            return cast(BinaryIO, gzip.open(self.path, "rb"))
+        if self.path.suffix == ".xz":
+            return cast(BinaryIO, lzma.open(self.path, "rb"))
+        return self.path.open("rb")
 
     def _parse(self, n_lines: int) -> RawClicks:
         """As many clicks as the buffered text holds, at most `n_lines`; keeps the rest of it."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks, Float32, Int32, RawClicks
+from cprsim.kernel.loops import mix
 from cprsim.kernel.shape import TableLayout
 from cprsim.records import Ints
 
@@ -87,15 +88,8 @@ class Hashing:
         n_rows = np.array(self.tables.rows, np.uint64)
         salt = np.arange(1, self.tables.n_tables + 1, dtype=np.uint64) << np.uint64(40)
         hashed = mix(categories.astype(np.uint64) ^ salt) % n_rows
-        return (hashed.astype(np.int64) + self.tables.first_row[:-1]).astype(np.int32)
-
-
-def mix(x: np.typing.NDArray[np.uint64]) -> np.typing.NDArray[np.uint64]:
-    """SplitMix64's finaliser (Steele et al. 2014): each bit of x reaches each bit of the result."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        within: Ints = hashed.astype(np.int64)
+        return (within + self.tables.first_row[:-1]).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +111,8 @@ class LogIntegers:
 
     def transform(self, integers: Float32) -> Float32:
         """(n, 13) finite."""
-        return np.nan_to_num((_log(integers) - self.mean) / self.scale, nan=0.0)
+        scaled: Float32 = (_log(integers) - self.mean) / self.scale
+        return np.nan_to_num(scaled, nan=0.0)
 
 
 def _log(integers: Float32) -> Float32:

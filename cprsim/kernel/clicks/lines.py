@@ -89,7 +89,7 @@ def parse_integer(text: Array, first: int, stop: int) -> tuple[bool, float]:
         digit = np.int64(text[i]) - ZERO
         if not 0 <= digit <= 9:
             return False, 0.0
-        value = 10 * value + digit
+        value = 10 * value + int(digit)
     return True, float(-value if negative else value)
 
 
@@ -111,5 +111,5 @@ def parse_category(text: Array, first: int, stop: int) -> int:
             digit = c - UPPER_A + 10
         else:
             return -2
-        value = 16 * value + digit
+        value = 16 * value + int(digit)
     return value
