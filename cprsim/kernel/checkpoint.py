@@ -84,8 +84,8 @@ def _header(position: int, arrays: Mapping[str, Array], run: Mapping[str, Any]) 
 
 def _write(file: BinaryIO, header: bytes, arrays: Mapping[str, Array]) -> None:
     digest = hashlib.sha256()
-    pieces = [MAGIC, len(header).to_bytes(8, "little"), header]
-    for piece in [*pieces, *(_bytes_of(array) for array in arrays.values())]:
+    pieces: list[bytes | memoryview] = [MAGIC, len(header).to_bytes(8, "little"), header]
+    for piece in pieces + [_bytes_of(array) for array in arrays.values()]:
         digest.update(piece)
         file.write(piece)
     file.write(digest.digest())

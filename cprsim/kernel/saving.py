@@ -9,8 +9,9 @@ tables (which may instead go out with every sub-save, at more bytes).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -147,6 +148,11 @@ class Saver:
     def tracker_memory_bytes(self) -> int:
         """What the tracker takes on all servers together."""
         return 0 if self.tracker is None else self.tracker.memory_bytes
+
+    def identity(self) -> dict[str, Any]:
+        """What tells how this run is saved, for its checkpoints; of JSON's types."""
+        servers = {"n": self.shards.n_servers, "by": str(self.shards.by)}
+        return {"servers": servers, "saving": asdict(self.rules)}
 
     def state(self) -> dict[str, Array]:
         """Every array that decides what later saves and failures do, live."""

@@ -7,7 +7,8 @@ two batches, and what happens in between (saves, failures) is rounded to the nea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -80,23 +81,38 @@ class Trainer:
         """The start of a run: fresh weights, position 0."""
         self.model.initialise(self.plan.seed)
 
+    def rewind(self, position: int) -> None:
+        """Go back in the data only, to a position on the grid; the weights stay."""
+        if not 0 <= position <= self.position or position != self.on_grid(position):
+            raise ParameterError(f"can't rewind from sample {self.position} to {position}")
+        self._position[0] = position
+
     def on_grid(self, samples: float) -> int:
         """The position between two batches that is nearest to a number of samples."""
         epoch, within = divmod(min(max(samples, 0), self.n_samples), len(self.clicks))
-        nearest = min(round(within / self.plan.batch) * self.plan.batch, len(self.clicks))
+        before = int(within // self.plan.batch) * self.plan.batch
+        after = min(before + self.plan.batch, len(self.clicks))  # the last batch may be shorter
+        nearest = before if within - before <= after - within else after
         return int(epoch) * len(self.clicks) + nearest
 
     def run(self, until: int | None = None) -> float:
         """Train up to a position on the grid (None: the end); the mean loss on the way [nats].
 
-        Raises ParameterError where `until` is off the grid, behind the position or past the end.
+        Raises ParameterError where `until` is off the grid, behind the position or past the end,
+        and where the loss is no longer finite: the rate is too high.
         """
         until = self.n_samples if until is None else until
         if not self.position <= until <= self.n_samples or until != self.on_grid(until):
             raise ParameterError(f"can't train from sample {self.position} to {until}")
         first, total = self.position, 0.0
-        while self.position < until:
-            total += self._step()
+        with np.errstate(over="ignore", invalid="ignore"):  # the loss tells
+            while self.position < until:
+                total += self._step()
+        if not np.isfinite(total):
+            raise ParameterError(
+                f"training diverged before sample {until}: the learning rate "
+                f"{self.plan.rate:g} is too high"
+            )
         return total / max(until - first, 1)
 
     def _step(self) -> float:
@@ -131,6 +147,14 @@ class Trainer:
     def evaluate(self, clicks: Clicks) -> Quality:
         """AUC and log-loss on clicks that the model is not trained on."""
         return quality(clicks.label, self.predict(clicks))
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this run from others, for its checkpoints; of JSON's types."""
+        return {
+            "shape": asdict(self.shape),
+            "plan": asdict(self.plan),
+            "clicks": self.clicks.digest(),
+        }
 
     def state(self) -> dict[str, Array]:
         """Every array that decides how the run goes on, live; restoring them resumes it exactly."""
