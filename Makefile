@@ -22,7 +22,7 @@ demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first sc
 test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for one)
 	@$(BIN)/pytest -n $(WORKERS) -q
 
-check: style types layers test docs-check notebooks  ## Everything that has to hold before a commit
+check: $(VENV)/.has-check style types layers test docs-check notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
@@ -37,10 +37,13 @@ layers: $(VENV)/.has-test
 
 docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
 	@$(BIN)/cog -r $(COGGED)
-	@$(BIN)/cprsim plot --help > /dev/null
+	@mkdir -p docs/figures
+	@cp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png
 
 docs-check: $(VENV)/.has-test
-	@$(BIN)/cog --check $(COGGED)
+	@$(BIN)/cog --check --check-fail-msg="run: make docs" $(COGGED)
+	@cmp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png \
+	    || { echo "run: make docs"; exit 1; }
 
 notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
 	@$(BIN)/jupyter execute notebooks/*.ipynb
@@ -59,6 +62,10 @@ clean:  ## Remove the virtual environment and every cache; results stay
 # Files with blocks that cog fills with the output of a command.
 COGGED := README.md
 
+# Folder of a scenario's result; simulates only where it is not there yet.
+result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
+    | $(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["results"])')
+
 # ------------------------------------------------------------------------------ the environment
 # .venv/.has-run, .has-test and .has-check say what is installed; each holds until pyproject.toml
 # or constraints.txt changes. `.venv.unfinished` stands while an installation goes on: where an
@@ -67,6 +74,9 @@ COGGED := README.md
 EXTRAS_run   := .
 EXTRAS_test  := .[dev]
 EXTRAS_check := .[dev,notebooks]
+
+COVERS_test  := run
+COVERS_check := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
 	@if [ -e $(VENV).unfinished ]; then rm -rf $(VENV); fi
@@ -88,4 +98,4 @@ $(VENV)/.has-%: pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
 	    --constraint constraints.txt --editable "$(EXTRAS_$*)"
 	@rm -f $(VENV).unfinished
-	@touch $@
+	@touch $@ $(addprefix $(VENV)/.has-,$(COVERS_$*))

@@ -8,10 +8,10 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
+    """One kind of node: how many there are and what they hold."""
+
     name: str
     n_nodes: int
     holds: Holds
@@ -347,3 +349,13 @@ class ShardLoss:
     since_save_h: Floats
     since_reload_h: Floats
     share: Floats  # of the embedding servers: 1 / n_emb_ps
+
+
+Rows = TypeVar("Rows", CostBreakdown, ShardLoss)
+
+
+def stacked(records: Sequence[Rows]) -> Rows:
+    """The rows of several records of one kind, one below the other."""
+    kind = type(records[0])
+    names = (column.name for column in fields(kind))
+    return kind(*(np.concatenate([getattr(record, name) for record in records]) for name in names))

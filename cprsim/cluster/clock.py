@@ -9,11 +9,16 @@ from simpy.events import EventPriority
 
 from cprsim.records import Activity, Clock, Failure
 
-AGES_IN: dict[Clock, frozenset[Activity]] = {
-    Clock.PROGRESS: frozenset({Activity.USEFUL}),
-    Clock.UPTIME: frozenset({Activity.USEFUL, Activity.LOST, Activity.SAVE}),
-    Clock.WALL: frozenset(Activity) - {Activity.OVER},
+_AGES_IN = {
+    Clock.PROGRESS: {Activity.USEFUL},
+    Clock.UPTIME: {Activity.USEFUL, Activity.LOST, Activity.SAVE},
+    Clock.WALL: set(Activity) - {Activity.OVER},
 }
+AGES_IN: dict[Clock, tuple[bool, ...]] = {
+    clock: tuple(activity in ages_in for activity in Activity)
+    for clock, ages_in in _AGES_IN.items()
+}
+"""For each clock, indexed by Activity: whether failures age in it."""
 
 AFTER_ALL_ELSE = EventPriority(
     2
@@ -33,37 +38,32 @@ class Alarm(simpy.Event):
 class FailureClock:
     """Strikes the job at each failure of its trace, on a clock that stands still at times.
 
-    standing --(an activity that ages)--> running --(one that does not)--> standing
+    standing --toggle--> running --toggle--> standing
     running: at the age of the next failure, strike and wait for the one after it
     """
 
     def __init__(
         self,
         env: simpy.Environment,
-        clock: Clock,
         failures: Iterator[Failure],
         strike: Callable[[Failure], None],
     ) -> None:
         self._env = env
-        self._ages_in = AGES_IN[clock]
         self._failures = failures
         self._strike = strike
         self._next = next(failures, None)
         self._age_h = 0.0  # as of `_since_h`
         self._since_h = 0.0
-        self._running = False
+        self.running = False
         self._alarm: Alarm | None = None
 
-    def follow(self, activity: Activity) -> None:
-        """Run or stand still, as the job's activity asks."""
-        ages = activity in self._ages_in
-        if ages is self._running:
-            return
-        if self._running:
+    def toggle(self) -> None:
+        """Stand still, or run on from the age at which it stood."""
+        if self.running:
             self._age_h += self._env.now - self._since_h
             self._alarm = None  # an alarm that is not ours any more rings unheard
-        self._running = ages
-        if ages:
+        self.running = not self.running
+        if self.running:
             self._since_h = self._env.now
             self._set_alarm()
 

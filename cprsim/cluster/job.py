@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from math import floor, inf
 
 import simpy
 
-from cprsim.cluster.clock import FailureClock
+from cprsim.cluster.clock import AGES_IN, FailureClock
 from cprsim.cluster.draws import CostDraws, Draws
-from cprsim.cluster.log import NO_SLOT, Row
-from cprsim.cluster.recovering import Recovery, Steps, hold
+from cprsim.cluster.log import NO_SLOT, pack
+from cprsim.cluster.recovering import Recovery, Steps
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
 from cprsim.records import (
@@ -39,6 +40,14 @@ class JobSetting:
     cluster: Cluster
     costs: Costs
     clock: Clock
+    shards: frozenset[int] = field(init=False)  # slots of the embedding servers
+    replicas: frozenset[int] = field(init=False)  # slots of the trainers
+    ages_in: tuple[bool, ...] = field(init=False)  # by Activity: whether failures age in it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shards", frozenset(self.cluster.shard_slots))
+        object.__setattr__(self, "replicas", frozenset(self.cluster.replica_slots))
+        object.__setattr__(self, "ages_in", AGES_IN[self.clock])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +60,20 @@ class SaveGrid:
     interval_h: float
     useful_h: float
 
+    n_saves: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        never = self.interval_h >= self.useful_h * (1.0 - ROUNDING)
+        n_saves = 0 if never else floor(self.useful_h / self.interval_h + ROUNDING)
+        object.__setattr__(self, "n_saves", n_saves)
+
     def due_after(self, progress_h: float) -> float:
         """The first due instant beyond `progress_h`, infinite where none is left [h]."""
-        if self.interval_h >= self.useful_h * (1.0 - ROUNDING):
-            return inf
         n = floor(progress_h / self.interval_h + ROUNDING) + 1
-        if n > floor(self.useful_h / self.interval_h + ROUNDING):
-            return inf
-        return min(n * self.interval_h, self.useful_h)
+        return min(n * self.interval_h, self.useful_h) if n <= self.n_saves else inf
+
+
+save_grid = cache(SaveGrid)  # one for all replications
 
 
 class HopelessError(Exception):
@@ -83,19 +98,22 @@ class Job:
         replication: int,
         row_number: int,
     ) -> None:
-        self.rows: list[Row] = []
+        self.rows = bytearray()  # of the event log
         self._env = env
         self._setting = setting
         self._policy = policy
         self._costs = costs
         self._replication = replication  # within its block
         self._row_number = row_number  # of the replication among all
+        self._activity = Activity.USEFUL
         self._scheduler = Scheduler(env, setting.cluster.n_spares)
         storage = setting.costs.storage
         self._storage = SharedStorage(env, storage) if storage is not None else None
-        self._clock = FailureClock(env, setting.clock, failures, self._interrupt)
+        self._ages_in = setting.ages_in
+        self._clock = FailureClock(env, failures, self._interrupt)
 
-        self._grid = SaveGrid(policy.save_interval_h, setting.useful_h)
+        self._shards, self._replicas = setting.shards, setting.replicas
+        self._grid = save_grid(policy.save_interval_h, setting.useful_h)
         self._progress_h = 0.0  # as of the start of the work in hand
         self._working_since_h: float | None = None
         self._frontier_h = 0.0  # the furthest that the job has ever been
@@ -106,7 +124,6 @@ class Job:
         self._n_saves = 0  # attempted
         self._n_failures = 0
         self._recoveries: list[Recovery] = []
-        self._recovered = env.event()
         self._frontier_at_failure_h = -1.0
         self._n_failures_without_progress = 0
 
@@ -119,7 +136,7 @@ class Job:
         while True:
             try:
                 while self._recoveries:
-                    yield self._recovered
+                    yield self._recoveries[0].process
                 yield from self._train()
                 break
             except simpy.Interrupt as interrupt:
@@ -143,24 +160,23 @@ class Job:
                 yield from self._save()
             if self._progress_h >= useful_h:
                 break
-            yield from self._work(min(self._due_h, useful_h))
+            stop_h = min(self._due_h, useful_h)
+            if self._progress_h < self._frontier_h:  # work done again: to where the job had been
+                stop_h = min(stop_h, self._frontier_h)
+            self._working_since_h = self._env.now
+            yield self._env.timeout(stop_h - self._progress_h)
+            self._reach(stop_h)
         if self._writer is not None and self._saving_h == useful_h:
             yield from self._await_commit()
 
-    def _work(self, until_h: float) -> Steps:
-        if self._progress_h < self._frontier_h:
-            yield from self._advance(min(until_h, self._frontier_h))
-            if self._progress_h < self._frontier_h:
-                return
-            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
-        if self._progress_h < until_h:
-            yield from self._advance(until_h)
-
-    def _advance(self, until_h: float) -> Steps:
-        self._working_since_h = self._env.now
-        yield self._env.timeout(until_h - self._progress_h)
+    def _reach(self, progress_h: float) -> None:
+        catching_up = self._progress_h < self._frontier_h
         self._working_since_h = None
-        self._reach(until_h)
+        self._progress_h = progress_h
+        if not catching_up:
+            self._frontier_h = progress_h
+        elif progress_h == self._frontier_h:
+            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
 
     # ----------------------------------------------------------------- saves
 
@@ -171,7 +187,11 @@ class Job:
         self._due_h = self._grid.due_after(self._progress_h)
         number, self._n_saves = self._n_saves, self._n_saves + 1
         self._log(EventKind.SAVE_STARTED, Activity.SAVE)
-        yield from self._hold_save(self._costs.save_stall, number)
+        stall = self._costs.save_stall
+        if isinstance(stall, Draws):  # as in `_hold_save`, without the way there: the hot path
+            yield self._env.timeout(stall.hours(self._replication, number))
+        else:
+            yield from self._hold_save(stall, number)
         if self._costs.save_background is None:
             self._commit(self._activity_of_work())
         else:
@@ -190,11 +210,14 @@ class Job:
         except simpy.Interrupt:
             return
         self._writer = None
-        self._commit(self.rows[-1][3])  # in the background: the job's activity stays as it is
+        self._commit(self._activity)  # in the background: the job's activity stays as it is
 
     def _hold_save(self, cost: Draws | Transfer, number: int) -> Steps:
-        n_servers = self._setting.cluster.n_emb_ps
-        yield from hold(self._env, self._storage, cost, self._replication, number, n_servers)
+        if isinstance(cost, Draws):
+            yield self._env.timeout(cost.hours(self._replication, number))
+            return
+        assert self._storage is not None, "assembly sees to it that a transfer has a storage"
+        yield from self._storage.move(len(self._shards))
 
     def _commit(self, activity: Activity) -> None:
         assert self._saving_h is not None
@@ -220,7 +243,7 @@ class Job:
         struck = [slot for slot in failure.slots if not self._scheduler.waits(slot)]
         for slot in failure.slots:
             if slot not in struck:
-                self._log(EventKind.MISSED, self.rows[-1][3], slot)
+                self._log(EventKind.MISSED, self._activity, slot)
         if not struck:
             return
         self._give_up_if_hopeless()
@@ -239,8 +262,7 @@ class Job:
 
     def _recover_the_failed(self, struck: set[int]) -> None:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
-        shards = set(self._setting.cluster.shard_slots)
-        reverted = shards if self._all_replicas_lost(struck) else shards & struck
+        reverted = set(self._shards if self._all_replicas_lost(struck) else self._shards & struck)
         for slot in sorted(reverted):
             self._log(EventKind.REVERTED, Activity.DETECT, slot)
         for recovery in self._recoveries:
@@ -249,10 +271,10 @@ class Job:
         self._start_recovery(struck, loading=reverted)
 
     def _all_replicas_lost(self, struck: set[int]) -> bool:
-        replicas = set(self._setting.cluster.replica_slots)
-        if not replicas & struck:
+        if not self._replicas & struck:
             return False
-        return not replicas.difference(struck, *(recovery.slots for recovery in self._recoveries))
+        recovering = (recovery.slots for recovery in self._recoveries)
+        return not self._replicas.difference(struck, *recovering)
 
     def _recover_all(self, struck: set[int]) -> None:
         """Full recovery, or none: everybody goes back, and a recovery under way starts again."""
@@ -264,7 +286,7 @@ class Job:
         self._progress_h = 0.0 if from_scratch else self._saved_h
         self._due_h = self._grid.due_after(self._progress_h)
         self._log(EventKind.ROLLED_BACK, Activity.DETECT)
-        loading = set() if from_scratch else set(self._setting.cluster.shard_slots)
+        loading = set() if from_scratch else set(self._shards)
         self._start_recovery(struck, loading)
 
     def _start_recovery(self, slots: set[int], loading: set[int]) -> None:
@@ -285,18 +307,18 @@ class Job:
 
     def _on_stage(self) -> None:
         """Log where recovery is: the least advanced of those under way holds the job up."""
-        stage = min(recovery.stage for recovery in self._recoveries)
-        if stage is not self.rows[-1][3]:
+        stage = self._recoveries[0].stage
+        for recovery in self._recoveries[1:]:
+            stage = min(stage, recovery.stage)
+        if stage is not self._activity:
             self._log(EventKind.STAGE, stage)
 
     def _on_recovered(self, recovery: Recovery) -> None:
         self._recoveries.remove(recovery)
         if self._recoveries:
             self._on_stage()
-            return
-        self._log(EventKind.RESUMED, self._activity_of_work())
-        recovered, self._recovered = self._recovered, self._env.event()
-        recovered.succeed()
+        else:
+            self._log(EventKind.RESUMED, self._activity_of_work())
 
     def _give_up_if_hopeless(self) -> None:
         if self._frontier_h > self._frontier_at_failure_h:
@@ -308,26 +330,21 @@ class Job:
 
     # ----------------------------------------------------------------- progress and the log
 
-    def _reach(self, progress_h: float) -> None:
-        self._progress_h = progress_h
-        self._frontier_h = max(self._frontier_h, progress_h)
-
-    def _progress_now_h(self) -> float:
-        if self._working_since_h is None:
-            return self._progress_h
-        return self._progress_h + self._env.now - self._working_since_h
-
     def _settle(self) -> None:
         """Book the work in hand up to now: it was cut short."""
-        progress_h = self._progress_now_h()
-        self._working_since_h = None
-        self._reach(progress_h)
+        if self._working_since_h is not None:
+            self._progress_h += self._env.now - self._working_since_h
+            self._working_since_h = None
+            self._frontier_h = max(self._frontier_h, self._progress_h)
 
     def _activity_of_work(self) -> Activity:
         return Activity.LOST if self._progress_h < self._frontier_h else Activity.USEFUL
 
     def _log(self, kind: EventKind, activity: Activity, slot: int = NO_SLOT) -> None:
-        self.rows.append(
-            (self._row_number, self._env.now, kind, activity, self._progress_now_h(), slot)
-        )
-        self._clock.follow(activity)
+        now_h, progress_h = self._env.now, self._progress_h
+        if self._working_since_h is not None:
+            progress_h += now_h - self._working_since_h
+        self.rows += pack(self._row_number, now_h, kind, activity, progress_h, slot)
+        if self._ages_in[activity] is not self._clock.running:
+            self._clock.toggle()
+        self._activity = activity

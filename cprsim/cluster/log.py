@@ -1,25 +1,30 @@
-"""Writing the event log: rows while a replication runs, arrays when a block is done."""
+"""The event log: packed rows while a replication runs, columns when a block is done."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from struct import Struct
+
 import numpy as np
 
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.records import EventLog
 
 NO_SLOT = -1
 
-Row = tuple[int, float, EventKind, Activity, float, int]
-"""(replication, at_h, kind, activity, progress_h, slot)"""
+pack = Struct("=qdqqdq").pack  # an object for each event would cost more than simulating it
+COLUMNS = np.dtype(
+    [
+        ("replication", "i8"),
+        ("at_h", "f8"),
+        ("kind", "i8"),
+        ("activity", "i8"),
+        ("progress_h", "f8"),
+        ("slot", "i8"),
+    ]
+)
 
 
-def event_log(rows: list[Row]) -> EventLog:
-    """The rows of some replications, in the order in which they were written, as arrays."""
-    table = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    return EventLog(
-        replication=table[:, 0].astype(np.int64),
-        at_h=table[:, 1].copy(),
-        kind=table[:, 2].astype(np.int64),
-        activity=table[:, 3].astype(np.int64),
-        progress_h=table[:, 4].copy(),
-        slot=table[:, 5].astype(np.int64),
-    )
+def event_log(rows: Iterable[bytes | bytearray]) -> EventLog:
+    """The packed rows of some replications, in order, as columns."""
+    table = np.frombuffer(b"".join(rows), COLUMNS)
+    return EventLog(*(np.ascontiguousarray(table[name]) for name in COLUMNS.names or ()))

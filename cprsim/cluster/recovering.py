@@ -14,32 +14,6 @@ from cprsim.records import Activity, Transfer
 Steps = Generator[simpy.Event, None, None]
 
 
-def hold(
-    env: simpy.Environment,
-    storage: SharedStorage | None,
-    cost: Draws | Transfer,
-    replication: int,
-    n: int,
-    n_servers: int,
-) -> Steps:
-    """Spend the nth draw of a cost, or the time that `n_servers` take to move their shards.
-
-    An interrupt on the way cancels the transfer and goes on to whoever called.
-    """
-    if isinstance(cost, Draws):
-        hours = cost.hours(replication, n)
-        if hours > 0:
-            yield env.timeout(hours)
-        return
-    assert storage is not None, "assembly sees to it that a transfer has a storage"
-    flows = storage.transfer(n_servers)
-    try:
-        yield flows
-    except simpy.Interrupt:
-        storage.cancel(flows)
-        raise
-
-
 class Recovery:
     """The recovery from one failure, as a process.
 
@@ -72,12 +46,12 @@ class Recovery:
         self._number = number  # of the failure within the replication, from 0
         self._on_stage = on_stage
         self._on_done = on_done
-        self._process = env.process(self._run())
+        self.process = env.process(self._run())
 
     def cancel(self) -> None:
         """Stop here; the spares that it was given stay with their slots."""
-        if self._process.is_alive:
-            self._process.interrupt()
+        if self.process.is_alive:
+            self.process.interrupt()
 
     def hand_over(self, slots: set[int], loading: set[int]) -> None:
         """Leave these slots and shards to a later recovery; without any slot left, stop."""
@@ -88,24 +62,30 @@ class Recovery:
 
     def _run(self) -> Steps:
         try:
-            yield from self._spend(self._costs.detect)
-            waiting_for = self._scheduler.request(sorted(self.slots))
-            if waiting_for:
+            if hours := self._costs.detect.hours(self._replication, self._number):
+                yield self._env.timeout(hours)
+            if waiting_for := self._scheduler.request(sorted(self.slots)):
                 self._enter(Activity.WAIT)
                 yield self._env.all_of(waiting_for)
-            self._enter(Activity.RESCHEDULE)
-            yield from self._spend(self._costs.reschedule)
+            if hours := self._costs.reschedule.hours(self._replication, self._number):
+                self._enter(Activity.RESCHEDULE)
+                yield self._env.timeout(hours)
             if self.loading:
-                self._enter(Activity.LOAD)
-                yield from self._spend(self._costs.load)
+                yield from self._load(self._costs.load)
         except simpy.Interrupt:
             return
         self._on_done(self)
 
+    def _load(self, cost: Draws | Transfer) -> Steps:
+        if isinstance(cost, Draws):
+            if hours := cost.hours(self._replication, self._number):
+                self._enter(Activity.LOAD)
+                yield self._env.timeout(hours)
+            return
+        assert self._storage is not None, "assembly sees to it that a transfer has a storage"
+        self._enter(Activity.LOAD)
+        yield from self._storage.move(len(self.loading))
+
     def _enter(self, stage: Activity) -> None:
         self.stage = stage
         self._on_stage()
-
-    def _spend(self, cost: Draws | Transfer) -> Steps:
-        n_servers = len(self.loading)
-        yield from hold(self._env, self._storage, cost, self._replication, self._number, n_servers)

@@ -10,7 +10,7 @@ from simpy.core import StopSimulation
 
 from cprsim.cluster.draws import CostDraws
 from cprsim.cluster.job import Job, JobSetting
-from cprsim.cluster.log import Row, event_log
+from cprsim.cluster.log import event_log
 from cprsim.failures.block import BlockFailures
 from cprsim.records import EventLog, Failure, RecoveryPolicy
 
@@ -28,12 +28,9 @@ class Block:
 
     def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:
         """Run some replications, numbered within the block, and log what happens."""
-        rows: list[Row] = []
-        for replication in replications:
-            rows += self._replicate(policy, replication)
-        return event_log(rows)
+        return event_log(self._replicate(policy, replication) for replication in replications)
 
-    def _replicate(self, policy: RecoveryPolicy, replication: int) -> list[Row]:
+    def _replicate(self, policy: RecoveryPolicy, replication: int) -> bytearray:
         first = self.number * self.failures.n_replications
         return replicate(
             self.setting,
@@ -52,8 +49,8 @@ def replicate(
     failures: Iterator[Failure],
     replication: int = 0,
     row_number: int = 0,
-) -> list[Row]:
-    """Run one replication to its end, or until it is given up; the rows of its event log.
+) -> bytearray:
+    """Run one replication to its end, or until it is given up; the events that it wrote.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 
 import simpy
 
@@ -34,8 +35,16 @@ class SharedStorage:
         self._read_at_h = 0.0
         self._alarm: simpy.Timeout | None = None
 
-    def transfer(self, n_servers: int) -> Flows:
-        """Start `n_servers` moving one shard each; the event that is returned is their end."""
+    def move(self, n_servers: int) -> Generator[simpy.Event, None, None]:
+        """Have `n_servers` move one shard each; an interrupt stops the transfer and goes on."""
+        flows = self._start(n_servers)
+        try:
+            yield flows
+        except simpy.Interrupt:
+            self._cancel(flows)
+            raise
+
+    def _start(self, n_servers: int) -> Flows:
         self._advance()
         ends_at_bytes = self._odometer_bytes + self._storage.shard_bytes
         flows = Flows(self._env, n_servers, ends_at_bytes)
@@ -43,9 +52,8 @@ class SharedStorage:
         self._set_alarm()
         return flows
 
-    def cancel(self, flows: Flows) -> None:
-        """Stop a transfer; what it had moved is worth nothing. Nothing happens if it has ended."""
-        if flows in self._active:
+    def _cancel(self, flows: Flows) -> None:
+        if flows in self._active:  # else it ended at this very instant
             self._advance()
             self._active.remove(flows)
             self._set_alarm()

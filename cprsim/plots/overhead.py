@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 STACK = tuple(part for part in LOOKS if part in OVERHEAD_PARTS)  # bottom to top
 BAR_WIDTH = 0.58
-CUT_ABOVE = 5.0  # a bar this many times the next highest is cut, so that the others can be read
+# a bar of more than all useful time that is so many times the next is cut, to let others be read
+CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 1.0, 5.0
 HEADROOM = 1.16
 N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
 
@@ -54,7 +55,8 @@ def axis_top(totals: list[float]) -> float:
     heights = sorted((total for total in totals if total > 0), reverse=True)
     if not heights:
         return 0.01
-    if len(heights) > 1 and heights[0] > CUT_ABOVE * heights[1]:
+    dwarfs = len(heights) > 1 and heights[0] > CUT_ABOVE_TIMES * heights[1]
+    if dwarfs and heights[0] > CUT_ABOVE_FRACTION:
         return heights[1] * 1.5
     return heights[0] * HEADROOM
 

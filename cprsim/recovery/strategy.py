@@ -27,6 +27,10 @@ class Planning:
     target_pls: float | None = None
     interval: float | str | None = None  # hours, or a rule's name; None: the strategy's default
 
+    def with_options(self, interval: float | str | None, target_pls: float | None) -> Planning:
+        """The same, with what the scenario says of one strategy."""
+        return replace(self, interval=interval, target_pls=target_pls)
+
     def with_interval(self, default: str) -> Planning:
         """The same, with the strategy's default where the user named no interval."""
         return self if self.interval is not None else replace(self, interval=default)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from cprsim.errors import ResultError
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import Spread, spreads
+from cprsim.results.metrics import Spread, spreads, summarise_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     try:
         job = json.loads((folder / "job.json").read_text("utf-8"))
+        replications = _table(folder / "replications.parquet")
         return Result(
             path=folder,
             manifest=manifest,
@@ -84,10 +85,11 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             timeline_replication=int(job["timeline_replication"]),
             replay=None if job["replay"] is None else int(job["replay"]),
             strategies=tuple(_strategy_from(entry) for entry in job["strategies"]),
-            replications=_table(folder / "replications.parquet"),
+            replications=replications,
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
-            summary=pd.read_csv(folder / "summary.csv", float_precision="round_trip"),
+            # as in summary.csv, but exact to the last digit whatever reads numbers from text
+            summary=summarise_rows(replications, int(job["n_nodes"])),
         )
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise ResultError(f"{folder} can't be read as a result: {error}") from error

@@ -41,7 +41,7 @@ def write_result(
     *,
     about: Mapping[str, Any],
     started: datetime,
-    draw: Callable[[Result], None] | None = None,
+    draw: Callable[[Result], object] | None = None,
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 

@@ -1,0 +1,229 @@
+"""From what the user wrote to the plain records that the engines take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.failures.distributions import Constant, Distribution, with_mean
+from cprsim.failures.injected import Injected
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.node_clocks import NodeClocks
+from cprsim.failures.outages import Outages
+from cprsim.failures.replay import Replay
+from cprsim.failures.sources import FailureSource, Start
+from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.records import (
+    Clock,
+    Cluster,
+    Costs,
+    Duration,
+    Holds,
+    RecoveryPolicy,
+    Role,
+    Storage,
+    Transfer,
+)
+from cprsim.recovery import STRATEGIES, Planning
+from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario.costs_schema import DurationSpec
+from cprsim.scenario.failures_schema import (
+    ANY,
+    EMB_PS,
+    TRAINER,
+    InjectedFailures,
+    JobFailures,
+    NodeFailures,
+    TraceFailures,
+)
+from cprsim.scenario.recovery_schema import Recovery
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A scenario as records: everything that an engine needs, nothing that only a user does."""
+
+    useful_h: float
+    cluster: Cluster
+    costs: Costs
+    failures: FailureSource
+    policies: tuple[RecoveryPolicy, ...]
+    seed: int
+    n_replications: int | None  # None: until the precision is reached
+    precision_fraction: float | None = None
+    at_most: int = 0  # replications, where the precision decides
+
+
+def assemble(loaded: LoadedScenario) -> Experiment:
+    """Turn a scenario into records.
+
+    Raises
+    ------
+    ScenarioError
+        where sections do not fit together in a way that only building them shows
+    TraceError
+        where the failure trace can't be read
+    """
+    scenario = loaded.scenario
+    cluster = _cluster(scenario)
+    costs = _costs(scenario)
+    with _blaming(loaded, "failures"):
+        failures = _failures(loaded, cluster)
+        expected = failures.expected(cluster, scenario.job.useful_h)
+    planning = Planning(
+        useful_h=scenario.job.useful_h,
+        n_emb_ps=cluster.n_emb_ps,
+        save_cost_h=costs.mean_h(costs.save_stall, cluster.n_emb_ps),
+        full_recovery_h=_mean_recovery_h(costs, cluster.n_emb_ps),
+        partial_recovery_h=_mean_recovery_h(costs, max(1, round(expected.n_shards_together))),
+        failures=expected,
+    )
+    simulation = scenario.simulation
+    return Experiment(
+        useful_h=scenario.job.useful_h,
+        cluster=cluster,
+        costs=costs,
+        failures=failures,
+        policies=tuple(_policies(loaded, planning)),
+        seed=simulation.seed,
+        n_replications=simulation.replications,
+        precision_fraction=simulation.precision_fraction,
+        at_most=simulation.at_most or 0,
+    )
+
+
+def _cluster(scenario: Scenario) -> Cluster:
+    section = scenario.cluster
+    roles = [Role(EMB_PS, section.emb_ps, Holds.SHARD)]
+    if section.trainers:
+        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA))
+    roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
+    repair = None if section.repair is None else _duration(section.repair)
+    return Cluster(tuple(roles), section.spares, repair)
+
+
+def _duration(spec: float | DurationSpec) -> Distribution:
+    if isinstance(spec, DurationSpec):
+        return with_mean(spec.family, spec.mean_h, spec.spread)
+    return Constant(spec)
+
+
+def _duration_or_transfer(spec: float | DurationSpec | str) -> Duration | Transfer:
+    return Transfer() if isinstance(spec, str) else _duration(spec)
+
+
+def _costs(scenario: Scenario) -> Costs:
+    section = scenario.costs
+    background = section.save.background
+    return Costs(
+        save_stall=_duration_or_transfer(section.save.stall),
+        save_background=None if background is None else _duration_or_transfer(background),
+        load=_duration_or_transfer(section.load),
+        detect=_duration(section.detect),
+        reschedule=_duration(section.reschedule),
+        storage=_storage(scenario),
+    )
+
+
+def _storage(scenario: Scenario) -> Storage | None:
+    section = scenario.storage
+    if section is None:
+        return None
+    link = section.per_server_bytes_per_h
+    return Storage(
+        bandwidth_bytes_per_h=section.bandwidth_bytes_per_h,
+        server_bandwidth_bytes_per_h=float("inf") if link is None else link,
+        shard_bytes=scenario.cluster.shard_bytes or 0.0,
+    )
+
+
+def _mean_recovery_h(costs: Costs, n_loading: int) -> float:
+    loading_h = costs.mean_h(costs.load, n_loading)
+    return costs.detect.mean_h + costs.reschedule.mean_h + loading_h
+
+
+# ----------------------------------------------------------------------------- failures
+
+
+def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
+    section = loaded.scenario.failures
+    if isinstance(section, JobFailures):
+        return JobClock(
+            lifetime=with_mean(section.family, section.mtbf_h, section.spread),
+            slots=_slots(cluster, section.role),
+            together=section.together,
+            clock=Clock(section.clock),
+            start=Start(section.start),
+            repair=cluster.repair,
+        )
+    if isinstance(section, NodeFailures):
+        return NodeClocks(
+            lifetimes={
+                role: with_mean(lifetime.family, lifetime.mtbf_h, lifetime.spread)
+                for role, lifetime in section.roles.items()
+            },
+            clock=Clock(section.clock),
+            start=Start(section.start),
+            repair=cluster.repair,
+        )
+    if isinstance(section, InjectedFailures):
+        return _injected(section, cluster, loaded.scenario.job.useful_h)
+    assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
+    return Replay(_outages(section, loaded.trace_path))
+
+
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
+    slots = _slots(cluster, section.role)
+    named = section.servers
+    return Injected(
+        useful_h=useful_h,
+        slots=slots if named is None else tuple(slots[number] for number in named),
+        together=section.n_together,
+        at_h=section.at_h,
+        count=section.count or 0,
+        repair=cluster.repair,
+    )
+
+
+def _slots(cluster: Cluster, role: str) -> range:
+    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
+
+
+def _outages(section: TraceFailures, path: Path) -> Outages:
+    if section.format == "infinitehbd":
+        return read_infinitehbd(path, n_nodes=section.nodes)
+    if section.format == "lanl":
+        period = section.period
+        days = (None, None) if period is None else (str(period.first), str(period.last))
+        return read_lanl(path, system=section.system, period=days, n_nodes=section.nodes)
+    columns: Mapping[str, str] = {} if section.columns is None else section.columns.model_dump()
+    return read_tidy(
+        path, columns=columns, time_unit=section.time_unit or "h", n_nodes=section.nodes
+    )
+
+
+# ----------------------------------------------------------------------------- recovery
+
+
+def _policies(loaded: LoadedScenario, planning: Planning) -> Iterator[RecoveryPolicy]:
+    for number, entry in enumerate(loaded.scenario.recovery):
+        with _blaming(loaded, f"recovery.{number}"):
+            yield _policy(entry, planning)
+
+
+def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:
+    strategy = STRATEGIES[entry.strategy]
+    job = planning.with_options(interval=entry.interval, target_pls=entry.target_pls)
+    return strategy.plan(entry.name, job)
+
+
+@contextmanager
+def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
+    """Say where in the scenario stands what a model refuses."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error

@@ -1,0 +1,5 @@
+"""``python -m cprsim.cli``: the same as ``cprsim``."""
+
+from cprsim.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""The commands, and what happens to their errors."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import cprsim
+from cprsim.cli import results_commands, run_command, scenario_commands
+from cprsim.errors import CprsimError
+
+
+class Guarded(TyperGroup):
+    """A group of commands whose expected errors end in one clear message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; see `cprsim.cli.main` for the exit codes."""
+        try:
+            return super().invoke(ctx)
+        except CprsimError as error:
+            typer.echo(f"cprsim: {error}", err=True)
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt:
+            raise typer.Exit(128 + signal.SIGINT) from None
+        except BrokenPipeError:
+            raise typer.Exit(128 + signal.SIGPIPE) from None
+
+
+# Plain help: the rich one takes twice as long to come.
+app = typer.Typer(
+    cls=Guarded,
+    name="cprsim",
+    help="What failures cost a training job under different recovery strategies.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cprsim {cprsim.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def cprsim_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """What failures cost a training job under different recovery strategies."""
+
+
+app.command("run")(run_command.run)
+app.command("validate")(scenario_commands.validate)
+app.command("schema")(scenario_commands.schema)
+app.command("compare")(results_commands.compare)
+app.command("plot")(results_commands.plot)

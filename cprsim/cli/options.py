@@ -1,0 +1,25 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="The scenario file (YAML).", show_default=False)
+]
+Overrides = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
+OutFolder = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Where the results folders go.")
+]

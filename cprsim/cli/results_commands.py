@@ -1,0 +1,79 @@
+"""``cprsim compare`` and ``cprsim plot``: about results that are there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results folder.", show_default=False)],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Say what changes from result A to result B, with 95 % intervals.
+
+    Replications are paired where both results met the same failures (same seed, job, cluster and
+    failures); otherwise the results count as independent samples (Welch).
+    """
+    import json
+
+    from rich.console import Console
+
+    from cprsim.report.as_json import comparison_as_json
+    from cprsim.report.compare_table import print_comparison
+    from cprsim.report.run_report import say
+    from cprsim.results import compare as differences
+    from cprsim.results import load_result, same_failures
+
+    results = load_result(a), load_result(b)
+    table, paired = differences(*results), same_failures(*results)
+    if as_json:
+        typer.echo(json.dumps(comparison_as_json(table, paired), allow_nan=False, indent=2))
+        return
+    console = Console()
+    say(console, f"A  {a}\nB  {b}")
+    how = (
+        "Both met the same failures: replications are paired."
+        if paired
+        else "They met different failures: independent samples, Welch's intervals."
+    )
+    say(console, how)
+    console.print()
+    print_comparison(console, table)
+    names = [{policy.name for policy in result.policies} for result in results]
+    for path, alone in ((a, names[0] - names[1]), (b, names[1] - names[0])):
+        if alone:
+            say(console, f"only in {path}: {', '.join(sorted(alone))}")
+
+
+def plot(
+    result: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="A results folder.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to draw.")] = Path(),
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
+    ] = None,
+) -> None:
+    """Draw the figures of a result again; the results folder itself stays as it is."""
+    from cprsim.errors import ParameterError, ResultError
+    from cprsim.plots import FORMATS, draw_result
+    from cprsim.results import load_result
+
+    wanted = formats or ["png", "svg"]
+    for unknown in set(wanted) - set(FORMATS):
+        raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
+    loaded = load_result(result)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        paths = draw_result(loaded, out, prefix=f"{result.resolve().name}-", formats=wanted)
+    except OSError as error:
+        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
+    for path in paths:
+        typer.echo(path)

@@ -1,0 +1,132 @@
+"""What ``cprsim run`` does between the scenario and the table; heavy to import."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import ParameterError
+from cprsim.records import EventLog
+from cprsim.results import Identity, Logbook, Result, damage, input_digests, load_result
+from cprsim.results.publish import require_writable
+from cprsim.results.write import write_result
+from cprsim.scenario import LoadedScenario, dump_scenario
+
+SHOWN = 0  # the replication of the timeline, where none is asked for
+
+
+def identity_of(loaded: LoadedScenario, replay: int | None) -> Identity:
+    """What decides the result of a run. Raises ResultError where an input can't be read."""
+    if replay is not None and replay < 0:
+        raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
+    return Identity(
+        name=loaded.scenario.name,
+        scenario_yaml=dump_scenario(loaded.scenario),
+        inputs=input_digests([] if loaded.trace_path is None else [loaded.trace_path]),
+        replay=replay,
+    )
+
+
+def failures_digest(loaded: LoadedScenario, inputs: Mapping[str, str]) -> str:
+    """Digest of what decides which failures replication i meets; equal digests, equal failures."""
+    scenario = loaded.scenario
+    parts: dict[str, Any] = {
+        "seed": scenario.simulation.seed,
+        "useful_h": scenario.job.useful_h,
+        "cluster": scenario.cluster.model_dump(
+            mode="json", include={"trainers", "emb_ps", "others", "repair"}
+        ),
+        "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
+        "inputs": sorted(inputs.values()),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def find_finished(root: Path, identity: Identity) -> Result | None:
+    """The finished folder of the same run, None where there is none or it is damaged."""
+    folder = root / identity.folder_name
+    if not folder.exists():
+        return None
+    wrong = damage(folder)
+    if wrong is None:
+        return load_result(folder)
+    typer.echo(f"cprsim: {wrong}; it is made anew", err=True)
+    return None
+
+
+def simulate_into(
+    root: Path, identity: Identity, loaded: LoadedScenario, started: datetime
+) -> Result:
+    """Simulate, and write the results folder under `root`.
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; nothing is written then
+    """
+    require_writable(root)
+    outcome, logbook = _simulate(loaded, identity.replay)
+    from cprsim.plots import draw_result
+
+    about = {
+        "command": ["cprsim", *sys.argv[1:]],
+        "seed": loaded.scenario.simulation.seed,
+        "replications": {one.policy.name: one.costs.n_replications for one in outcome.strategies},
+        "failures_digest": failures_digest(loaded, identity.inputs),
+    }
+    return write_result(
+        root,
+        identity,
+        outcome,
+        logbook,
+        about=about,
+        started=started,
+        draw=lambda result: draw_result(result, result.path),
+    )
+
+
+def _simulate(loaded: LoadedScenario, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:
+    experiment = assemble(loaded)
+    if replay is not None:
+        logs = _replayed(experiment, replay)
+        return pipeline.fold(experiment, logs), Logbook(replay, logs)
+    with _progress() as on_progress:
+        outcome = pipeline.simulate(experiment, on_progress=on_progress)
+    return outcome, Logbook(SHOWN, _replayed(experiment, SHOWN))
+
+
+def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:
+    """The event logs of one replication, numbered as in the whole run and not as in its block."""
+    return {
+        name: replace(log, replication=np.full_like(log.replication, replication))
+        for name, log in pipeline.replay(experiment, replication).items()
+    }
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, none where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("simulating", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,27 @@
+"""``cprsim validate`` and ``cprsim schema``: about scenarios, without simulating."""
+
+from __future__ import annotations
+
+import typer
+
+from cprsim.cli.options import Overrides, ScenarioFile
+
+
+def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa: B006
+    """Check a scenario and say everything that is wrong with it."""
+    from cprsim.assemble import assemble
+    from cprsim.scenario import load_scenario
+
+    loaded = load_scenario(scenario, overrides)
+    assemble(loaded)  # finds what only building the parts shows, in a failure trace for example
+    strategies = ", ".join(entry.name for entry in loaded.scenario.recovery)
+    typer.echo(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenarios: every key with its meaning and unit, for editors."""
+    import json
+
+    from cprsim.scenario import scenario_schema
+
+    typer.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))

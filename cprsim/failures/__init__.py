@@ -1,0 +1,1 @@
+"""When and where failures strike: distributions, fits, and the sources that draw or replay them."""

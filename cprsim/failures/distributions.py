@@ -1,0 +1,376 @@
+"""Distributions of lifetimes, repairs and other durations, in hours.
+
+Each is a frozen value with its functions (survival, hazard, quantile) and its samplers. A lifetime
+is one cumulative hazard; survival follows from it. Every sample passes one guard, so that no NaN,
+infinite or negative time ever enters a simulation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import exp, inf, isfinite, log, sqrt
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from cprsim.errors import ParameterError
+from cprsim.records import Floats
+
+MOST_SQUARED_CV = 1e6  # beyond it, no affordable number of draws comes near the mean
+
+
+def positive(name: str, value: float) -> None:
+    """Raise ParameterError unless `value` is a finite number above zero."""
+    if not (isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a finite number above 0, not {value!r}")
+
+
+def _floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+class Distribution(ABC):
+    """A time that varies, in hours. Satisfies `records.Duration`."""
+
+    family: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def mean_h(self) -> float:
+        """Mean [h]."""
+
+    @property
+    @abstractmethod
+    def squared_cv(self) -> float:
+        """Variance over squared mean [1]: 1 for exponential, above 1 for early failures."""
+
+    @abstractmethod
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        """Minus the logarithm of the survival at ages `age_h` [h], of any shape."""
+
+    @abstractmethod
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        """Rate of failure at ages `age_h` [h] of what has survived so far [1/h]."""
+
+    @abstractmethod
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Age [h] by which a share `p` has failed."""
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        """Lifetimes of fresh nodes, unchecked."""
+
+    @abstractmethod
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        """Whole lifetimes of nodes met at a random instant, unchecked: density t f(t) / mean."""
+
+    def survival(self, age_h: ArrayLike) -> Floats:
+        """Probability of living longer than ages `age_h` [h], of any shape."""
+        return _floats(np.exp(-self.cumulative_hazard(age_h)))
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """`size` lifetimes [h] of fresh nodes.
+
+        Raises
+        ------
+        ParameterError
+            if a draw is negative, infinite or NaN.
+        """
+        return self._checked(self._draw(rng, size))
+
+    def sample_residual(self, rng: np.random.Generator, size: int) -> Floats:
+        """`size` remaining lifetimes [h] of nodes that have been renewed for very long.
+
+        Exact: an observer who comes at a random instant meets a lifetime with probability in
+        proportion to its length, at a uniform place in it.
+        """
+        return self._checked(rng.random(size) * self._draw_length_biased(rng, size))
+
+    def _checked(self, drawn_h: Floats) -> Floats:
+        if not (np.isfinite(drawn_h).all() and (drawn_h >= 0).all()):
+            raise ParameterError(f"{self!r} draws times that are negative or not finite")
+        return drawn_h
+
+    def _check_spread(self) -> None:
+        """Raise ParameterError where the spread is beyond what sampling can show."""
+        if not (isfinite(self.mean_h) and self.mean_h > 0 and self.squared_cv <= MOST_SQUARED_CV):
+            raise ParameterError(
+                f"{self!r} spreads too far: its standard deviation is over "
+                f"{sqrt(MOST_SQUARED_CV):g} times its mean"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Distribution):
+    """Constant hazard ``1 / mean``: a used node is as good as a new one."""
+
+    mean_h: float
+    family: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        positive("mean", self.mean_h)
+
+    @classmethod
+    def from_mean(cls, mean_h: float) -> Exponential:
+        """The one with this mean [h]."""
+        return cls(mean_h)
+
+    @property
+    def squared_cv(self) -> float:
+        return 1.0
+
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        return _floats(age_h) / self.mean_h
+
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        return np.full(np.shape(age_h), 1.0 / self.mean_h)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        return -self.mean_h * np.log1p(-_floats(p))
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.exponential(self.mean_h, size)
+
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.gamma(2.0, self.mean_h, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Weibull(Distribution):
+    """Survival ``exp(-(t / scale)**shape)``; the hazard falls with age where shape is below 1."""
+
+    shape: float
+    scale_h: float
+    family: ClassVar[str] = "weibull"
+
+    def __post_init__(self) -> None:
+        positive("shape", self.shape)
+        positive("scale", self.scale_h)
+        self._check_spread()
+
+    @classmethod
+    def from_mean(cls, mean_h: float, shape: float) -> Weibull:
+        """The one with this mean [h] and shape. Raises ParameterError outside the domain."""
+        positive("mean", mean_h)
+        positive("shape", shape)
+        unit_mean = float(special.gamma(1 + 1 / shape))
+        if not isfinite(unit_mean):
+            raise ParameterError(f"a Weibull shape of {shape!r} spreads too far to be simulated")
+        return cls(shape, mean_h / unit_mean)
+
+    @property
+    def mean_h(self) -> float:
+        return self.scale_h * float(special.gamma(1 + 1 / self.shape))
+
+    @property
+    def squared_cv(self) -> float:
+        log_ratio = special.gammaln(1 + 2 / self.shape) - 2 * special.gammaln(1 + 1 / self.shape)
+        return float(np.expm1(log_ratio))
+
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        return _floats((_floats(age_h) / self.scale_h) ** self.shape)
+
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        with np.errstate(divide="ignore"):  # infinite at age 0 where shape is below 1
+            relative = (_floats(age_h) / self.scale_h) ** (self.shape - 1)
+        return self.shape / self.scale_h * relative
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        return self.scale_h * (-np.log1p(-_floats(p))) ** (1 / self.shape)
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        return self.scale_h * rng.weibull(self.shape, size)
+
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        # u = (t / scale)**shape has density u**(1 / shape) exp(-u) when t has t f(t)
+        return self.scale_h * rng.gamma(1 + 1 / self.shape, size=size) ** (1 / self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Gamma(Distribution):
+    """Gamma with `shape` and scale; CPR's fit of the time to failure has shape about 0.67."""
+
+    shape: float
+    scale_h: float
+    family: ClassVar[str] = "gamma"
+
+    def __post_init__(self) -> None:
+        positive("shape", self.shape)
+        positive("scale", self.scale_h)
+        self._check_spread()
+
+    @classmethod
+    def from_mean(cls, mean_h: float, shape: float) -> Gamma:
+        """The one with this mean [h] and shape. Raises ParameterError outside the domain."""
+        positive("mean", mean_h)
+        positive("shape", shape)
+        return cls(shape, mean_h / shape)
+
+    @property
+    def mean_h(self) -> float:
+        return self.shape * self.scale_h
+
+    @property
+    def squared_cv(self) -> float:
+        return 1 / self.shape
+
+    def survival(self, age_h: ArrayLike) -> Floats:
+        return np.asarray(special.gammaincc(self.shape, _floats(age_h) / self.scale_h))
+
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        age = _floats(age_h) / self.scale_h
+        with np.errstate(divide="ignore", invalid="ignore"):
+            near = -np.log(special.gammaincc(self.shape, age))
+            # beyond the range of floats: first terms of the incomplete gamma's expansion
+            far = age - (self.shape - 1) * np.log(age) + special.gammaln(self.shape)
+            far -= np.log1p((self.shape - 1) / age)
+        return np.where(np.isfinite(near), near, far)
+
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        age = _floats(age_h) / self.scale_h
+        log_density = special.xlogy(self.shape - 1, age) - age - special.gammaln(self.shape)
+        return np.exp(log_density + self.cumulative_hazard(age_h)) / self.scale_h
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        return _floats(self.scale_h * special.gammaincinv(self.shape, _floats(p)))
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.gamma(self.shape, self.scale_h, size)
+
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.gamma(self.shape + 1, self.scale_h, size)
+
+
+@dataclass(frozen=True, slots=True)
+class LogNormal(Distribution):
+    """The logarithm of the hours is normal with mean `mu` and standard deviation `sigma`."""
+
+    mu: float
+    sigma: float
+    family: ClassVar[str] = "lognormal"
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.mu):
+            raise ParameterError(f"mu must be a finite number, not {self.mu!r}")
+        positive("sigma", self.sigma)
+        self._check_spread()
+
+    @classmethod
+    def from_mean(cls, mean_h: float, sigma: float) -> LogNormal:
+        """The one with this mean [h] and sigma. Raises ParameterError outside the domain."""
+        positive("mean", mean_h)
+        positive("sigma", sigma)
+        return cls(log(mean_h) - sigma**2 / 2, sigma)
+
+    @classmethod
+    def from_mean_and_median(cls, mean_h: float, median_h: float) -> LogNormal:
+        """The one with this mean and median [h]. Raises ParameterError unless mean > median."""
+        positive("mean", mean_h)
+        positive("median", median_h)
+        if mean_h <= median_h:
+            raise ParameterError(
+                f"a lognormal's mean lies above its median; got {mean_h!r} h and {median_h!r} h"
+            )
+        return cls(log(median_h), sqrt(2 * log(mean_h / median_h)))
+
+    @property
+    def mean_h(self) -> float:
+        log_mean = self.mu + self.sigma**2 / 2
+        return exp(log_mean) if log_mean < 700 else inf
+
+    @property
+    def squared_cv(self) -> float:
+        return float(np.expm1(min(self.sigma**2, 700.0)))
+
+    def _z(self, age_h: ArrayLike) -> Floats:
+        with np.errstate(divide="ignore"):  # -inf at age 0
+            return np.asarray((np.log(_floats(age_h)) - self.mu) / self.sigma)
+
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        return -np.asarray(special.log_ndtr(-self._z(age_h)))
+
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        age, z = _floats(age_h), self._z(age_h)
+        log_ratio = -(z**2) / 2 - log(self.sigma * sqrt(2 * np.pi)) - special.log_ndtr(-z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(age > 0, np.exp(log_ratio) / age, 0.0)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        return _floats(np.exp(self.mu + self.sigma * special.ndtri(_floats(p))))
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.lognormal(self.mu, self.sigma, size)
+
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.lognormal(self.mu + self.sigma**2, self.sigma, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Distribution):
+    """Always the same time; zero is allowed, for costs that a scenario leaves out."""
+
+    mean_h: float
+    family: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.mean_h) and self.mean_h >= 0):
+            raise ParameterError(f"a time must be finite and not negative, not {self.mean_h!r}")
+
+    @property
+    def squared_cv(self) -> float:
+        return 0.0
+
+    def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
+        return np.where(_floats(age_h) < self.mean_h, 0.0, inf)
+
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        return np.where(_floats(age_h) == self.mean_h, inf, 0.0)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        return np.full(np.shape(p), self.mean_h)
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        return np.full(size, self.mean_h)
+
+    def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
+        return np.full(size, self.mean_h)
+
+
+def with_mean(family: str, mean_h: float, shape: float | None = None) -> Distribution:
+    """The member of a family with this mean.
+
+    Parameters
+    ----------
+    family : exponential, weibull, gamma, lognormal or constant
+    mean_h : mean [h]
+    shape : shape of Weibull and gamma, sigma of lognormal; None for the others
+
+    Raises
+    ------
+    ParameterError
+        for an unknown family, a missing or a superfluous shape, or a value outside the domain.
+    """
+    if family in _WITH_SHAPE:
+        if shape is None:
+            raise ParameterError(f"{family} needs its shape beside its mean")
+        return _WITH_SHAPE[family].from_mean(mean_h, shape)
+    if family not in _WITHOUT_SHAPE:
+        known = ", ".join([*_WITHOUT_SHAPE, *_WITH_SHAPE])
+        raise ParameterError(f"unknown family {family!r}; known are {known}")
+    if shape is not None:
+        raise ParameterError(f"{family} has no shape")
+    return _WITHOUT_SHAPE[family](mean_h)
+
+
+_WITH_SHAPE: dict[str, type[Weibull] | type[Gamma] | type[LogNormal]] = {
+    "weibull": Weibull,
+    "gamma": Gamma,
+    "lognormal": LogNormal,
+}
+_WITHOUT_SHAPE: dict[str, type[Exponential] | type[Constant]] = {
+    "exponential": Exponential,
+    "constant": Constant,
+}

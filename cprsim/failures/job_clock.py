@@ -1,0 +1,96 @@
+"""The job fails as a whole: one renewal process, each failure striking random nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from cprsim.failures.distributions import Distribution, positive
+from cprsim.failures.renewal import expected_renewals, renewals_until
+from cprsim.failures.sources import (
+    Start,
+    expected_of_random_slots,
+    random_slots,
+    repairs,
+    replications_for,
+    slots_array,
+    trace_of,
+)
+from cprsim.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+)
+from cprsim.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class JobClock:
+    """Failures of the job with independent gaps, each striking `together` random ones of `slots`.
+
+    Parameters
+    ----------
+    lifetime : gaps between failures of the job
+    slots : the slots that can be struck
+    together : how many of them fail at once, chosen anew at each failure
+    clock : on which the gaps pass
+    start : fresh: the first gap is like the others; stationary: the job starts somewhere in a gap
+    repair : until a failed node is back in the pool; None for no time at all
+    """
+
+    lifetime: Distribution
+    slots: range | tuple[int, ...]
+    together: int = 1
+    clock: Clock = Clock.WALL
+    start: Start = Start.FRESH
+    repair: Duration | None = None
+
+    def __post_init__(self) -> None:
+        positive("mean lifetime", self.lifetime.mean_h)
+        random_slots(slots_array(self.slots), 0, self.together, np.random.default_rng(0))
+
+    def n_failures(self, useful_h: float) -> float:
+        """Expected failures within `useful_h` hours of the clock."""
+        if self.start is Start.STATIONARY:
+            return useful_h / self.lifetime.mean_h
+        return expected_renewals(self.lifetime, useful_h)
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Exact up to the accuracy of `expected_renewals`."""
+        n_failures = self.n_failures(useful_h)
+        mtbf_h = useful_h / n_failures if n_failures > 0 else inf
+        return expected_of_random_slots(cluster, slots_array(self.slots), self.together, mtbf_h)
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Bounded by the failed nodes of a block."""
+        return replications_for(self.n_failures(useful_h) * self.together)
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
+    ) -> Iterator[FailureTrace]:
+        """Endless chunks; see `FailureSource`."""
+        gaps = stream(seed, block, "failures/job")
+        nodes = stream(seed, block, "failures/job/slots")
+        repairing = stream(seed, block, "failures/job/repair")
+        slots = slots_array(self.slots)
+        residual = self.start is Start.STATIONARY
+        first = self.lifetime.sample_residual if residual else self.lifetime.sample
+        next_at_h = first(gaps, n_replications)
+        number = 0
+        while True:
+            number += 1
+            until_h = number * chunk_h
+            replication, at_h = renewals_until(until_h, chunk_h, next_at_h, self.lifetime, gaps)
+            struck = random_slots(slots, len(at_h), self.together, nodes).ravel()
+            yield trace_of(
+                until_h,
+                np.repeat(replication, self.together),
+                np.repeat(at_h, self.together),
+                struck,
+                repairs(self.repair, repairing, len(struck)),
+            )

@@ -1,0 +1,144 @@
+"""Every node has its own clock: independent renewal processes, role by role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Distribution, positive
+from cprsim.failures.renewal import expected_renewals, renewals_until
+from cprsim.failures.sources import Start, repairs, replications_for, trace_of
+from cprsim.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+    Floats,
+    Ints,
+)
+from cprsim.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClocks:
+    """Each node of the named roles fails and is renewed on its own; the others keep their age.
+
+    A replacement's clock starts at the failure that made it necessary, so the failures do not
+    depend on how the job recovers.
+
+    Parameters
+    ----------
+    lifetimes : of the nodes, by the name of their role
+    clock : on which the nodes age
+    start : stationary: the nodes have been up and replaced for long; fresh: all are new
+    repair : until a failed node is back in the pool; None for no time at all
+    """
+
+    lifetimes: Mapping[str, Distribution]
+    clock: Clock = Clock.WALL
+    start: Start = Start.STATIONARY
+    repair: Duration | None = None
+
+    def __post_init__(self) -> None:
+        if not self.lifetimes:
+            raise ParameterError("there is no role whose nodes could fail")
+        for lifetime in self.lifetimes.values():
+            positive("mean lifetime", lifetime.mean_h)
+
+    def n_failures(self, cluster: Cluster, useful_h: float) -> dict[str, float]:
+        """Expected failures of each role within `useful_h` hours of the clock."""
+        return {
+            role: len(_slots(cluster, role)) * self._n_failures_of_a_node(lifetime, useful_h)
+            for role, lifetime in self.lifetimes.items()
+        }
+
+    def _n_failures_of_a_node(self, lifetime: Distribution, useful_h: float) -> float:
+        if self.start is Start.STATIONARY:
+            return useful_h / lifetime.mean_h
+        return expected_renewals(lifetime, useful_h)
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Exact up to `expected_renewals`, as two nodes almost never fail at the same instant."""
+        by_role = self.n_failures(cluster, useful_h)
+        n_failures = sum(by_role.values())
+        n_of_shards = sum(n for role, n in by_role.items() if _holds_shards(cluster, role))
+        return ExpectedFailures(
+            mtbf_h=useful_h / n_failures if n_failures > 0 else inf,
+            mtbf_shard_h=useful_h / n_of_shards if n_of_shards > 0 else inf,
+            n_shards_together=1.0 if n_of_shards > 0 else 0.0,
+        )
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Bounded by the failures and by the node clocks of a block."""
+        n_clocks = sum(len(_slots(cluster, role)) for role in self.lifetimes)
+        return replications_for(sum(self.n_failures(cluster, useful_h).values()), max(n_clocks, 1))
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
+    ) -> Iterator[FailureTrace]:
+        """Endless chunks; see `FailureSource`."""
+        nodes = [
+            _NodesOfRole.begin(
+                _slots(cluster, role), lifetime, self.start, n_replications,
+                stream(seed, block, f"failures/node/{role}"),
+            )
+            for role, lifetime in self.lifetimes.items()
+        ]  # fmt: skip
+        repairing = stream(seed, block, "failures/node/repair")
+        number = 0
+        while True:
+            number += 1
+            until_h = number * chunk_h
+            of_roles = [role.until(until_h, chunk_h) for role in nodes]
+            replication, at_h, slot = (
+                np.concatenate(column) for column in zip(*of_roles, strict=True)
+            )
+            repair_h = repairs(self.repair, repairing, len(slot))
+            yield trace_of(until_h, replication, at_h, slot, repair_h)
+
+
+@dataclass(frozen=True, slots=True)
+class _NodesOfRole:
+    """The clocks of one role's nodes in all replications of a block."""
+
+    slots: range
+    lifetime: Distribution
+    rng: np.random.Generator
+    next_at_h: Floats = field(repr=False)  # (n_replications * n_slots,), moved on by `until`
+
+    @classmethod
+    def begin(
+        cls,
+        slots: range,
+        lifetime: Distribution,
+        start: Start,
+        n_replications: int,
+        rng: np.random.Generator,
+    ) -> _NodesOfRole:
+        first = lifetime.sample_residual if start is Start.STATIONARY else lifetime.sample
+        return cls(slots, lifetime, rng, first(rng, n_replications * len(slots)))
+
+    def until(self, until_h: float, chunk_h: float) -> tuple[Ints, Floats, Ints]:
+        """Replication, instant [h] and slot of the failures since the last call."""
+        if not self.slots:
+            return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64)
+        clock, at_h = renewals_until(until_h, chunk_h, self.next_at_h, self.lifetime, self.rng)
+        replication, place = np.divmod(clock, len(self.slots))
+        return replication, at_h, place + self.slots.start
+
+
+def _slots(cluster: Cluster, role: str) -> range:
+    try:
+        return cluster.slots(role)
+    except KeyError:
+        known = ", ".join(role.name for role in cluster.roles)
+        raise ParameterError(f"the cluster has no role {role!r}; it has {known}") from None
+
+
+def _holds_shards(cluster: Cluster, role: str) -> bool:
+    return len(_slots(cluster, role)) > 0 and _slots(cluster, role) == cluster.shard_slots

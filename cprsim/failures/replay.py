@@ -1,0 +1,156 @@
+"""The failures of a real cluster, replayed: random window, random assignment of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.failures.sources import p_strikes, replications_for, trace_of
+from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Outages of real nodes, each replication from its own random instant of the trace on.
+
+    The trace wraps: after its end it begins again. Its nodes are assigned to the slots of the job
+    at random, without replacement, anew for each replication. A node that is down at the start
+    counts as replaced. The length of an outage is the failed node's repair.
+
+    Raises
+    ------
+    ParameterError
+        for a trace without failures or without length, or fewer nodes than slots.
+    """
+
+    outages: Outages
+
+    def __post_init__(self) -> None:
+        if not self.outages.in_window.any() or self.outages.window_h <= 0:
+            raise ParameterError("the trace has no failure within a window of some length")
+
+    @property
+    def clock(self) -> Clock:
+        """Always wall time: a cluster's failures do not wait for the job."""
+        return Clock.WALL
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Exact means over windows and assignments, the same for any number of hours.
+
+        A failure of s trace nodes strikes a job of n of the N nodes with the hypergeometric
+        probability ``1 - C(N - s, n) / C(N, n)``, and ``s n / N`` of its nodes on average.
+        """
+        failures, n_trace = self._failures(), self.outages.n_nodes
+        self._check_slots(cluster)
+        sizes, counts = np.unique(np.diff(failures.first_slot), return_counts=True)
+
+        def n_striking(n_slots: int) -> float:
+            p = [p_strikes(int(size), n_slots, n_trace) for size in sizes]
+            return float(counts @ np.array(p))
+
+        n_any, n_shard = n_striking(cluster.n_nodes), n_striking(cluster.n_emb_ps)
+        n_shards_struck = float(counts @ sizes) * cluster.n_emb_ps / n_trace
+        window_h = self.outages.window_h
+        return ExpectedFailures(
+            mtbf_h=window_h / n_any if n_any > 0 else inf,
+            mtbf_shard_h=window_h / n_shard if n_shard > 0 else inf,
+            n_shards_together=n_shards_struck / n_shard if n_shard > 0 else 0.0,
+        )
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Bounded by the outages that a block looks through and by its table of nodes."""
+        n_seen = self.outages.n_outages * useful_h / self.outages.window_h
+        return replications_for(n_seen, self.outages.n_nodes)
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
+    ) -> Iterator[FailureTrace]:
+        """Endless chunks; see `FailureSource`."""
+        self._check_slots(cluster)
+        rng = stream(seed, block, "failures/trace/window")
+        begin_h = rng.random(n_replications) * self.outages.window_h
+        assigning = stream(seed, block, "failures/trace/nodes")
+        slot_of = self._assignment(assigning, n_replications, cluster.n_nodes)
+        rows = _Rows.of(self._failures(), self.outages.window_h)
+        number = 0
+        while True:
+            number += 1
+            until_h = number * chunk_h
+            replication, at_h, row = rows.between(begin_h, until_h - chunk_h, until_h)
+            slot = slot_of[replication, rows.node[row]]
+            mine = slot >= 0
+            yield trace_of(
+                until_h, replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]]
+            )
+
+    def _check_slots(self, cluster: Cluster) -> None:
+        if cluster.n_nodes > self.outages.n_nodes:
+            raise ParameterError(
+                f"the job has {cluster.n_nodes} nodes, the trace only {self.outages.n_nodes}"
+            )
+
+    def _failures(self) -> FailureTrace:
+        """The trace as one replication whose slots are the trace's nodes."""
+        outages = self.outages.merged()
+        outages = outages.where(outages.in_window & (outages.start_h < outages.window_h))
+        return trace_of(
+            outages.window_h,
+            np.zeros(outages.n_outages, dtype=np.int64),
+            outages.start_h,
+            outages.node,
+            outages.down_h,
+        )
+
+    def _assignment(self, rng: np.random.Generator, n_replications: int, n_slots: int) -> Ints:
+        """Slot of each trace node, -1 for none, (n_replications, n_trace_nodes)."""
+        slot_of = np.full(self.outages.n_nodes, -1, dtype=np.int64)
+        slot_of[:n_slots] = np.arange(n_slots)
+        return rng.permuted(np.tile(slot_of, (n_replications, 1)), axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The failed nodes of the trace in order of time, a row each."""
+
+    window_h: float
+    at_h: Floats  # (n_rows,)
+    node: Ints  # (n_rows,)
+    repair_h: Floats  # (n_rows,)
+
+    @classmethod
+    def of(cls, failures: FailureTrace, window_h: float) -> _Rows:
+        at_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
+        return cls(window_h, at_h, failures.slot, failures.repair_h)
+
+    def between(self, begin_h: Floats, from_h: float, until_h: float) -> tuple[Ints, Floats, Ints]:
+        """Rows that each replication meets within hours of its own.
+
+        Parameters
+        ----------
+        begin_h : (n_replications,) where in the trace each replication starts [h]
+        from_h, until_h : hours since the replication's start
+
+        Returns
+        -------
+        replication, instant [h] since its start, row; (n_met,) each
+        """
+        first, last = self._passed(begin_h + from_h), self._passed(begin_h + until_h)
+        n_met = last - first
+        replication = np.repeat(np.arange(len(begin_h)), n_met)
+        within = np.arange(n_met.sum()) - np.repeat(np.cumsum(n_met) - n_met, n_met)
+        round_, row = np.divmod(first[replication] + within, len(self.at_h))
+        at_h = round_ * self.window_h + self.at_h[row] - begin_h[replication]
+        # an instant at a border is of the chunk that counts it, whatever the subtraction rounds
+        return replication, np.clip(at_h, from_h, np.nextafter(until_h, 0)), row
+
+    def _passed(self, trace_h: Floats) -> Ints:
+        """How many rows come before an instant of the endlessly repeated trace."""
+        rounds, rest_h = np.divmod(trace_h, self.window_h)
+        before = np.searchsorted(self.at_h, rest_h, side="left")
+        return rounds.astype(np.int64) * len(self.at_h) + before

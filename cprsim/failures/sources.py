@@ -1,0 +1,156 @@
+"""Sources of failures: what they all can do, and what they share.
+
+A source draws the failures of a block of replications before anything is simulated, chunk by chunk
+of its clock's time. A chunk's content depends on (seed, block, length and number of the chunk)
+alone, so that every strategy, engine and interval meets the same failures.
+
+    JobClock    one renewal process for the job: random nodes fail        (job_clock.py)
+    NodeClocks  a renewal process per node                                (node_clocks.py)
+    Injected    so many failures, or these ones, in the job's progress    (injected.py)
+    Replay      the outages of a real cluster                             (replay.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from math import comb, inf
+from typing import Protocol
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+    Floats,
+    Ints,
+)
+
+MOST_REPLICATIONS = 1000  # of a block
+MOST_FAILURES = 1e6  # that a block should draw over the useful hours
+MOST_NODE_CLOCKS = 5e6  # that a block should keep
+
+
+class Start(StrEnum):
+    """The age of the clocks when the job starts."""
+
+    FRESH = "fresh"  # everything was just renewed
+    STATIONARY = "stationary"  # everything has been up and renewed for very long
+
+
+class FailureSource(Protocol):
+    """What draws the failures that a job meets."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock on which these failures age."""
+        ...
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """What the formulas need to know, over the first `useful_h` hours of the clock."""
+        ...
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """How many replications to draw at once, at most `MOST_REPLICATIONS`."""
+        ...
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
+    ) -> Iterator[FailureTrace]:
+        """Successive chunks of `chunk_h` hours of the clock, from 0 on, of all replications."""
+        ...
+
+
+def trace_of(
+    until_h: float, replication: Ints, at_h: Floats, slot: Ints, repair_h: Floats
+) -> FailureTrace:
+    """A failure trace from one row per failed node, in any order.
+
+    Nodes of a replication that fail at the same instant become one failure.
+
+    Parameters
+    ----------
+    until_h : instant [h] before which all failures are here
+    replication, at_h, slot, repair_h : (n_failed_nodes,) columns, times in [h]
+    """
+    order = np.lexsort((slot, at_h, replication))
+    replication, at_h = replication[order], at_h[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (np.diff(replication) != 0) | (np.diff(at_h) != 0)
+    first_slot = np.flatnonzero(begins)
+    return FailureTrace(
+        until_h=until_h,
+        replication=replication[first_slot],
+        at_h=at_h[first_slot],
+        first_slot=np.append(first_slot, len(order)).astype(np.int64),
+        slot=slot[order],
+        repair_h=repair_h[order],
+    )
+
+
+def repairs(repair: Duration | None, rng: np.random.Generator, n: int) -> Floats:
+    """`n` repair times [h]; zero where the scenario names none."""
+    return np.zeros(n) if repair is None else repair.sample(rng, n)
+
+
+def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:
+    """Distinct random slots for each failure, every subset equally likely.
+
+    Parameters
+    ----------
+    slots : (n_slots,) to choose from
+    n_failures, together : how many failures, and how many slots each strikes
+    rng : where the choice is drawn from
+
+    Returns
+    -------
+    (n_failures, together) slots
+    """
+    if together > len(slots):
+        raise ParameterError(f"{together} nodes can't fail together where there are {len(slots)}")
+    if together == len(slots):
+        return np.tile(slots, (n_failures, 1))
+    chosen = np.empty((n_failures, together), dtype=np.int64)
+    for i, last in enumerate(range(len(slots) - together, len(slots))):
+        # Floyd's sampling without replacement: a place that is taken gives way to the last one
+        place = rng.integers(0, last + 1, n_failures)
+        taken = (chosen[:, :i] == place[:, None]).any(axis=1)
+        chosen[:, i] = np.where(taken, last, place)
+    return slots[chosen]
+
+
+def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:
+    """Probability that `n_struck` random ones of `n_slots` include a marked one."""
+    return 1.0 - comb(n_slots - n_marked, n_struck) / comb(n_slots, n_struck)
+
+
+def expected_of_random_slots(
+    cluster: Cluster, slots: Ints, together: int, mtbf_h: float
+) -> ExpectedFailures:
+    """Expected failures where each strikes `together` random ones of `slots` (hypergeometric)."""
+    n_shards = int(np.isin(slots, np.asarray(cluster.shard_slots)).sum())
+    p_shard = p_strikes(together, n_shards, len(slots))
+    if p_shard == 0 or mtbf_h == inf:
+        return ExpectedFailures(mtbf_h, inf, 0.0)
+    shards_per_failure = together * n_shards / len(slots)
+    return ExpectedFailures(mtbf_h, mtbf_h / p_shard, shards_per_failure / p_shard)
+
+
+def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
+    """Replications of a block, given what one of them draws and keeps."""
+    affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
+    return max(1, min(MOST_REPLICATIONS, int(affordable)))
+
+
+def slots_array(slots: range | tuple[int, ...] | list[int]) -> Ints:
+    """Slots as an array. Raises ParameterError where there are none or one comes twice."""
+    array = np.asarray(slots, dtype=np.int64)
+    if len(array) == 0:
+        raise ParameterError("there is no node that could fail")
+    if len(np.unique(array)) < len(array):
+        raise ParameterError(f"a node can fail only once at a time, got {list(slots)}")
+    return array

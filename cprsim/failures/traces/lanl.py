@@ -1,0 +1,131 @@
+"""Reader of the failure records that Los Alamos published (LA-UR-05-7318, 1996 to 2005)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.traces.reading import (
+    Instant,
+    Period,
+    checked,
+    n_observed,
+    no_row_where,
+    read_csv,
+    trace_error,
+)
+from cprsim.records import Floats, Ints
+
+CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
+NUMBERS = ("System", "nodes", "nodenumz", "Down Time")
+STARTED = "Prob Started"
+TIME = "%m/%d/%Y %H:%M"
+SYSTEM_FACTOR = 1_000_000  # above any number of nodes: one key per system and node
+
+
+def read_lanl(
+    path: Path | str,
+    *,
+    system: int | None = None,
+    period: Period = (None, None),
+    n_nodes: int | None = None,
+) -> Outages:
+    """Outages from the failure records of Los Alamos (LA-UR-05-7318).
+
+    Parameters
+    ----------
+    path : the CSV, as published or compressed
+    system : the column ``System``; None for all systems together
+    period : from (included) and to (excluded), ISO dates. The observation is the part of it
+        between the system's first outage and the file's last
+    n_nodes : default: what the column ``nodes`` says
+
+    Returns
+    -------
+    Outages; one lasts its ``Down Time``, as the written instants know no summer time.
+
+    Raises
+    ------
+    TraceError
+        with file and line.
+    """
+    path = Path(path)
+    table = read_csv(path)
+    hours, numbers = _columns(table, path)
+    mine = np.ones(len(table), dtype=bool)
+    if system is not None:
+        mine = numbers["System"] == system
+    if not mine.any():
+        known = ", ".join(str(number) for number in np.unique(numbers["System"]))
+        raise trace_error(path, None, f"there is no system {system}; there are {known}", "system")
+    from_h, to_h = _window(hours[mine].min(), hours.max(), period, path)
+    if period[1] is not None:
+        mine &= (hours < to_h) | (to_h == hours.max())
+    keys = numbers["System"] * SYSTEM_FACTOR + numbers["nodenumz"]
+    names, node = np.unique(keys[mine], return_inverse=True)
+    begin_h = hours[mine] - from_h
+    outages = outages_of(
+        node.astype(np.int64),
+        begin_h,
+        begin_h + numbers["Down Time"][mine] / 60,
+        _causes(table[mine]),
+        n_nodes=n_observed(
+            n_nodes or max(_n_installed(numbers, system), len(names)), len(names), path
+        ),
+        window_h=to_h - from_h,
+        origin=pd.Timestamp(from_h * 3600, unit="s").round("s").isoformat(),
+        node_names=tuple(f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in names),
+    )
+    return checked(outages, path)
+
+
+def _columns(table: pd.DataFrame, path: Path) -> tuple[Floats, dict[str, Ints]]:
+    """Start of each outage in hours since 1970, and the whole numbers by column."""
+    for column in (*NUMBERS, STARTED, *CAUSES):
+        if column not in table:
+            raise trace_error(path, 1, "this column of LANL's records is missing", column)
+    start = pd.to_datetime(table[STARTED], format=TIME, errors="coerce")
+    no_row_where(start.isna().to_numpy(), table, path, STARTED, "{value} is no m/d/Y H:M")
+    minutes = ((start - pd.Timestamp(0)) / pd.Timedelta(minutes=1)).to_numpy(dtype=float)
+    return minutes / 60, {column: _whole(table, column, path) for column in NUMBERS}
+
+
+def _whole(table: pd.DataFrame, column: str, path: Path) -> Ints:
+    cells = table[column]
+    if column in ("nodes", "nodenumz"):
+        cells = cells.fillna("0")  # system 17 tells no nodes apart
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
+    whole = np.isfinite(numbers) & (numbers >= 0) & (numbers == np.floor(numbers))
+    no_row_where(~whole, table, path, column, "{value} is no whole number")
+    return numbers.astype(np.int64)
+
+
+def _n_installed(numbers: dict[str, Ints], system: int | None) -> int:
+    """Nodes of the system, or of all systems together."""
+    systems = np.unique(numbers["System"]) if system is None else [system]
+    return int(sum(numbers["nodes"][numbers["System"] == one].max() for one in systems))
+
+
+def _window(first_h: float, last_h: float, period: Period, path: Path) -> tuple[float, float]:
+    """The observed part of the period, in hours since 1970."""
+    from_h = first_h if period[0] is None else max(first_h, _date_h(period[0], path))
+    to_h = last_h if period[1] is None else min(last_h, _date_h(period[1], path))
+    if from_h >= to_h:
+        raise trace_error(path, None, f"no record within {period[0]} to {period[1]}", "period")
+    return float(from_h), float(to_h)
+
+
+def _date_h(instant: Instant, path: Path) -> float:
+    stamp = pd.to_datetime(str(instant), errors="coerce", utc=True)
+    if pd.isna(stamp):
+        raise trace_error(path, None, f"{instant!r} is no date such as 2000-01-01", "period")
+    return float((stamp - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(hours=1))
+
+
+def _causes(table: pd.DataFrame) -> tuple[str, ...]:
+    """The cause column that is filled in; empty where none is."""
+    named = table[list(CAUSES)].notna()
+    return tuple(named.idxmax(axis=1).where(named.any(axis=1), ""))

@@ -1,0 +1,125 @@
+"""What all readers share: text in, checked cells out, every complaint with its file and line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import Place, Problem, TraceError
+from cprsim.failures.outages import Outages
+from cprsim.records import Bools
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    UnicodeError,
+    BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    pd.errors.ParserError,
+)
+FIRST_ROW = 2  # line of a CSV's first row, below the header
+
+Instant = str | float
+Period = tuple[Instant | None, Instant | None]  # from (included), to (excluded); None: all there is
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`.
+
+    Raises
+    ------
+    TraceError
+        for a file that is missing, damaged, empty, or whose rows differ in length.
+    """
+    try:
+        table = pd.read_csv(
+            path, dtype=str, skip_blank_lines=False, index_col=False, encoding="utf-8-sig",
+            keep_default_na=False, na_values=[""], on_bad_lines="error",
+        )  # fmt: skip
+    except pd.errors.EmptyDataError:
+        raise trace_error(path, None, "is empty") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    table = table.rename(columns=lambda name: str(name).strip()).dropna(how="all")
+    if table.empty:
+        raise trace_error(path, None, "names no outage")
+    return table
+
+
+OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".xz": lzma.LZMAFile,
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+}
+
+
+def read_text(path: Path) -> str:
+    """The whole file. Raises TraceError where it is missing or damaged."""
+    try:
+        with OPENERS.get(path.suffix, FileIO)(path) as file:
+            content: bytes = file.read()
+            return content.decode("utf-8-sig")
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: BaseException) -> TraceError:
+    line = re.search(r"line (\d+)", str(error))
+    reason = getattr(error, "strerror", None) or (str(error).strip() or "damaged").splitlines()[-1]
+    return trace_error(path, int(line[1]) if line else None, f"can't be read: {reason}")
+
+
+def no_row_where(
+    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: Path, key: str, what: str
+) -> None:
+    """Raise TraceError at the first row that is bad.
+
+    Parameters
+    ----------
+    bad : (n_rows,) which rows are
+    rows : the table or the column, with the index that `read_csv` gave it
+    path, key : file and column for the message
+    what : the complaint; ``{value}`` stands for the cell
+    """
+    if not bad.any():
+        return
+    first = int(np.flatnonzero(bad)[0])
+    cells = rows[key] if isinstance(rows, pd.DataFrame) else rows
+    cell = cells.iloc[first]
+    value: Any = "" if pd.isna(cell) else cell
+    more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
+    line = int(rows.index[first]) + FIRST_ROW
+    raise trace_error(path, line, what.replace("{value}", repr(value)) + more, key)
+
+
+def n_observed(given: int | None, named: int, path: Path) -> int:
+    """Nodes observed; raises TraceError where fewer are given than the file names."""
+    if given is None:
+        return named
+    if given < named:
+        raise trace_error(path, None, f"{given} nodes given, but the file names {named}", "nodes")
+    return given
+
+
+def checked(outages: Outages, path: Path) -> Outages:
+    """Raise TraceError where no outage begins within the period."""
+    if not outages.in_window.any():
+        raise trace_error(path, None, "no outage begins within the period", "period")
+    return outages
+
+
+def trace_error(path: Path, line: int | None, message: str, key: str = "") -> TraceError:
+    """One complaint about one place."""
+    return TraceError([Problem(Place(path, line), key, message)])

@@ -1,0 +1,9 @@
+"""What users write: the scenario's schema, loading with file and line, and back to text."""
+
+from __future__ import annotations
+
+from cprsim.scenario.dumping import dump_scenario, json_schema
+from cprsim.scenario.loading import LoadedScenario, load_scenario
+from cprsim.scenario.schema import Scenario
+
+__all__ = ["LoadedScenario", "Scenario", "dump_scenario", "json_schema", "load_scenario"]

@@ -1,0 +1,141 @@
+"""What the sections of a scenario say together: each check yields (dotted key, message)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cprsim.scenario.failures_schema import (
+    ANY,
+    InjectedFailures,
+    JobFailures,
+    NodeFailures,
+    TraceFailures,
+)
+
+if TYPE_CHECKING:
+    from cprsim.scenario.schema import Scenario
+
+MAX_SAVES = 1_000_000
+MAX_FAILURES = 100_000
+
+Found = Iterator[tuple[str, str]]
+
+
+def scenario_problems(scenario: Scenario) -> Found:
+    """Everything that fits in its own section but not with the others."""
+    yield from _struck_nodes_exist(scenario)
+    yield from _failures_are_bounded(scenario)
+    yield from _spares_and_repair(scenario)
+    yield from _transfers_have_bytes_and_bandwidth(scenario)
+    yield from _strategies_differ(scenario)
+    yield from _saves_are_bounded(scenario)
+
+
+def _struck_nodes_exist(scenario: Scenario) -> Found:
+    failures = scenario.failures
+    if isinstance(failures, NodeFailures):
+        for role in failures.roles:
+            yield from _role_exists(scenario, role, f"failures.roles.{role}")
+        if ANY in failures.roles:
+            yield f"failures.roles.{ANY}", "name each role: every node has a clock of its own"
+    elif isinstance(failures, TraceFailures):
+        n_nodes = scenario.cluster.n_nodes_of[ANY]
+        if failures.nodes is not None and n_nodes > failures.nodes:
+            yield (
+                "failures.nodes",
+                f"the trace has {failures.nodes} nodes, the job {n_nodes}: each slot of the job "
+                "needs a node of the trace",
+            )
+    else:
+        yield from _group_fits(scenario, failures)
+
+
+def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
+    if not scenario.cluster.n_nodes_of.get(role):
+        known = ", ".join(name for name, n in scenario.cluster.n_nodes_of.items() if n)
+        yield key, f"the cluster has no node of role `{role}`; it has: {known}"
+
+
+def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
+    yield from _role_exists(scenario, failures.role, "failures.role")
+    n_nodes = scenario.cluster.n_nodes_of.get(failures.role, 0)
+    if not n_nodes:
+        return
+    if failures.together is not None and failures.together > n_nodes:
+        yield (
+            "failures.together",
+            f"{failures.together} nodes of role `{failures.role}` cannot fail together: the "
+            f"cluster has {n_nodes}",
+        )
+    for server in getattr(failures, "servers", None) or ():
+        if server >= n_nodes:
+            yield (
+                "failures.servers",
+                f"there is no node {server} of role `{failures.role}`: they are numbered 0 to "
+                f"{n_nodes - 1}",
+            )
+
+
+def _failures_are_bounded(scenario: Scenario) -> Found:
+    failures, useful_h = scenario.failures, scenario.job.useful_h
+    if isinstance(failures, InjectedFailures):
+        for i, at_h in enumerate(failures.at_h or ()):
+            if at_h >= useful_h:
+                yield f"failures.at.{i}", f"{at_h:g} h lies beyond the job of {useful_h:g} h"
+    elif isinstance(failures, JobFailures):
+        yield from _not_too_many(useful_h / failures.mtbf_h, "failures.mtbf")
+    elif isinstance(failures, NodeFailures):
+        for role, lifetime in failures.roles.items():
+            n_nodes = scenario.cluster.n_nodes_of.get(role, 0)
+            yield from _not_too_many(
+                n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.mtbf"
+            )
+
+
+def _not_too_many(expected: float, key: str) -> Found:
+    if expected > MAX_FAILURES:
+        yield key, f"makes {expected:.3g} failures per job; at most {MAX_FAILURES} make sense"
+
+
+def _spares_and_repair(scenario: Scenario) -> Found:
+    cluster, is_trace = scenario.cluster, isinstance(scenario.failures, TraceFailures)
+    if cluster.spares is not None and cluster.repair is None and not is_trace:
+        yield (
+            "cluster.repair",
+            f"is missing: with {cluster.spares} spares, say when a failed node comes back, for "
+            "example 6 h",
+        )
+    if cluster.repair is not None and is_trace:
+        yield "cluster.repair", "a trace brings its own repair times: leave it out"
+
+
+def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
+    for key in scenario.costs.transfers:
+        if scenario.storage is None:
+            yield f"costs.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
+        if scenario.cluster.shard_bytes is None:
+            yield f"costs.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+
+
+def _strategies_differ(scenario: Scenario) -> Found:
+    first: dict[str, int] = {}
+    for i, entry in enumerate(scenario.recovery):
+        if entry.name in first:
+            yield (
+                f"recovery.{i}",
+                f"`{entry.name}` is there already (entry {first[entry.name] + 1}): give this one "
+                f"another name, for example `name: {entry.name}-2`",
+            )
+        first.setdefault(entry.name, i)
+
+
+def _saves_are_bounded(scenario: Scenario) -> Found:
+    useful_h = scenario.job.useful_h
+    for i, entry in enumerate(scenario.recovery):
+        if isinstance(entry.interval, float) and useful_h / entry.interval > MAX_SAVES:
+            yield (
+                f"recovery.{i}.interval",
+                f"makes {useful_h / entry.interval:.3g} saves in {useful_h:g} h; at most "
+                f"{MAX_SAVES} make sense",
+            )

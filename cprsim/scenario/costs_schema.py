@@ -1,0 +1,136 @@
+"""The sections `storage` and `costs`: what saving, loading, detecting and rescheduling take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log, sqrt
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from cprsim.scenario.quantities import Model, PositiveTime, Quantity, Spread
+from cprsim.units import BANDWIDTH, TIME
+
+TRANSFER = "transfer"
+Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
+_OR = ", or {family: gamma, mean: 94 s, shape: 2}"
+CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
+TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
+MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
+
+
+class DurationSpec(Spread):
+    """A time that varies: its family, its mean and one more parameter."""
+
+    mean_h: PositiveTime = Field(alias="mean", description="Mean [time].", examples=["5.9 h"])
+    median_h: PositiveTime | None = Field(
+        None, alias="median", description="Of lognormal, instead of sigma: the median [time]."
+    )
+
+    @property
+    def spread(self) -> float | None:
+        """The one parameter beside the mean: shape, or sigma; None for exponential.
+
+        Notes
+        -----
+        A lognormal's ``mean / median = exp(sigma^2 / 2)``.
+        """
+        if self.family == "lognormal" and self.median_h is not None:
+            return sqrt(2.0 * log(self.mean_h / self.median_h))
+        return self.sigma if self.family == "lognormal" else self.shape
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The parameters are those of the family; a median replaces sigma."""
+        if self.median_h is None:
+            yield from super().problems()
+        elif self.family != "lognormal" or self.sigma is not None or self.shape is not None:
+            yield "median", "goes with family lognormal, instead of sigma"
+        elif not self.median_h < self.mean_h:
+            yield "median", "must be below the mean: a lognormal's median always is"
+        elif self.mean_h > MOST_SKEWED * self.median_h:
+            yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
+
+
+def _duration_written_as(value: Any) -> str:
+    return "as:distribution" if isinstance(value, dict | DurationSpec) else "as:time"
+
+
+def _cost_written_as(value: Any) -> str:
+    return "as:transfer" if value == TRANSFER else _duration_written_as(value)
+
+
+Duration = Annotated[
+    Annotated[CostTime, Tag("as:time")] | Annotated[DurationSpec, Tag("as:distribution")],
+    Discriminator(_duration_written_as),
+]
+Cost = Annotated[
+    Annotated[TransferTime, Tag("as:time")]
+    | Annotated[DurationSpec, Tag("as:distribution")]
+    | Annotated[Literal["transfer"], Tag("as:transfer")],
+    Discriminator(_cost_written_as),
+]
+
+
+class SaveCost(Model):
+    """What a save takes: it stalls the job, and may then go on beside the training."""
+
+    stall: Cost = Field(
+        description="How long a save stalls the job: a time, a distribution, or `transfer` (bytes "
+        "per server over bandwidth)."
+    )
+    background: Cost | None = Field(
+        None,
+        description="How long the save then goes on beside the training until it is valid; absent: "
+        "not at all.",
+    )
+
+
+def _stall_alone(save: Any) -> Any:
+    """`save: 94 s`, and a distribution in its place, are short for `{stall: ...}`."""
+    is_section = isinstance(save, SaveCost) or (
+        isinstance(save, dict) and not ({"family", "mean"} & set(save))
+    )
+    return save if is_section else {"stall": save}
+
+
+class Costs(Model):
+    """What one save, load, detection and rescheduling take."""
+
+    save: Annotated[
+        SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=Cost | SaveCost)
+    ] = Field(
+        description="One save: a time, a distribution, `transfer`, or {stall: ..., "
+        "background: ...}."
+    )
+    load: Cost = Field(
+        description="Loading state after a failure: a time, a distribution, or `transfer`."
+    )
+    detect: Duration = Field(
+        0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
+    )
+    reschedule: Duration = Field(
+        description="Until the replacement runs: a time or a distribution.", examples=["2 min"]
+    )
+
+    @property
+    def transfers(self) -> Iterator[str]:
+        """Keys of the costs that follow from bytes over bandwidth."""
+        costs = {
+            "save": self.save.stall,
+            "save.background": self.save.background,
+            "load": self.load,
+        }
+        return (key for key, cost in costs.items() if cost == TRANSFER)
+
+
+class Storage(Model):
+    """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
+
+    bandwidth_bytes_per_h: Bandwidth = Field(
+        alias="bandwidth", description="Of the storage as a whole [bandwidth]."
+    )
+    per_server_bytes_per_h: Bandwidth | None = Field(
+        None,
+        alias="per_server",
+        description="Of each server's own link [bandwidth]; absent: unlimited.",
+    )

@@ -1,0 +1,155 @@
+"""From a YAML file to a checked scenario that knows where each of its keys stands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.scenario.failures_schema import TraceFailures
+from cprsim.scenario.overrides import apply_overrides
+from cprsim.scenario.problems import in_order, problems_of, shown
+from cprsim.scenario.schema import Scenario
+from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
+
+MAX_BYTES = 1_000_000
+SOURCES = {
+    "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
+    "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
+    "tidy": "a CSV file of yours with the columns node, start and end",
+}
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario, the file it came from, and where in it each key stands."""
+
+    scenario: Scenario
+    path: Path
+    trace_path: Path | None = None  # of the trace that is replayed, variables replaced
+    places: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
+
+    def place(self, key: str) -> Place:
+        """Where a dotted key stands; entries of `recovery` by name or number.
+
+        A key that the file leaves out stands where the section does that would hold it.
+        """
+        parts = list(key.split(".")) if key else []
+        path: KeyPath = ()
+        names = [entry.name for entry in self.scenario.recovery]
+        if parts[:1] == ["recovery"] and (rest := ".".join(parts[1:])):
+            for i, name in enumerate(names):
+                if rest == name or rest.startswith(f"{name}."):
+                    path, parts = ("recovery", i), rest[len(name) + 1 :].split(".")
+                    break
+        return nearest(self.places, (*path, *(int(p) if p.isdigit() else p for p in parts if p)))
+
+
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScenario:
+    """Read and check a scenario.
+
+    Parameters
+    ----------
+    path : YAML file
+    overrides : ``KEY=VALUE`` texts such as ``costs.save=90 s``, applied in order; entries of
+        `recovery` go by name or number
+
+    Raises
+    ------
+    ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
+    """
+    path = Path(path)
+    document = read_document(read_text(path), path)
+    data = _mapping(document, path)
+    places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
+    apply_overrides(data, overrides, places)
+    if data.get("name") is None:
+        data["name"] = name_from(path)
+    scenario = _validated(data, places, document.problems)
+    return LoadedScenario(scenario, path, _trace_path(scenario, path, places), places)
+
+
+def name_from(path: Path) -> str:
+    """The default name of a scenario: that of its file, without what a name can't have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("._-")[:80] or "scenario"
+
+
+def nearest(places: Mapping[KeyPath, Place], path: KeyPath) -> Place:
+    """The place of a key, or of the nearest section around it that stands somewhere."""
+    while path not in places and path:
+        path = path[:-1]
+    return places[path]
+
+
+def read_text(path: Path) -> str:
+    """The text of a scenario file. Raises ScenarioError where it can't be one."""
+    place = Place(path)
+    try:
+        if path.is_dir():
+            raise ScenarioError.at(place, "is a directory, not a scenario file")
+        if path.exists() and not path.is_file():
+            raise ScenarioError.at(place, "is not a regular file")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise ScenarioError.at(
+                place, f"has {size} bytes; a scenario has at most {MAX_BYTES}. Is it a trace?"
+            )
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ScenarioError.at(place, "there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError.at(place, f"is not UTF-8 text (byte {error.start})") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise ScenarioError.at(place, f"cannot be read: {reason}") from None
+
+
+def _mapping(document: Document, path: Path) -> dict[str, Plain]:
+    if document.data is None and not document.problems:
+        raise ScenarioError.at(Place(path), "is empty: a scenario is a mapping of keys to values")
+    if not isinstance(document.data, dict):
+        message = f"{shown(document.data)} is not a mapping: a scenario has keys such as `job:`"
+        place = Place(path, document.lines[()])
+        raise ScenarioError(in_order([*document.problems, Problem(place, "", message)]))
+    return document.data
+
+
+def _validated(
+    data: dict[str, Plain], places: Mapping[KeyPath, Place], problems: list[Problem]
+) -> Scenario:
+    """The scenario. Raises ScenarioError with `problems` and all that the schema finds."""
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        found = problems_of(error, Scenario, data, lambda path: nearest(places, path))
+        raise ScenarioError(in_order([*problems, *found])) from None
+    if problems:
+        raise ScenarioError(problems)
+    return scenario
+
+
+def _trace_path(scenario: Scenario, path: Path, places: Mapping[KeyPath, Place]) -> Path | None:
+    """The file of the trace that is replayed, if one is; it exists."""
+    failures = scenario.failures
+    if not isinstance(failures, TraceFailures):
+        return None
+    place, source = nearest(places, ("failures", "file")), SOURCES[failures.format]
+    for variable in _VARIABLE.findall(failures.file):
+        if not os.environ.get(variable):
+            message = f"the environment variable {variable} is not set: let it name the folder "
+            message += f"with the failure traces (`{failures.file}` is {source})"
+            raise ScenarioError.at(place, message, "failures.file")
+    expanded = _VARIABLE.sub(lambda match: os.environ[match[1]], failures.file)
+    trace = path.parent / expanded
+    if not trace.is_file():
+        what = "is a directory" if trace.is_dir() else "is not there"
+        message = f"`{failures.file}` ({trace}) {what}. It is {source}"
+        raise ScenarioError.at(place, message, "failures.file")
+    return trace

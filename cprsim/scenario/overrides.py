@@ -1,0 +1,104 @@
+"""Overrides of single keys from the command line: ``--set costs.save="90 s"``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.scenario.problems import one_line, shown
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, read_document
+
+EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
+
+# Setting one of these takes the other ways to say the same out of the file.
+INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
+    ("job", "useful"): ("samples", "throughput"),
+    ("cluster", "tables"): ("shard_size",),
+    ("cluster", "shard_size"): ("tables",),
+    ("failures", "count"): ("at",),
+    ("failures", "at"): ("count",),
+    ("failures", "together"): ("servers",),
+    ("failures", "servers"): ("together",),
+    ("simulation", "replications"): ("precision", "at_most"),
+    ("simulation", "precision"): ("replications",),
+}
+
+
+def apply_overrides(
+    data: dict[str, Plain], overrides: Sequence[str], places: dict[KeyPath, Place]
+) -> None:
+    """Write each override into `data`, and into `places` that it came from the command line.
+
+    Raises ScenarioError, with all problems at once, for overrides that can't be read or placed.
+    """
+    problems: list[Problem] = []
+    for override in overrides:
+        try:
+            _apply(data, override, places)
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+
+
+def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:
+    key, equals, text = override.partition("=")
+    place = Place(f"--set {one_line(key.strip())}")
+    parts = key.strip().split(".")
+    if not equals or not all(parts) or len(parts) > MAX_DEPTH:
+        raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
+    document = read_document(text, place.file)
+    if document.problems:
+        raise ScenarioError(document.problems)
+    section, path = _section(data, parts, place)
+    for other in INSTEAD_OF.get(path, ()):
+        if isinstance(section, dict):
+            section.pop(other, None)
+    section[path[-1]] = document.data
+    for stale in [p for p in places if p[: len(path)] == path]:
+        del places[stale]
+    places[path] = place
+
+
+def _section(data: dict[str, Plain], parts: list[str], place: Place) -> tuple[Any, KeyPath]:
+    """The dict or list that holds the key, and the key's path. Missing sections are made."""
+    here: Any = data
+    path: KeyPath = ()
+    while True:
+        n_used, key = _step(here, parts, place)
+        parts, path = parts[n_used:], (*path, key)
+        if not parts:
+            return here, path
+        if isinstance(here, dict) and here.get(str(key)) is None:
+            here[str(key)] = {}
+        if path[0] == "recovery" and isinstance(key, int) and isinstance(here[key], str):
+            here[key] = {"strategy": here[key]}  # the short form, spelled out
+        here = here[key]
+
+
+def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
+    """How many parts of the key name the next step, and the step."""
+    if isinstance(here, dict):
+        return 1, parts[0]
+    if not isinstance(here, list):
+        raise ScenarioError.at(
+            place, f"`{parts[0]}` has no place: what holds it is {shown(here)}, not a section"
+        )
+    if parts[0].isdigit() and int(parts[0]) < len(here):
+        return 1, int(parts[0])
+    names = [_name(entry) for entry in here]
+    for n_used in range(len(parts), 0, -1):  # a name may hold dots
+        if (name := ".".join(parts[:n_used])) in names:
+            return n_used, names.index(name)
+    known = ", ".join(str(name) for name in names if name) or "none with a name"
+    raise ScenarioError.at(
+        place, f"no entry `{parts[0]}`: give a number from 0 to {len(here) - 1} or a name: {known}"
+    )
+
+
+def _name(entry: Plain) -> Plain:
+    """What an entry of a list is called: its name, else its strategy."""
+    if isinstance(entry, dict):
+        return entry.get("name") or entry.get("strategy")
+    return entry if isinstance(entry, str) else None

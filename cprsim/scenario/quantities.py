@@ -1,0 +1,142 @@
+"""What the fields of the schema are made of: quantities with units, bounded numbers, sections.
+
+Every message is a predicate ("has no unit: write ..."); problems.py puts the value found before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import PydanticCustomError, core_schema
+
+from cprsim.errors import ParameterError
+from cprsim.units import TIME, Dimension
+
+MAX_NODES = 100_000
+PREDICATE = "predicate"  # type of errors whose message is one of our predicates
+CHECKS = "checks"  # type of errors that carry several (key, message) of a section
+
+
+class Model(BaseModel):
+    """A section of the scenario: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """(dotted key below this section, message) of whatever its fields say together."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        if found := tuple(self.problems()):
+            raise PydanticCustomError(
+                CHECKS, "{summary}", {"problems": found, "summary": str(found)}
+            )
+        return self
+
+
+def predicate(message: str) -> PydanticCustomError:
+    """An error whose message goes on where the value found ends."""
+    return PydanticCustomError(PREDICATE, "{message}", {"message": message})
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Annotates a float that users write with a unit; it lies between `low` and `high`."""
+
+    dimension: Dimension
+    low: str
+    high: str
+    example: str = ""
+    otherwise: str = ""  # what may stand there instead of a quantity
+
+    def read(self, value: object) -> float:
+        """The value in the unit inside; raises an error that pydantic collects."""
+        example = (self.example or self.dimension.hint) + self.otherwise
+        if isinstance(value, float) and not isfinite(value):
+            raise predicate(f"is not a finite number: write for example {example}")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise predicate(f"is a bare number: write its unit, for example {example}")
+        if not isinstance(value, str):
+            raise predicate(f"is not {self.dimension.what}: write for example {example}")
+        try:
+            inside = self.dimension.parse(value, example)
+            low, high = self.dimension.parse(self.low), self.dimension.parse(self.high)
+        except ParameterError as error:
+            raise predicate(str(error)) from None
+        if not low <= inside <= high:
+            raise predicate(f"is out of range: it must lie between {self.low} and {self.high}")
+        return inside
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.read,
+            serialization=core_schema.plain_serializer_function_ser_schema(self.dimension.format),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        examples = [self.example] if self.example else list(self.dimension.examples)
+        return {"type": "string", "pattern": self.dimension.pattern, "examples": examples}
+
+
+PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
+Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
+NodeCount = Annotated[int, Field(strict=True, ge=0, le=MAX_NODES)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
+Family = Literal["exponential", "gamma", "weibull", "lognormal"]
+
+
+class Spread(Model):
+    """How a random time scatters about its mean."""
+
+    family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
+    shape: float | None = Field(
+        None,
+        strict=True,
+        ge=0.1,
+        le=100,
+        description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
+        examples=[0.67],
+    )
+    sigma: float | None = Field(
+        None,
+        strict=True,
+        gt=0,
+        le=3.7,
+        description="Of lognormal: standard deviation of the logarithm, no unit.",
+        examples=[1.2],
+    )
+
+    @property
+    def spread(self) -> float | None:
+        """The one parameter beside the mean: shape, or sigma; None for exponential."""
+        return self.sigma if self.family == "lognormal" else self.shape
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The parameters are those of the family."""
+        wanted = {"gamma": "shape", "weibull": "shape", "lognormal": "sigma"}.get(self.family)
+        if wanted is not None and self.spread is None:
+            yield wanted, f"is missing: {self.family} needs it"
+        for key in ("shape", "sigma"):
+            if key != wanted and getattr(self, key) is not None:
+                yield (
+                    key,
+                    f"is no parameter of {self.family}"
+                    + (f", which takes {wanted}" if wanted else ""),
+                )

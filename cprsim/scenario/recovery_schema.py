@@ -1,0 +1,127 @@
+"""The section `recovery`: which strategies are compared, and how often each saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic.json_schema import WithJsonSchema
+
+from cprsim.recovery import INTERVAL_RULES, STRATEGIES
+from cprsim.scenario.quantities import Model, Quantity, predicate
+from cprsim.units import TIME
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
+NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
+IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
+
+
+def _known_strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise predicate(f"is no strategy: {choices(name, tuple(STRATEGIES))}")
+    return name
+
+
+def _known_rule(name: str) -> str:
+    if name not in INTERVAL_RULES:
+        rules = choices(name, tuple(INTERVAL_RULES))
+        raise predicate(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
+    return name
+
+
+def choices(found: object, known: tuple[str, ...]) -> str:
+    """Tell what there is to choose from, the nearest first."""
+    near = get_close_matches(str(found), known, n=1)
+    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
+
+
+def _interval_written_as(value: Any) -> str:
+    is_word = isinstance(value, str) and not any(c.isdigit() for c in value)
+    return "as:rule" if is_word and value.strip(".+-").lower() not in ("nan", "inf") else "as:time"
+
+
+StrategyName = Annotated[
+    str,
+    AfterValidator(_known_strategy),
+    WithJsonSchema({"type": "string", "enum": list(STRATEGIES)}),
+]
+Rule = Annotated[
+    str,
+    AfterValidator(_known_rule),
+    WithJsonSchema({"type": "string", "enum": list(INTERVAL_RULES)}),
+]
+Interval = Annotated[
+    Annotated[IntervalTime, Tag("as:time")] | Annotated[Rule, Tag("as:rule")],
+    Discriminator(_interval_written_as),
+]
+_SUMMARIES = "; ".join(f"{name}: {strategy.summary}" for name, strategy in STRATEGIES.items())
+
+
+class Recovery(Model):
+    """One strategy to compare."""
+
+    strategy: StrategyName = Field(description=f"What a failure does. {_SUMMARIES}.")
+    name: str = Field(
+        strict=True,
+        pattern=NAME,
+        description="What the tables call it; default the strategy. Needed to compare a strategy "
+        "with itself at other settings.",
+    )
+    interval: Interval | None = Field(
+        None,
+        description="Progress between saves: a time, or a rule: young, daly, cpr (from target_pls, "
+        "divided by the servers that fail together), cpr-undivided (as published). Absent: the "
+        "strategy's own rule.",
+    )
+    target_pls: float | None = Field(
+        None,
+        strict=True,
+        ge=0,
+        le=1,
+        description="Portion of lost samples that you accept, a share between 0 and 1.",
+        examples=[0.1],
+    )
+
+    @property
+    def rule(self) -> str | float | None:
+        """The interval that counts: the one given, else the strategy's own."""
+        default = STRATEGIES[self.strategy].default_interval
+        return default if self.interval is None else self.interval
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_by_default(cls, entry: Any) -> Any:
+        if not isinstance(entry, dict) or entry.get("name") is not None:
+            return entry
+        strategy = entry.get("strategy")
+        return {**entry, "name": strategy if strategy in tuple(STRATEGIES) else "unnamed"}
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What is given is what the strategy takes."""
+        strategy = STRATEGIES[self.strategy]
+        if strategy.default_interval is None and self.interval is not None:
+            yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
+        needs = {strategy.default_interval, self.rule} & set(NEEDS_TARGET)
+        if not strategy.takes_target_pls:
+            if self.target_pls is not None:
+                yield "target_pls", f"strategy `{self.strategy}` does not use it: leave it out"
+            if needs:
+                yield "interval", f"strategy `{self.strategy}` has no target PLS to derive it from"
+        elif needs and self.target_pls is None:
+            yield (
+                "target_pls",
+                f"is missing: `{min(needs, key=str)}` needs the portion of lost samples that you "
+                "accept, for example 0.1",
+            )
+
+
+def _strategy_alone(entry: Any) -> Any:
+    """`- full` is short for `- {strategy: full}`."""
+    return {"strategy": entry} if isinstance(entry, str) else entry
+
+
+RecoveryEntry = Annotated[
+    Recovery, BeforeValidator(_strategy_alone, json_schema_input_type=StrategyName | Recovery)
+]

@@ -1,0 +1,134 @@
+"""What a scenario says. Keys are as users write them; attributes carry the unit inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from cprsim.scenario.checks import scenario_problems
+from cprsim.scenario.cluster_schema import Cluster
+from cprsim.scenario.costs_schema import Costs, Storage
+from cprsim.scenario.failures_schema import Failures
+from cprsim.scenario.quantities import Model, Quantity
+from cprsim.scenario.recovery_schema import RecoveryEntry
+from cprsim.units import SHARE, THROUGHPUT, TIME
+
+UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
+Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
+Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
+REPLICATIONS = 1000
+SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+
+
+class Job(Model):
+    """The useful work: hours at full speed, or samples and throughput."""
+
+    useful_time_h: UsefulTime | None = Field(
+        None, alias="useful", description="Useful work at full speed [time]."
+    )
+    samples: float | None = Field(
+        None,
+        strict=True,
+        ge=1,
+        le=1e18,
+        description="Samples to train on, a count; needs `throughput`.",
+    )
+    throughput_per_h: Throughput | None = Field(
+        None, alias="throughput", description="Samples per time at full speed."
+    )
+
+    @property
+    def useful_h(self) -> float:
+        """Useful work in hours at full speed."""
+        if self.useful_time_h is not None:
+            return self.useful_time_h
+        assert self.samples is not None
+        assert self.throughput_per_h is not None
+        return self.samples / self.throughput_per_h
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The work is said once and in full."""
+        if self.useful_time_h is not None:
+            for key, other in (("samples", self.samples), ("throughput", self.throughput_per_h)):
+                if other is not None:
+                    yield key, "give either `useful`, or `samples` and `throughput`"
+        elif self.samples is None or self.throughput_per_h is None:
+            yield "useful", "is missing: give `useful: 50 h`, or `samples` and `throughput`"
+        elif not 1 / 3600 <= self.useful_h <= 100_000:
+            yield "samples", f"makes {self.useful_h:.3g} h of work; it must be 1 s to 100000 h"
+
+
+class Simulation(Model):
+    """How many replications, from which seed."""
+
+    seed: int = Field(
+        1, strict=True, ge=0, le=2**63 - 1, description="Seed of all random numbers, an integer."
+    )
+    replications: int | None = Field(
+        None,
+        strict=True,
+        ge=1,
+        le=10**7,
+        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
+        "`precision`.",
+    )
+    precision_fraction: Precision | None = Field(
+        None,
+        alias="precision",
+        description="Half-width of the 95 % interval of the overhead, in per cent of its mean; "
+        "decides the number of replications.",
+    )
+    at_most: int | None = Field(
+        None,
+        strict=True,
+        ge=100,
+        le=10**7,
+        description="With `precision`: replications at which to stop in any case; default 100000.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, section: Any) -> Any:
+        if not isinstance(section, dict):
+            return section
+        if section.get("precision") is None:
+            absent = section.get("replications") is None and section.get("at_most") is None
+            return {**section, "replications": REPLICATIONS} if absent else section
+        return {"at_most": 100_000, **section}
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The number of replications is said once."""
+        if self.replications is not None and self.precision_fraction is not None:
+            yield "replications", "give either `replications` or `precision`"
+        if self.at_most is not None and self.precision_fraction is None:
+            yield "at_most", "goes with `precision`"
+
+
+class Scenario(Model):
+    """A training job, its failures, and the recovery strategies to compare on it."""
+
+    name: str = Field(
+        strict=True,
+        pattern=SCENARIO_NAME,
+        description="Name of the scenario: letters, digits, `.`, `_` and `-`; default the file's.",
+    )
+    job: Job = Field(description="The useful work of the job.")
+    cluster: Cluster = Field(description="The nodes of the job.")
+    failures: Failures = Field(description="Where failures come from; `kind` says how.")
+    storage: Storage | None = Field(
+        None, description="Where checkpoints go; needed where a cost is `transfer`."
+    )
+    costs: Costs = Field(description="What one save, load, detection and rescheduling take.")
+    recovery: tuple[RecoveryEntry, ...] = Field(
+        min_length=1, max_length=50, description="The strategies to compare on the same failures."
+    )
+    simulation: Simulation = Field(
+        default_factory=lambda: Simulation.model_validate({}),
+        description="Replications and seed.",
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What sections say together; see checks.py."""
+        return scenario_problems(self)

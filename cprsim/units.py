@@ -1,0 +1,174 @@
+"""Quantities as users write them ("28 h", "25 Gbit/s"), and the one unit that each has inside.
+
+A regular expression splits the number from the unit; pint sees the unit alone, which can only be a
+name or one name per another. So no text is ever evaluated as an expression. pint is imported when
+the first quantity is read. Conversion is exact (rational factors), rounded once at the end: the
+text that `Dimension.format` writes reads back to the very same float.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from math import isinf, isnan, nan
+from typing import TYPE_CHECKING
+
+from cprsim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pint import UnitRegistry
+
+MAX_TEXT = 80  # characters; no quantity is longer
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(
+    rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
+    r"(?:\s*(?P<unit>[A-Za-zµμ%]+(?:\s*/\s*[A-Za-zµμ]+)?))?\s*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A kind of quantity: how users may write it and which unit it has inside."""
+
+    what: str  # with its article, as errors say it
+    inside: str  # pint's name of the unit inside
+    written: tuple[str, ...]  # units that `format` may choose, the preferred one first
+    also: tuple[str, ...] = ()  # further units that the JSON Schema offers
+    examples: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression (ECMA 262) of the texts that editors should accept."""
+        units = "|".join((*self.written, *self.also))
+        return rf"^\s*{NUMBER.replace('[+-]?', '', 1)}\s*({units})\s*$"
+
+    def parse(self, text: str, hint: str = "") -> float:
+        """The quantity in the unit inside; `hint` replaces the examples in errors.
+
+        Raises ParameterError where `text` is no number with a fitting unit, or not finite.
+        """
+        match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
+        try:
+            if match is None:
+                raise ParameterError(f"is not {self.what}")
+            number = _number(match["number"])
+            if match["unit"] is None:
+                raise ParameterError("has no unit")
+            return _as_float(number * self._factor(match["unit"]))
+        except ParameterError as error:
+            raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
+
+    def format(self, value: float) -> str:
+        """The shortest number in one of the `written` units that reads back to this very float."""
+        texts = ((number, unit) for unit in self.written for number in self._in(value, unit))
+        exact = [
+            (number, unit) for number, unit in texts if self.parse(f"{number} {unit}") == value
+        ]
+        number, unit = min(exact, key=lambda text: len(text[0]))
+        return f"{number} {unit}"
+
+    @property
+    def hint(self) -> str:
+        """Examples of what would be right."""
+        return " or ".join(self.examples)
+
+    def _in(self, value: float, unit: str) -> list[str]:
+        """Candidates for the number before `unit`, the shorter ones first."""
+        exact = Fraction(value) / self._factor(unit)
+        if unit != self.written[0] and not Fraction(1, 10) <= exact < 10**6:
+            return []  # readable units only; the first one can always say it
+        with localcontext(prec=24):
+            number = Decimal(exact.numerator) / Decimal(exact.denominator)
+        return [plain_number(Decimal(f"{number:.{n}g}")) for n in (4, 8, 12, 15, 16, 17, 20)]
+
+    def _factor(self, unit: str) -> Fraction:
+        factor = _conversion(unit.replace(" ", ""), self.inside)
+        if factor is None:
+            raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
+        return factor
+
+
+TIME = Dimension(
+    what="a time",
+    inside="hour",
+    written=("h", "min", "s", "d"),
+    also=("ms", "sec", "seconds?", "minutes?", "hours?", "days?", "weeks?", "years?"),
+    examples=("28 h", "94 s", "5.62 min"),
+)
+SIZE = Dimension(
+    what="a size in bytes",
+    inside="byte",
+    written=("B", "GB", "MB", "kB", "TB", "GiB", "MiB", "KiB", "TiB"),
+    also=("PB", "bytes?"),
+    examples=("2.16 GB", "50 GB"),
+)
+BANDWIDTH = Dimension(
+    what="a bandwidth",
+    inside="byte / hour",
+    written=("B/h", "Gbit/s", "GB/s", "Mbit/s", "MB/s"),
+    also=("Tbit/s", "TB/s", "kbit/s", "kB/s", "GiB/s", "MiB/s"),
+    examples=("25 Gbit/s", "3.1 GB/s"),
+)
+THROUGHPUT = Dimension(
+    what="a throughput",
+    inside="sample / hour",
+    written=("samples/h", "samples/s"),
+    also=("samples/min", "sample/s", "samples/d"),
+    examples=("20000 samples/s",),
+)
+SHARE = Dimension(
+    what="a share in per cent",
+    inside="dimensionless",
+    written=("%",),
+    examples=("0.5 %",),
+)
+
+
+def plain_number(number: Decimal) -> str:
+    """A number as people write it: no trailing zeros, no exponent in the everyday range."""
+    everyday = number == 0 or -6 <= number.adjusted() < 15
+    return f"{number.normalize():{'f' if everyday else 'e'}}"
+
+
+@cache
+def _registry() -> UnitRegistry[Fraction]:
+    from pint import UnitRegistry
+
+    registry: UnitRegistry[Fraction] = UnitRegistry(non_int_type=Fraction)
+    registry.define("sample = [sample] = _ = samples")
+    return registry
+
+
+@cache
+def _conversion(unit: str, inside: str) -> Fraction | None:
+    """Exact factor from `unit` to the unit inside; None where they do not measure the same."""
+    from pint.errors import PintError
+
+    registry = _registry()
+    try:
+        here, there = registry.Quantity(Fraction(1), unit), registry.Quantity(Fraction(1), inside)
+        if here.to_root_units().units != there.to_root_units().units:
+            return None  # bits, radians and shares have no dimension, but different root units
+        factor = here.to(there.units).magnitude
+    except (PintError, AttributeError, ValueError, TypeError, ArithmeticError, AssertionError):
+        return None
+    return Fraction(factor)
+
+
+def _number(text: str) -> Fraction:
+    """The number alone, exactly; a decimal too small for a float is 0."""
+    number = nan if text.lower().endswith(("nan", "inf", "infinity")) else float(text)
+    if isnan(number) or isinf(number):
+        raise ParameterError("is not a finite number")
+    return Fraction(text) if number else Fraction(0)
+
+
+def _as_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError("is too large") from None

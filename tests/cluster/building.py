@@ -1,0 +1,94 @@
+"""Jobs for the tests of the cluster: short to write, explicit in what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from cprsim.cluster import JobSetting, replicate
+from cprsim.cluster.draws import CostDraws
+from cprsim.cluster.log import event_log
+from cprsim.failures.distributions import Constant
+from cprsim.records import (
+    Activity,
+    Clock,
+    Cluster,
+    Costs,
+    Duration,
+    EventKind,
+    EventLog,
+    Failure,
+    Holds,
+    OnFailure,
+    RecoveryPolicy,
+    Role,
+    Storage,
+    Transfer,
+)
+
+FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
+
+
+def policy(on_failure: OnFailure, interval_h: float = inf) -> RecoveryPolicy:
+    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given")
+
+
+def setting(
+    useful_h: float = 10.0,
+    *,
+    clock: Clock = Clock.WALL,
+    n_emb_ps: int = 4,
+    n_trainers: int = 0,
+    n_spares: int | None = None,
+    save_h: float | Duration | Transfer = 0.0,
+    background_h: float | Transfer | None = None,
+    load_h: float | Duration | Transfer = 0.0,
+    detect_h: float = 0.0,
+    reschedule_h: float | Duration = 0.0,
+    storage: Storage | None = None,
+) -> JobSetting:
+    roles = [Role("emb_ps", n_emb_ps, Holds.SHARD)]
+    if n_trainers:
+        roles.append(Role("trainer", n_trainers, Holds.REPLICA))
+    costs = Costs(
+        save_stall=_cost(save_h),
+        save_background=None if background_h is None else _cost(background_h),
+        load=_cost(load_h),
+        detect=Constant(detect_h),
+        reschedule=_cost(reschedule_h),
+        storage=storage,
+    )
+    return JobSetting(useful_h, Cluster(tuple(roles), n_spares), costs, clock)
+
+
+def failures(
+    *instants: float | tuple[float, Iterable[int]], repair_h: float = 0.0
+) -> list[Failure]:
+    """Failures of slot 0, or of the slots named beside the instant."""
+    made = []
+    for instant in instants:
+        at_h, slots = instant if isinstance(instant, tuple) else (instant, (0,))
+        slots = tuple(slots)
+        made.append(Failure(at_h, slots, (repair_h,) * len(slots)))
+    return made
+
+
+def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -> EventLog:
+    """The event log of one replication."""
+    costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
+    return event_log([replicate(job, how, costs, iter(strikes))])
+
+
+def told(log: EventLog) -> list[str]:
+    """The log in words: wall time, what happened, what the job does from then on, its progress."""
+    lines = []
+    for at_h, kind, activity, progress_h, slot in zip(
+        log.at_h, log.kind, log.activity, log.progress_h, log.slot, strict=True
+    ):
+        what = EventKind(kind).name.lower() + (f" {slot}" if slot >= 0 else "")
+        lines.append(f"{at_h:g} {what} -> {Activity(activity).name.lower()} @{progress_h:g}")
+    return lines
+
+
+def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
+    return Constant(cost) if isinstance(cost, int | float) else cost

@@ -1,0 +1,85 @@
+"""What holds for any job, any failures, any strategy."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cprsim.cluster import cost_breakdown, shard_loss
+from cprsim.records import Clock, EventKind, EventLog, OnFailure
+from tests.cluster.building import failures, policy, run, setting
+
+N_EMB_PS, N_TRAINERS = 3, 2
+
+hours = st.floats(0.0, 2.0).map(lambda h: round(h, 3))
+strikes = st.lists(
+    st.tuples(
+        st.floats(0.001, 30.0).map(lambda h: round(h, 3)),
+        st.sets(st.integers(0, N_EMB_PS + N_TRAINERS - 1), min_size=1),
+    ),
+    max_size=6,
+    unique_by=lambda strike: strike[0],
+).map(sorted)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
+    """One replication of a job of 10 h: with and without background saves and spares."""
+    how = draw(st.sampled_from(OnFailure))
+    job = setting(
+        10.0,
+        clock=draw(st.sampled_from(Clock)),
+        n_emb_ps=N_EMB_PS,
+        n_trainers=N_TRAINERS,
+        n_spares=draw(st.sampled_from([None, 0, 1, 3])),
+        save_h=draw(hours),
+        background_h=draw(st.none() | hours),
+        load_h=draw(hours),
+        detect_h=draw(hours),
+        reschedule_h=draw(hours),
+    )
+    interval_h = draw(st.sampled_from([0.7, 1.0, 2.5, 3.3, 10.0, inf]))
+    when = failures(*draw(strikes), repair_h=draw(hours))
+    return interval_h, how, run(job, policy(how, interval_h), when)
+
+
+@settings(max_examples=400, deadline=None)
+@given(logs())
+def test_parts_add_up_and_the_log_is_in_order(made: tuple[float, OnFailure, EventLog]) -> None:
+    _, how, log = made
+    costs = cost_breakdown(log, 10.0)  # raises where the accounting does not hold
+    assert costs.finished[0]
+    assert costs.useful_h[0] == np.float64(10.0) or abs(costs.useful_h[0] - 10.0) < 1e-9
+    assert (np.diff(log.at_h) >= 0).all()
+    if how is OnFailure.RELOAD:
+        assert costs.lost_h[0] == 0.0
+        assert (np.diff(log.progress_h) >= -1e-12).all()
+    if how is OnFailure.RESTART:
+        assert costs.load_h[0] == 0.0
+
+
+@settings(max_examples=400, deadline=None)
+@given(logs())
+def test_staleness_is_bounded(made: tuple[float, OnFailure, EventLog]) -> None:
+    _, how, log = made
+    loss = shard_loss(log, N_EMB_PS)
+    assert (how is OnFailure.RELOAD) or len(loss.slot) == 0
+    assert (loss.since_reload_h <= loss.since_save_h + 1e-12).all()
+    assert (loss.since_reload_h >= -1e-12).all()
+    assert (loss.since_save_h <= loss.progress_h + 1e-12).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(logs())
+def test_a_save_is_committed_or_abandoned_before_the_next_begins(
+    made: tuple[float, OnFailure, EventLog],
+) -> None:
+    open_saves = 0
+    for kind in made[2].kind:
+        open_saves += kind == EventKind.SAVE_STARTED
+        open_saves -= kind in (EventKind.SAVE_COMMITTED, EventKind.SAVE_ABANDONED)
+        assert open_saves in (0, 1)
+    assert open_saves == 0

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cprsim.records import Cluster, Holds, Role
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three trainers in slots 0 to 2, four embedding servers in 3 to 6, a reader in 7."""
+    return Cluster(
+        (
+            Role("trainer", 3, Holds.REPLICA),
+            Role("emb_ps", 4, Holds.SHARD),
+            Role("reader", 1, Holds.NOTHING),
+        )
+    )
+
+
+@pytest.fixture
+def failure_logs() -> Path:
+    """The folder with the real failure logs."""
+    if "CPRSIM_DATA" not in os.environ:
+        pytest.skip("CPRSIM_DATA does not name the folder with the real failure logs")
+    return Path(os.environ["CPRSIM_DATA"]) / "failures"

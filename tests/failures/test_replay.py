@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.replay import Replay
+from cprsim.failures.traces import read_infinitehbd
+from cprsim.records import Clock, Cluster, Holds, Role
+
+
+def outages(*rows: tuple[int, float, float], n_nodes: int = 8, window_h: float = 100.0) -> Outages:
+    node, start_h, end_h = (np.array(column) for column in zip(*rows, strict=True))
+    cause = tuple(f"cause {i}" for i in range(len(rows)))
+    return outages_of(
+        node, start_h.astype(float), end_h.astype(float), cause,
+        n_nodes=n_nodes, window_h=window_h, origin="hour 0",
+    )  # fmt: skip
+
+
+def test_overlapping_outages_of_a_node_are_one() -> None:
+    merged = outages(
+        (1, 10, 20), (1, 15, 18), (1, 19, 30), (1, 30, 40), (2, 15, 16), (1, 12, 12), (1, 50, 50)
+    ).merged()
+    rows = zip(merged.node, merged.start_h, merged.end_h, merged.cause, strict=True)
+    assert [tuple(row) for row in rows] == [
+        (1, 10, 30, "cause 0"),
+        (2, 15, 16, "cause 4"),
+        (1, 30, 40, "cause 3"),  # it begins when the one before has ended
+        (1, 50, 50, "cause 6"),  # no length, yet a failure
+    ]
+
+
+def test_outages_are_cut_to_the_window() -> None:
+    cut = outages((1, -5, 3), (2, -5, -1), (3, 90, math.nan), (4, 95, 120), (5, 101, 102))
+    assert cut.node.tolist() == [1, 3, 4]
+    assert cut.end_h.tolist() == [3, 100, 100]
+    assert cut.ended.tolist() == [True, False, False]
+    assert cut.in_window.tolist() == [False, True, True]
+    with pytest.raises(ParameterError, match="ends before it begins"):
+        outages((1, 5, 3))
+
+
+def test_each_replication_walks_the_trace_and_wraps() -> None:
+    trace = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
+    cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))
+    whole = next(Replay(trace).draw(cluster, 1, 0, 50, 250.0))
+    for replication in range(50):
+        failures = list(whole.of(replication))
+        gaps = np.diff([failure.at_h for failure in failures])
+        after = {10.0: 30.0, 40.0: 30.0, 70.0: 40.0}
+        assert {round(gap, 9) for gap in gaps} <= set(after.values())
+        assert all(len(f.slots) == (2 if f.repair_h[0] in (2, 20) else 1) for f in failures)
+        assert len(failures) in (7, 8)  # three per 100 h
+
+
+def test_a_trace_node_keeps_its_slot() -> None:
+    trace = outages((3, 10, 12), (3, 60, 65), n_nodes=8)
+    cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
+    whole = next(Replay(trace).draw(cluster, 1, 0, 400, 500.0))
+    struck = [{f.slots for f in whole.of(i)} for i in range(400)]
+    assert all(len(slots) <= 1 for slots in struck)
+    p = 5 / 8  # the job gets the failing node
+    assert abs(np.mean([len(slots) for slots in struck]) - p) <= 4 * math.sqrt(p * (1 - p) / 400)
+
+
+def test_the_length_of_the_outage_is_the_repair() -> None:
+    trace = outages((0, 10, 12), (0, 60, 60))
+    cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))
+    whole = next(Replay(trace).draw(cluster, 1, 0, 5, 1000.0))
+    assert sorted(set(whole.repair_h.tolist())) == [0.0, 2.0]
+
+
+def test_expected_failures_are_exact_over_windows_and_assignments() -> None:
+    # groups of 2, 1 and 1 among 8 trace nodes; a job of 3 servers and 2 trainers
+    trace = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
+    cluster = Cluster((Role("emb_ps", 3, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
+    source = Replay(trace)
+    expected = source.expected(cluster, 50.0)
+    p_any = (1 - 3 / 28) + 2 * 5 / 8  # 1 - C(3, 2) / C(8, 2) for the pair
+    p_shard = (1 - 10 / 28) + 2 * 3 / 8
+    assert expected.mtbf_h == pytest.approx(100 / p_any)
+    assert expected.mtbf_shard_h == pytest.approx(100 / p_shard)
+    assert expected.n_shards_together == pytest.approx(4 * 3 / 8 / p_shard)
+    n = 3000
+    counted, shards = np.zeros(n), np.zeros(n)
+    for chunk in islice(source.draw(cluster, 5, 0, n, 37.0), 2):
+        counted += np.bincount(chunk.replication, minlength=n)
+        of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
+        shards += np.bincount(of_failure[chunk.slot < 3], minlength=n)
+    for values, mean in ((counted, 74 * p_any / 100), (shards, 74 * 4 * 3 / 8 / 100)):
+        assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n)
+
+
+def test_replay_refuses_what_it_cannot_replay() -> None:
+    small = Replay(outages((0, 10, 12), n_nodes=4))
+    assert small.clock is Clock.WALL
+    cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
+    with pytest.raises(ParameterError, match="the job has 5 nodes, the trace only 4"):
+        next(small.draw(cluster, 1, 0, 5, 10.0))
+    with pytest.raises(ParameterError, match="the job has 5 nodes, the trace only 4"):
+        small.expected(cluster, 10.0)
+    with pytest.raises(ParameterError, match="no failure"):
+        Replay(outages((0, -10, 12)))
+
+
+def test_infinitehbd_strikes_as_often_as_it_says(failure_logs: Path) -> None:
+    trace = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    cluster = Cluster((Role("emb_ps", 18, Holds.SHARD), Role("trainer", 20, Holds.REPLICA)))
+    source = Replay(trace)
+    chunk = next(source.draw(cluster, 1, 0, 1000, 2000.0))
+    counted = np.bincount(chunk.replication, minlength=1000)
+    expected = 2000.0 / source.expected(cluster, 1.0).mtbf_h
+    assert abs(counted.mean() - expected) <= 4 * counted.std() / math.sqrt(1000)

@@ -1,0 +1,340 @@
+"""What holds for every source, and what the job clock, node clocks and injection promise."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.errors import ParameterError
+from cprsim.failures import renewal
+from cprsim.failures.distributions import (
+    Constant,
+    Distribution,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Weibull,
+)
+from cprsim.failures.injected import Injected
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.node_clocks import NodeClocks
+from cprsim.failures.outages import outages_of
+from cprsim.failures.replay import Replay
+from cprsim.failures.sources import (
+    FailureSource,
+    Start,
+    p_strikes,
+    random_slots,
+    replications_for,
+    trace_of,
+)
+from cprsim.records import Cluster, FailureTrace, Holds, Role
+
+WEIBULL = Weibull.from_mean(28.0, 0.7)
+OUTAGES = outages_of(
+    np.arange(12),
+    np.linspace(3.0, 90.0, 12),
+    np.linspace(4.0, 95.0, 12),
+    ("",) * 12,
+    n_nodes=12,
+    window_h=100.0,
+    origin="hour 0",
+)
+SOURCES: list[FailureSource] = [
+    JobClock(WEIBULL, range(8), together=3, repair=Exponential(5.0)),
+    JobClock(WEIBULL, range(3, 7), start=Start.STATIONARY),
+    NodeClocks({"emb_ps": WEIBULL, "trainer": Exponential(40.0)}, repair=Exponential(5.0)),
+    NodeClocks({"emb_ps": WEIBULL}, start=Start.FRESH),
+    Injected(50.0, range(3, 7), together=2, count=5),
+    Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0)),
+    Replay(OUTAGES),
+]
+EVERY = pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
+
+
+def content(trace: FailureTrace) -> tuple[bytes, ...]:
+    """Everything a trace holds, to the last bit."""
+    arrays = (trace.replication, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
+    return tuple(array.tobytes() for array in arrays)
+
+
+def chunks(
+    source: FailureSource, cluster: Cluster, n: int, *, seed: int = 7, block: int = 0
+) -> list[FailureTrace]:
+    return list(islice(source.draw(cluster, seed, block, 40, 10.0), n))
+
+
+def per_replication(trace: FailureTrace, n_replications: int) -> np.ndarray:
+    return np.bincount(trace.replication, minlength=n_replications)
+
+
+def assert_mean(values: np.ndarray, expected: float) -> None:
+    """The mean lies within 4 standard errors."""
+    error = np.std(values, ddof=1) / math.sqrt(len(values))
+    assert abs(np.mean(values) - expected) <= 4 * error, f"{np.mean(values)} +- {error}"
+
+
+@EVERY
+def test_a_chunk_does_not_depend_on_how_many_are_drawn(
+    source: FailureSource, cluster: Cluster
+) -> None:
+    many, few = chunks(source, cluster, 10), chunks(source, cluster, 3)
+    assert [content(chunk) for chunk in many[: len(few)]] == [content(chunk) for chunk in few]
+
+
+# nothing is random about given failures of given servers
+@pytest.mark.parametrize("source", [*SOURCES[:5], SOURCES[6]], ids=lambda s: type(s).__name__)
+def test_blocks_and_seeds_differ(source: FailureSource, cluster: Cluster) -> None:
+    here = content(chunks(source, cluster, 1)[0])
+    assert content(chunks(source, cluster, 1, block=1)[0]) != here
+    assert content(chunks(source, cluster, 1, seed=8)[0]) != here
+
+
+@EVERY
+def test_chunks_are_in_order_and_whole(source: FailureSource, cluster: Cluster) -> None:
+    from_h = 0.0
+    for chunk in chunks(source, cluster, 10):
+        assert ((chunk.at_h >= from_h) & (chunk.at_h < chunk.until_h)).all()
+        later = np.diff(chunk.at_h) > 0
+        assert (later | (np.diff(chunk.replication) > 0)).all()
+        sizes = np.diff(chunk.first_slot)
+        assert (sizes > 0).all()
+        assert chunk.first_slot[-1] == len(chunk.slot) == len(chunk.repair_h)
+        of_failure = np.repeat(np.arange(chunk.n_failures), sizes)
+        assert len(set(zip(of_failure, chunk.slot, strict=True))) == len(chunk.slot)
+        from_h = chunk.until_h
+
+
+@EVERY
+def test_replications_of_a_block_are_bounded(source: FailureSource, cluster: Cluster) -> None:
+    assert source.block_replications(cluster, 50.0) == 1000
+    # beyond progress of the job nothing is injected, however long it lasts
+    if not isinstance(source, Injected):
+        assert 1 <= source.block_replications(cluster, 5e5) < 1000
+
+
+def test_bounds_of_a_block() -> None:
+    assert replications_for(0.0) == 1000
+    assert replications_for(1e4) == 100
+    assert replications_for(1.0, n_clocks=1e5) == 50
+    assert replications_for(1e9) == 1
+
+
+@pytest.mark.parametrize("with_repair", ["job", "node", "injected"])
+def test_naming_a_repair_moves_no_failure(with_repair: str, cluster: Cluster) -> None:
+    def source(repair: Distribution | None) -> FailureSource:
+        match with_repair:
+            case "job":
+                return JobClock(WEIBULL, range(8), together=2, repair=repair)
+            case "node":
+                return NodeClocks({"emb_ps": WEIBULL}, repair=repair)
+        return Injected(50.0, range(8), together=2, count=3, repair=repair)
+
+    bare, named = (chunks(source(r), cluster, 3)[-1] for r in (None, Exponential(5.0)))
+    assert content(bare)[:4] == content(named)[:4]
+    assert (bare.repair_h == 0).all()
+    assert (named.repair_h > 0).all()
+
+
+def test_adding_a_role_moves_no_failure_of_the_others(cluster: Cluster) -> None:
+    alone = chunks(NodeClocks({"emb_ps": WEIBULL}), cluster, 3)[-1]
+    beside = chunks(NodeClocks({"trainer": WEIBULL, "emb_ps": WEIBULL}), cluster, 3)[-1]
+    servers = beside.slot >= 3
+    assert len(alone.slot) < len(beside.slot)
+    np.testing.assert_array_equal(alone.slot, beside.slot[servers])
+
+
+# ------------------------------------------------------------------------------- node clocks
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "start", "failures"),
+    [
+        (Exponential(2400.0), Start.FRESH, 100.0),
+        (Weibull.from_mean(2400.0, 0.7), Start.FRESH, 244.37),
+        (LogNormal.from_mean(2400.0, 1.0), Start.FRESH, 35.84),
+        (Exponential(2400.0), Start.STATIONARY, 100.0),
+        (Weibull.from_mean(2400.0, 0.7), Start.STATIONARY, 100.0),
+        (LogNormal.from_mean(2400.0, 1.0), Start.STATIONARY, 100.0),
+        (Gamma.from_mean(2400.0, 0.67), Start.STATIONARY, 100.0),
+    ],
+    ids=str,
+)
+def test_failures_of_a_thousand_nodes(
+    lifetime: Distribution, start: Start, failures: float
+) -> None:
+    cluster = Cluster((Role("emb_ps", 1000, Holds.SHARD),))
+    source = NodeClocks({"emb_ps": lifetime}, start=start)
+    drawn = list(islice(source.draw(cluster, 1, 0, 400, 60.0), 4))
+    assert_mean(sum(per_replication(chunk, 400) for chunk in drawn), failures)
+    assert 240.0 / source.expected(cluster, 240.0).mtbf_h == pytest.approx(failures, abs=0.005)
+
+
+def test_stationary_nodes_fail_as_often_later_as_at_first() -> None:
+    cluster = Cluster((Role("emb_ps", 100, Holds.SHARD),))
+    source = NodeClocks({"emb_ps": WEIBULL})
+    for chunk in islice(source.draw(cluster, 2, 0, 200, 7.0), 6):
+        assert_mean(per_replication(chunk, 200), 25.0)
+
+
+def test_expected_failures_of_several_roles(cluster: Cluster) -> None:
+    source = NodeClocks({"emb_ps": Exponential(80.0), "trainer": Exponential(60.0)})
+    expected = source.expected(cluster, 50.0)
+    assert expected.mtbf_h == pytest.approx(1 / (4 / 80 + 3 / 60))
+    assert expected.mtbf_shard_h == pytest.approx(20.0)
+    assert expected.n_shards_together == 1.0
+    trainers = NodeClocks({"trainer": Exponential(60.0)}).expected(cluster, 50.0)
+    assert (trainers.mtbf_h, trainers.mtbf_shard_h) == (pytest.approx(20.0), math.inf)
+    assert trainers.n_shards_together == 0.0
+
+
+def test_nodes_that_fail_at_the_same_instant_are_one_failure(cluster: Cluster) -> None:
+    source = NodeClocks({"emb_ps": Constant(4.0), "reader": Constant(8.0)}, start=Start.FRESH)
+    first = next(source.draw(cluster, 1, 0, 2, 10.0))
+    assert [(failure.at_h, failure.slots) for failure in first.of(1)] == [
+        (4.0, (3, 4, 5, 6)),
+        (8.0, (3, 4, 5, 6, 7)),
+    ]
+
+
+def test_node_clocks_refuse_roles_that_are_not_there(cluster: Cluster) -> None:
+    with pytest.raises(ParameterError, match=r"no role 'ps'; it has trainer, emb_ps, reader"):
+        next(NodeClocks({"ps": WEIBULL}).draw(cluster, 1, 0, 2, 10.0))
+    with pytest.raises(ParameterError, match="no role whose nodes"):
+        NodeClocks({})
+
+
+# ---------------------------------------------------------------------------------- job clock
+
+
+@pytest.mark.parametrize(
+    "lifetime", [WEIBULL, Gamma.from_mean(28.0, 2.5), Constant(9.0)], ids=lambda life: life.family
+)
+@pytest.mark.parametrize("start", Start)
+def test_failures_of_a_job(lifetime: Distribution, start: Start, cluster: Cluster) -> None:
+    source = JobClock(lifetime, range(8), start=start)
+    drawn = next(source.draw(cluster, 3, 0, 4000, 50.0))
+    counted = per_replication(drawn, 4000)
+    expected = source.expected(cluster, 50.0).mtbf_h
+    if counted.std() == 0:  # constant and fresh: at 9, 18, 27, 36, 45
+        assert (counted == 5).all()
+        assert expected == 10.0
+    else:
+        assert_mean(counted, 50.0 / expected)
+
+
+def test_the_struck_slots_are_random_ones_of_the_given(cluster: Cluster) -> None:
+    drawn = next(JobClock(Exponential(1.0), range(2, 8), together=3).draw(cluster, 1, 0, 50, 50.0))
+    assert set(np.diff(drawn.first_slot)) == {3}
+    hit = np.bincount(drawn.slot, minlength=8)
+    p = 1 / 2
+    assert (hit[:2] == 0).all()
+    error = math.sqrt(drawn.n_failures * p * (1 - p))
+    assert (np.abs(hit[2:] - drawn.n_failures * p) <= 4 * error).all()
+
+
+def test_expected_shards_are_hypergeometric(cluster: Cluster) -> None:
+    # 3 of 8 nodes, 4 of them embedding servers: 1 - C(4, 3) / C(8, 3) = 1 - 4/56
+    expected = JobClock(Exponential(28.0), range(8), together=3).expected(cluster, 50.0)
+    assert expected.mtbf_h == 28.0
+    assert expected.mtbf_shard_h == pytest.approx(28.0 / (52 / 56))
+    assert expected.n_shards_together == pytest.approx(1.5 / (52 / 56))
+    alone = JobClock(Exponential(28.0), range(3, 7), together=2).expected(cluster, 50.0)
+    assert (alone.mtbf_shard_h, alone.n_shards_together) == (28.0, 2.0)
+
+
+def test_job_clock_refuses_more_nodes_than_there_are() -> None:
+    with pytest.raises(ParameterError, match="5 nodes can't fail together where there are 4"):
+        JobClock(WEIBULL, range(4), together=5)
+    with pytest.raises(ParameterError, match="no node that could fail"):
+        JobClock(WEIBULL, range(0))
+
+
+def test_failures_too_fast_to_simulate_are_an_error(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
+    with pytest.raises(ParameterError, match="too fast to simulate"):
+        next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, 50.0))
+
+
+def test_a_lifetime_of_nothing_is_refused() -> None:
+    with pytest.raises(ParameterError, match="lifetime"):
+        JobClock(Constant(0.0), range(8))
+    with pytest.raises(ParameterError, match="lifetime"):
+        NodeClocks({"emb_ps": Constant(0.0)})
+
+
+@given(n_slots=st.integers(1, 12), data=st.data())
+def test_random_slots_are_distinct(n_slots: int, data: st.DataObject) -> None:
+    together = data.draw(st.integers(1, n_slots))
+    slots = np.arange(n_slots) * 3 + 1
+    chosen = random_slots(slots, 20, together, np.random.default_rng(1))
+    assert chosen.shape == (20, together)
+    assert all(len(set(row)) == together for row in chosen)
+    assert np.isin(chosen, slots).all()
+
+
+def test_p_strikes_at_its_limits() -> None:
+    assert p_strikes(1, 4, 8) == 0.5
+    assert p_strikes(5, 4, 8) == 1.0
+    assert p_strikes(3, 0, 8) == 0.0
+
+
+# ---------------------------------------------------------------------------------- injected
+
+
+def test_given_failures_come_as_given(cluster: Cluster) -> None:
+    source = Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0))
+    (only,) = source.draw(cluster, 1, 0, 2, 10.0)
+    assert only.until_h == math.inf
+    for replication in (0, 1):
+        assert [(f.at_h, f.slots, f.repair_h) for f in only.of(replication)] == [
+            (3.0, (3, 5), (2.0, 2.0)),
+            (10.5, (3, 5), (2.0, 2.0)),
+        ]
+    assert source.expected(cluster, 50.0).mtbf_h == 25.0
+
+
+def test_random_injections_are_uniform_and_exactly_so_many(cluster: Cluster) -> None:
+    (only,) = Injected(50.0, range(3, 7), together=4, count=5).draw(cluster, 1, 0, 2000, 10.0)
+    assert (per_replication(only, 2000) == 5).all()
+    assert_mean(only.at_h.reshape(2000, 5).mean(axis=1), 25.0)
+    assert (only.at_h < 50.0).all()
+
+
+def test_no_injected_failure_at_all(cluster: Cluster) -> None:
+    source = Injected(50.0, range(3, 7), count=0)
+    (only,) = source.draw(cluster, 1, 0, 10, 10.0)
+    assert only.n_failures == 0
+    assert source.expected(cluster, 50.0).mtbf_h == math.inf
+    assert source.expected(cluster, 50.0).n_shards_together == 0.0
+
+
+@pytest.mark.parametrize("at_h", [(50.0,), (-1.0,), (math.nan,), (3.0, 3.0)])
+def test_instants_outside_the_job_are_refused(at_h: tuple[float, ...]) -> None:
+    with pytest.raises(ParameterError):
+        Injected(50.0, (3, 5), at_h=at_h)
+
+
+# ------------------------------------------------------------------------------- the trace
+
+
+def test_rows_of_one_instant_become_one_failure() -> None:
+    trace = trace_of(
+        9.0,
+        np.array([1, 0, 1, 1]),
+        np.array([2.0, 2.0, 2.0, 1.0]),
+        np.array([5, 4, 3, 7]),
+        np.array([0.5, 0.4, 0.3, 0.7]),
+    )
+    assert trace.n_failures == 3
+    assert [(f.at_h, f.slots, f.repair_h) for f in trace.of(1)] == [
+        (1.0, (7,), (0.7,)),
+        (2.0, (3, 5), (0.3, 0.5)),
+    ]

@@ -1,0 +1,107 @@
+"""Results made by hand, as the figures get them: no simulation and no folder."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results import METRICS, Recovered, Result
+
+FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, 5.0, "young")
+CPR = RecoveryPolicy("cpr_loose $x$", OnFailure.RELOAD, 40.0, "cpr")
+NONE = RecoveryPolicy("none", OnFailure.RESTART, inf, "never saves")
+
+FULL_EVENTS = [  # wall h, kind, activity from here on, progress, slot
+    (0.0, "started", "useful", 0.0, -1),
+    (5.0, "save_started", "save", 5.0, -1),
+    (5.5, "save_resumed", "useful", 5.0, -1),
+    (6.0, "save_committed", "useful", 5.5, -1),
+    (7.5, "failed", "reschedule", 7.0, 3),
+    (7.5, "failed", "reschedule", 7.0, 4),
+    (7.5, "rolled_back", "reschedule", 5.0, -1),
+    (8.0, "stage", "load", 5.0, -1),
+    (8.5, "resumed", "lost", 5.0, -1),
+    (10.5, "caught_up", "useful", 7.0, -1),
+    (13.5, "save_started", "save", 10.0, -1),
+    (13.7, "failed", "reschedule", 10.0, 2),
+    (13.7, "save_abandoned", "reschedule", 10.0, -1),
+    (13.7, "rolled_back", "reschedule", 5.0, -1),
+    (14.0, "resumed", "lost", 5.0, -1),
+    (19.0, "caught_up", "useful", 10.0, -1),
+    (19.0, "finished", "over", 10.0, -1),
+]
+CPR_EVENTS = [
+    (0.0, "started", "useful", 0.0, -1),
+    (7.5, "failed", "reschedule", 7.5, 3),
+    (7.5, "reverted", "reschedule", 7.5, 3),
+    (8.5, "resumed", "useful", 7.5, -1),
+    (11.0, "finished", "over", 10.0, -1),
+]
+COLUMNS = ["at_h", "kind", "activity", "progress_h", "slot"]
+
+
+def events(rows, strategy="full"):
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame.insert(0, "strategy", strategy)
+    return frame
+
+
+def summary(overheads):
+    """A summary with the given parts of overhead (or None: never finished) for each strategy."""
+    rows = []
+    for name, parts in overheads.items():
+        total = None if parts is None else sum(parts.values())
+        for quantity in METRICS:
+            mean = total if quantity == "overhead_fraction" else (parts or {}).get(quantity, 0.0)
+            mean = float("nan") if parts is None else mean
+            rows.append((name, quantity, mean, 0.9 * mean, 1.1 * mean, 100))
+        rows.append((name, "finished_fraction", float(parts is not None), 0.0, 1.0, 100))
+    return pd.DataFrame(rows, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+
+OVERHEADS = {
+    "full": {"save": 0.04, "lost": 0.05, "load": 0.01},
+    "cpr_loose $x$": {"save": 0.002, "reschedule": 0.004},
+}
+
+
+def result(policies=(FULL, CPR), overheads=None, timeline=None):
+    """A result as read back, made of what a test cares about."""
+    return Result(
+        path=Path("nowhere"),
+        manifest={},
+        name="by hand",
+        useful_h=10.0,
+        n_nodes=8,
+        timeline_replication=0,
+        replay=None,
+        strategies=tuple(Recovered(policy, False) for policy in policies),
+        replications=pd.DataFrame(),
+        losses=pd.DataFrame(),
+        timeline=(
+            pd.concat([events(FULL_EVENTS), events(CPR_EVENTS, "cpr_loose $x$")])
+            if timeline is None
+            else timeline
+        ),
+        summary=summary(overheads or OVERHEADS),
+    )
+
+
+@pytest.fixture
+def hand():
+    """What results are made of."""
+    return SimpleNamespace(
+        result=result,
+        events=events,
+        full=FULL,
+        cpr=CPR,
+        none=NONE,
+        full_events=FULL_EVENTS,
+        cpr_events=CPR_EVENTS,
+        overheads=OVERHEADS,
+    )

@@ -1,0 +1,143 @@
+"""Figures: what they say, that they are drawn whatever the numbers, and the same bytes again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib
+import pytest
+from matplotlib.colors import to_rgb
+
+from cprsim.plots import draw_result, overhead_figure, timeline_figure
+from cprsim.plots.overhead import STACK, axis_top
+from cprsim.plots.style import LOOKS
+from cprsim.records import OVERHEAD_PARTS
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
+
+
+def legend_of(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_every_part_of_overhead_is_drawn():
+    assert set(STACK) == set(OVERHEAD_PARTS)
+
+
+def test_bars_are_as_high_as_their_parts(hand):
+    axes = overhead_figure(hand.result()).axes[0]
+    bars = {
+        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_height(), 6))
+        for bar in axes.patches
+    }
+    assert bars == {(0, 0.04), (0, 0.01), (0, 0.05), (1, 0.002), (1, 0.004)}
+
+
+def test_totals_are_written_above_the_bars(hand):
+    found = texts(overhead_figure(hand.result()))
+    assert "10.0 %" in found
+    assert "0.60 %" in found
+
+
+def test_the_legend_has_the_parts_that_cost_something(hand):
+    axes = overhead_figure(hand.result()).axes[0]
+    assert legend_of(axes) == ["reschedule", "lost work, done again", "load", "save"]
+
+
+def test_a_bar_that_dwarfs_the_others_is_cut():
+    assert axis_top([2.0, 0.1, 0.01]) < 0.2
+    assert axis_top([2.0, 1.0]) > 2.0
+    assert axis_top([0.085, 0.005]) > 0.085  # the comparison that matters most stays whole
+    assert axis_top([float("nan"), 0.1]) > 0.1
+    assert axis_top([0.0]) > 0
+
+
+def test_what_never_finished_has_words_instead_of_a_bar(hand):
+    figure = overhead_figure(hand.result(overheads={**hand.overheads, "full": None}))
+    assert "no replication\nfinished" in texts(figure)
+
+
+def test_a_result_without_any_overhead_is_drawn(hand):
+    overheads = {"full": {}, "cpr_loose $x$": {}}
+    assert "0 %" in texts(overhead_figure(hand.result(overheads=overheads)))
+
+
+def test_the_timeline_explains_all_that_it_shows(hand):
+    (legend,) = timeline_figure(hand.result()).legends
+    assert {text.get_text() for text in legend.get_texts()} == {
+        "useful work",
+        "save",
+        "load",
+        "lost work, done again",
+        "reschedule",
+        "failure",
+        "all go back",
+        "failed shards go back",
+        "saved",
+        "saving beside the work",
+        "save abandoned",
+    }
+
+
+def test_names_are_shown_as_they_are(hand):
+    # neither dollars nor underscores are taken for formulas
+    assert "cpr_loose $x$" in texts(timeline_figure(hand.result()))
+
+
+def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
+    rows = [(0.0, "started", "useful", 0.0, -1)]
+    for i in range(1, 800):
+        rows.append((i * 0.1, "save_started", "save", i * 0.1, -1))
+        rows.append((i * 0.1 + 0.01, "save_committed", "useful", i * 0.1, -1))
+        if i % 4 == 0:
+            rows.append((i * 0.1 + 0.02, "failed", "load", i * 0.1, 1))
+            rows.append((i * 0.1 + 0.02, "rolled_back", "load", i * 0.1, -1))
+            rows.append((i * 0.1 + 0.03, "resumed", "useful", i * 0.1, -1))
+    rows.append((80.0, "stopped", "over", 80.0, -1))
+    result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
+    assert len(draw_result(result, tmp_path)) == 4
+    assert "not finished" in texts(timeline_figure(result))
+
+
+def luminance(colour):
+    red, green, blue = to_rgb(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_no_two_parts_look_alike_without_colour():
+    looks = list(LOOKS.values())
+    for i, one in enumerate(looks):
+        for other in looks[i + 1 :]:
+            apart = abs(luminance(one.colour) - luminance(other.colour))
+            assert one.hatch != other.hatch or apart > 0.2, (one, other)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_same_figure_is_the_same_bytes(hand, tmp_path, suffix):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        draw_result(hand.result(), tmp_path / name, formats=[suffix])
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_the_users_matplotlibrc_changes_nothing(hand, tmp_path):
+    before = draw_result(hand.result(), tmp_path, prefix="a-", formats=["png"])
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 20}):
+        after = draw_result(hand.result(), tmp_path, prefix="b-", formats=["png"])
+    assert [path.read_bytes() for path in before] == [path.read_bytes() for path in after]
+
+
+def test_files_tell_nothing_of_the_day_or_the_machine(hand, tmp_path):
+    for path in draw_result(hand.result(), tmp_path):
+        content = path.read_bytes()
+        assert b"Matplotlib v" not in content
+        assert b"dc:date" not in content
+
+
+def test_plots_need_no_display_and_no_pyplot():
+    code = "import sys, cprsim.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

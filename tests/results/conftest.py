@@ -1,0 +1,137 @@
+"""Made-up outcomes: the shape of real ones, numbers that can be checked by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cprsim.pipeline import Outcome, StrategyOutcome
+from cprsim.records import (
+    Activity,
+    Cluster,
+    CostBreakdown,
+    Decision,
+    EventKind,
+    EventLog,
+    Holds,
+    OnFailure,
+    RecoveryPolicy,
+    Role,
+    ShardLoss,
+)
+from cprsim.results import Identity, Logbook, Result, write_result
+
+CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
+USEFUL_H = 10.0
+DECISION = Decision("partial", 8.0, 2.0, 0.02, float("inf"), 0.1)
+FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, 2.0, "young")
+CPR = RecoveryPolicy("cpr", OnFailure.RELOAD, 8.0, "cpr", DECISION)
+NONE = RecoveryPolicy("none", OnFailure.RESTART, float("inf"), "never saves")
+
+
+def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
+    """A strategy that saves and loses the given hours in each replication, and nothing else."""
+    save_h, lost_h = np.asarray(save_h, float), np.asarray(lost_h, float)
+    n, none = len(save_h), np.zeros(len(save_h))
+    costs = CostBreakdown(
+        replication=np.arange(n),
+        finished=np.ones(n, bool) if finished is None else np.asarray(finished),
+        wall_h=USEFUL_H + save_h + lost_h,
+        useful_h=np.full(n, USEFUL_H),
+        lost_h=lost_h,
+        save_h=save_h,
+        detect_h=none,
+        wait_h=none,
+        reschedule_h=none,
+        load_h=none,
+        n_failures=np.full(n, 1),
+        n_saves=np.full(n, 4),
+    )
+    columns = list(zip(*losses, strict=True)) or [()] * 6
+    types = (np.int64, float, np.int64, float, float, float)
+    lost = ShardLoss(*(np.array(c, t) for c, t in zip(columns, types, strict=True)))
+    return StrategyOutcome(policy, costs, lost, gave_up=False)
+
+
+def log(failed_at_h=6.0):
+    """A job of 10 h that saves once, fails once and goes back to the save."""
+    rows = [
+        (0.0, EventKind.STARTED, Activity.USEFUL, 0.0, -1),
+        (5.0, EventKind.SAVE_STARTED, Activity.SAVE, 5.0, -1),
+        (5.5, EventKind.SAVE_COMMITTED, Activity.USEFUL, 5.0, -1),
+        (failed_at_h, EventKind.FAILED, Activity.RESCHEDULE, failed_at_h - 0.5, 3),
+        (failed_at_h, EventKind.ROLLED_BACK, Activity.RESCHEDULE, 5.0, -1),
+        (failed_at_h + 1, EventKind.RESUMED, Activity.LOST, 5.0, -1),
+        (2 * failed_at_h - 4.5, EventKind.CAUGHT_UP, Activity.USEFUL, failed_at_h - 0.5, -1),
+        (failed_at_h + 6, EventKind.FINISHED, Activity.OVER, 10.0, -1),
+    ]
+    at_h, kind, activity, progress_h, slot = zip(*rows, strict=True)
+    return EventLog(
+        replication=np.zeros(len(rows), np.int64),
+        at_h=np.array(at_h),
+        kind=np.array(kind),
+        activity=np.array(activity),
+        progress_h=np.array(progress_h),
+        slot=np.array(slot),
+    )
+
+
+@pytest.fixture
+def made():
+    """What outcomes are made of."""
+    return SimpleNamespace(
+        strategy=strategy,
+        log=log,
+        cluster=CLUSTER,
+        useful_h=USEFUL_H,
+        full=FULL,
+        cpr=CPR,
+        none=NONE,
+    )
+
+
+@pytest.fixture
+def outcome():
+    """Full loses 1, 2 and 3 h; cpr 0.1 h each, and shards in replications 0 and 2."""
+    losses = [  # replication, progress, slot, since save, since reload, share
+        (0, 6.0, 2, 4.0, 4.0, 0.25),
+        (0, 8.0, 2, 6.0, 2.0, 0.25),
+        (2, 5.0, 3, 2.0, 2.0, 0.25),
+    ]
+    strategies = (
+        strategy(FULL, [0.5, 0.5, 0.5], [1.0, 2.0, 3.0]),
+        strategy(CPR, [0.1, 0.1, 0.1], [0.0, 0.0, 0.0], losses=losses),
+    )
+    return Outcome(useful_h=USEFUL_H, cluster=CLUSTER, strategies=strategies)
+
+
+@pytest.fixture
+def logbook():
+    return Logbook(0, {"full": log(), "cpr": log(7.0)})
+
+
+@pytest.fixture
+def identity():
+    return Identity("made up", "name: made up\nseed: 1\n", {})
+
+
+@pytest.fixture
+def write(outcome, logbook, identity, tmp_path):
+    """Write the result into a folder of results and read it back; parts can be exchanged."""
+
+    def _write(**changed) -> Result:
+        parts = {
+            "root": tmp_path / "results",
+            "identity": identity,
+            "outcome": outcome,
+            "logbook": logbook,
+            "about": {"command": ["cprsim", "run"], "seed": 1, "failures_digest": "same"},
+            "started": datetime.now(UTC),
+        } | changed
+        positional = [parts.pop(name) for name in ("root", "identity", "outcome", "logbook")]
+        return write_result(*positional, **parts)
+
+    return _write

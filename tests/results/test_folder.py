@@ -1,0 +1,248 @@
+"""The results folder: whole or not there, the same bytes again, found again, read back."""
+
+from __future__ import annotations
+
+import errno
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cprsim.errors import ResultError
+from cprsim.results import Identity, damage, load_result, summarise
+from cprsim.results.identity import safe_name, source_digest
+from cprsim.results.publish import publishing, remove_leftovers, require_writable
+from cprsim.results.rows import loss_rows, replication_rows
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def unhidden(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if not path.name.startswith(".")]
+
+
+def test_what_is_written_reads_back(write, outcome):
+    result = write()
+    pd.testing.assert_frame_equal(result.summary, summarise(outcome))
+    pd.testing.assert_frame_equal(result.replications, replication_rows(outcome), check_dtype=False)
+    pd.testing.assert_frame_equal(result.losses, loss_rows(outcome), check_dtype=False)
+    assert result.policies == tuple(one.policy for one in outcome.strategies)
+    assert (result.useful_h, result.n_nodes, result.replay) == (10.0, 6, None)
+
+
+def test_the_timeline_is_in_words(write):
+    events = write().timeline
+    failed = events[events["kind"] == "failed"].iloc[0]
+    assert (failed["activity"], failed["node"], failed["at_h"]) == ("reschedule", "emb_ps 1", 6.0)
+    assert set(events[events["kind"] != "failed"]["node"]) == {""}
+
+
+def test_the_folder_holds_what_the_manifest_says(write):
+    result = write()
+    manifest = json.loads((result.path / "manifest.json").read_text("utf-8"))
+    assert {*manifest["files"], "manifest.json"} == set(contents(result.path))
+    assert manifest["seed"] == 1
+    assert manifest["command"] == ["cprsim", "run"]
+    assert set(manifest["libraries"]) >= {"numpy", "pandas", "pyarrow", "matplotlib"}
+    assert result.path.name == f"made-up-{manifest['digest'][:10]}"
+
+
+def test_the_same_run_gives_the_same_bytes_but_for_the_manifest(write, tmp_path):
+    first = contents(write(root=tmp_path / "one").path)
+    second = contents(write(root=tmp_path / "two").path)
+    del first["manifest.json"], second["manifest.json"]
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Identity("made up", "seed: 2\n", {}),
+        Identity("made up", "seed: 1\n", {"trace.csv": "abc"}),
+        Identity("made up", "seed: 1\n", {}, replay=17),
+    ],
+)
+def test_whatever_decides_a_result_decides_its_folder(changed):
+    assert changed.folder_name != Identity("made up", "seed: 1\n", {}).folder_name
+
+
+def test_where_an_input_lies_does_not_matter():
+    there, here = ({name: "abc"} for name in ("there.csv", "here.csv"))
+    assert Identity("a", "s", there).digest == Identity("a", "s", here).digest
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a b/c", ".hidden", "ü", "", "x" * 500])
+def test_folder_names_are_safe(name):
+    safe = safe_name(name)
+    assert safe
+    assert len(safe) <= 60
+    assert "/" not in safe
+    assert not safe.startswith(".")
+
+
+def test_the_source_digest_covers_the_package():
+    assert len(source_digest()) == 64
+
+
+def test_a_folder_without_a_manifest_is_no_result(write):
+    result = write()
+    (result.path / "manifest.json").unlink()
+    with pytest.raises(ResultError, match=r"no finished result: it has no manifest\.json"):
+        load_result(result.path)
+
+
+@pytest.mark.parametrize("name", ["replications.parquet", "summary.csv", "job.json"])
+def test_a_changed_file_is_found(write, name):
+    result = write()
+    path = result.path / name
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(ResultError, match=rf"damaged: {name} differs"):
+        load_result(result.path)
+
+
+def test_a_missing_file_is_found(write):
+    result = write()
+    (result.path / "losses.parquet").unlink()
+    with pytest.raises(ResultError, match=r"damaged: losses\.parquet is missing"):
+        load_result(result.path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"files": 3}', '{"files": {"a": 1}}'])
+def test_a_damaged_manifest_is_found(write, text):
+    result = write()
+    (result.path / "manifest.json").write_text(text)
+    with pytest.raises(ResultError, match="is no manifest"):
+        load_result(result.path)
+
+
+def test_what_is_no_folder_is_said(tmp_path):
+    with pytest.raises(ResultError, match="no folder"):
+        load_result(tmp_path / "nothing")
+
+
+def test_a_damaged_folder_is_made_anew(write):
+    result = write()
+    (result.path / "summary.csv").write_text("nonsense")
+    again = write()
+    assert again.path == result.path
+    assert damage(again.path) is None
+    assert unhidden(again.path.parent) == [again.path]
+    assert list(again.path.parent.iterdir()) == [again.path]
+
+
+def test_a_damaged_folder_with_files_of_the_user_is_not_deleted(write):
+    result = write()
+    (result.path / "summary.csv").write_text("nonsense")
+    (result.path / "my notes.txt").write_text("precious")
+    with pytest.raises(ResultError, match=r"my notes\.txt"):
+        write()
+    assert (result.path / "my notes.txt").read_text() == "precious"
+
+
+def test_a_sound_folder_that_is_there_already_stays(write):
+    result = write()
+    before = (result.path / "manifest.json").stat()
+    again = write()
+    assert (again.path / "manifest.json").stat().st_ino == before.st_ino
+
+
+def test_an_error_while_writing_leaves_nothing(write, tmp_path):
+    def draw(result):
+        raise RuntimeError("no ink")
+
+    with pytest.raises(RuntimeError, match="no ink"):
+        write(root=tmp_path / "deep" / "results", draw=draw)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_gives_one_clear_error_and_leaves_nothing(write, tmp_path):
+    def draw(result):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(ResultError, match=r"can't write .*made-up-\w{10}: No space left on device"):
+        write(draw=draw)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_on_file_sizes_acts_like_a_full_disk(write, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(ResultError, match="can't write"):
+            write()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_root_that_is_a_file_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultError, match="is no folder"):
+        require_writable(tmp_path / "file" / "results")
+
+
+def test_two_runs_of_the_same_command_at_once_do_not_hurt_each_other(write):
+    errors: list[BaseException] = []
+
+    def run():
+        try:
+            write()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    root = write().path.parent
+    assert len(list(root.iterdir())) == 1
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from cprsim.results.publish import publishing
+with publishing(Path(sys.argv[1]), lambda folder: None) as folder:
+    (folder / "half.txt").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_leaves_nothing_that_looks_finished_and_is_cleaned_up(tmp_path):
+    final = tmp_path / "results" / "made-up"
+    killed = subprocess.run([sys.executable, "-c", KILLED, final], check=False)
+    assert killed.returncode == -9
+    assert unhidden(final.parent) == []
+    (leftover,) = final.parent.iterdir()
+    assert remove_leftovers(final.parent) == [leftover]
+    assert list(final.parent.iterdir()) == []
+
+
+def test_what_a_living_process_writes_is_no_leftover(tmp_path):
+    with publishing(tmp_path / "final", lambda folder: None) as folder:
+        (folder / "file.txt").write_text("text")
+        assert remove_leftovers(tmp_path) == []
+        assert (folder / "file.txt").exists()
+    assert (tmp_path / "final" / "file.txt").read_text() == "text"
+
+
+def test_other_hidden_folders_are_left_alone(tmp_path):
+    (tmp_path / ".git").mkdir()
+    assert remove_leftovers(tmp_path) == []
+    assert (tmp_path / ".git").exists()
+
+
+def test_a_copied_folder_still_reads(write, tmp_path):
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(write().path, copy)
+    assert load_result(copy).name == "made up"

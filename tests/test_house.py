@@ -1,0 +1,200 @@
+"""What holds for the repository as a whole, whatever the program does."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+DECISIONS = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LARGEST_BYTES = 600_000
+VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "data"}
+
+# Written in pieces, so that this file is no example of what it looks for.
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.])/(?:" + "|".join(["home", "root", "Users", "work", "opt", "mnt"]) + r")/\w"
+)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+HEADING = re.compile(r"^#+\s+(.+)$", re.MULTILINE)
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
+
+
+def texts(*suffixes: str) -> list[tuple[Path, str]]:
+    return [(path, path.read_text("utf-8")) for path in tracked() if path.suffix in suffixes]
+
+
+def without_code(markdown: str) -> str:
+    return CODE.sub("", markdown)
+
+
+def commands_of(markdown: str, program: str) -> set[str]:
+    """First words after the program's name, at the beginning of a piece or a line of code."""
+    code = "\n".join(CODE.findall(markdown))
+    return set(re.findall(rf"^(?:`|\$ )?{program} ([a-z-]+)", code, re.MULTILINE))
+
+
+def anchors(markdown: str) -> set[str]:
+    """Names of the headings as links to them are written: lower case, dashes for spaces."""
+    titles = HEADING.findall(re.sub(r"```.*?```", "", markdown, flags=re.DOTALL))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text("utf-8")
+
+
+# --------------------------------------------------------------------------- what is in it
+
+
+def test_no_file_is_large() -> None:
+    large = {str(path): path.stat().st_size for path in tracked()}
+    assert not {name: size for name, size in large.items() if size > LARGEST_BYTES}
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path, text in texts(".py", ".md", ".toml", ".yaml", ".txt", ".ipynb", "")
+        for line in text.splitlines()
+        if MACHINE_PATHS.search(line)
+    ]
+    assert found == []
+
+
+def test_every_module_is_named_for_its_subject() -> None:
+    modules = [path for path in tracked() if path.suffix == ".py"]
+    parts = {part for path in modules for part in path.relative_to(ROOT).with_suffix("").parts}
+    assert parts.isdisjoint(VAGUE_NAMES)
+
+
+def test_results_are_not_kept_in_the_repository() -> None:
+    kept = {path.relative_to(ROOT / "results").parts[0] for path in tracked() if in_results(path)}
+    assert kept <= {"README.md", "reproduction"}
+
+
+def in_results(path: Path) -> bool:
+    return path.is_relative_to(ROOT / "results")
+
+
+# --------------------------------------------------------------------------- the documents
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    lost = []
+    for path, text in texts(".md"):
+        for link in LINK.findall(without_code(text)):
+            target, _, anchor = link.partition("#")
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            there = path if not target else path.parent / target
+            if not there.exists():
+                lost.append(f"{path.relative_to(ROOT)}: {link}")
+            elif anchor and anchor not in anchors(there.read_text("utf-8")):
+                lost.append(f"{path.relative_to(ROOT)}: no heading #{anchor} in {target or 'it'}")
+    assert lost == []
+
+
+def test_every_document_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = ROOT / "docs" / "adr"
+    listed = LINK.findall((folder / "README.md").read_text("utf-8"))
+    assert sorted(path.name for path in folder.glob("0*.md")) == sorted(listed)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "adr").glob("0*.md")), ids=lambda p: p.stem
+)
+def test_a_decision_says_why_and_how_it_would_be_seen_to_be_wrong(path: Path) -> None:
+    titles = HEADING.findall(path.read_text("utf-8"))
+    needed = ["Context", "Decision", "Rejected", "How we would notice that it was wrong"]
+    assert [title for title in titles if title in needed] == needed
+
+
+def test_the_nomenclature_defines_every_record() -> None:
+    defined = (ROOT / "docs" / "nomenclature.md").read_text("utf-8")
+    tree = ast.parse((ROOT / "cprsim" / "records.py").read_text("utf-8"))
+    records = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert {name for name in records if f"`{name}`" not in defined} == set()
+
+
+# --------------------------------------------------------------------------- the commands
+
+
+def test_the_program_has_every_command_that_the_readme_names() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "cprsim.cli", "--help"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    named = commands_of(readme(), "cprsim")
+    assert "run" in named
+    assert {name for name in named if not re.search(rf"^\s+{name}\b", shown, re.MULTILINE)} == set()
+
+
+def test_the_makefile_has_every_target_that_the_documents_name() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    documents = readme() + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = commands_of(documents, "make")
+    assert {"demo", "test", "check"} <= named
+    assert named <= set(targets)
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    script = ROOT / ".ci" / "run"
+    commands = re.findall(r"^make [a-z]+$", script.read_text("utf-8"), re.MULTILINE)
+    assert commands == ["make demo", "make check"]
+    assert all(command in readme() for command in commands)
+    assert os.access(script, os.X_OK)
+
+
+# --------------------------------------------------------------------------- the set-up
+
+
+def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = map(Requirement, project["dependencies"] + extras["dev"] + extras["notebooks"])
+    pinned = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    )
+    pins = {canonicalize_name(name): version for name, version in pinned.items()}
+    assert "torch" not in pins
+    wrong = [
+        str(one) for one in wanted if pins.get(canonicalize_name(one.name)) not in one.specifier
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if "outputs" in cell]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
