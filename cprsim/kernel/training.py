@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.kernel.blas import one_thread
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
@@ -105,7 +106,8 @@ class Trainer:
         if not self.position <= until <= self.n_samples or until != self.on_grid(until):
             raise ParameterError(f"can't train from sample {self.position} to {until}")
         first, total = self.position, 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # the loss tells
+        overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
+        with one_thread(), overflow_shows_in_the_loss:
             while self.position < until:
                 total += self._step()
         if not np.isfinite(total):
@@ -138,10 +140,11 @@ class Trainer:
     def predict(self, clicks: Clicks) -> Array:
         """Logits (n,) of clicks that the model is not trained on."""
         logits = np.empty(len(clicks), np.float32)
-        for first in range(0, len(clicks), EVALUATION_BATCH):
-            some = slice(first, min(first + EVALUATION_BATCH, len(clicks)))
-            work = self._workspace(some.stop - some.start)
-            logits[some] = self.model.forward(clicks.integers[some], clicks.rows[some], work)
+        with one_thread():
+            for first in range(0, len(clicks), EVALUATION_BATCH):
+                some = slice(first, min(first + EVALUATION_BATCH, len(clicks)))
+                work = self._workspace(some.stop - some.start)
+                logits[some] = self.model.forward(clicks.integers[some], clicks.rows[some], work)
         return logits
 
     def evaluate(self, clicks: Clicks) -> Quality:
