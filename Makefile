@@ -68,8 +68,8 @@ result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
 
 # ------------------------------------------------------------------------------ the environment
 # .venv/.has-run, .has-test and .has-check say what is installed; each holds until pyproject.toml
-# or constraints.txt changes. `.venv.unfinished` stands while an installation goes on: where an
-# earlier one was cut off, the next begins afresh.
+# or constraints.txt changes. `.venv.unfinished` stands while an installation goes on and names its
+# process: where an earlier one was cut off, the next begins afresh.
 
 EXTRAS_run   := .
 EXTRAS_test  := .[dev]
@@ -79,8 +79,13 @@ COVERS_test  := run
 COVERS_check := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
-	@if [ -e $(VENV).unfinished ]; then rm -rf $(VENV); fi
-	@touch $(VENV).unfinished
+	@if [ -e $(VENV).unfinished ]; then \
+	    if kill -0 $$(cat $(VENV).unfinished) 2> /dev/null; then \
+	        echo "Another make is installing here; if not, remove $(VENV).unfinished" >&2; exit 1; \
+	    fi; \
+	    rm -rf $(VENV); \
+	fi
+	@echo $$PPID > $(VENV).unfinished
 	@if [ ! -x $(BIN)/python ]; then \
 	    for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python; do \
 	        if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; \

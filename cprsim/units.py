@@ -25,7 +25,7 @@ MAX_TEXT = 80  # characters; no quantity is longer
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(
     rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
-    r"(?:\s*(?P<unit>[A-Za-zµμ%]+(?:\s*/\s*[A-Za-zµμ]+)?))?\s*",
+    r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",
     re.IGNORECASE,
 )
 

@@ -9,8 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 import cprsim
-from cprsim.cli import results_commands, run_command, scenario_commands
-from cprsim.errors import CprsimError
+from cprsim.cli import reproduce_command, results_commands, run_command, scenario_commands
+from cprsim.errors import CprsimError, InputError
 
 
 class Guarded(TyperGroup):
@@ -20,6 +20,9 @@ class Guarded(TyperGroup):
         """Run the command; see `cprsim.cli.main` for the exit codes."""
         try:
             return super().invoke(ctx)
+        except InputError as error:
+            typer.echo(str(error), err=True)  # each line begins with file and line
+            raise typer.Exit(2) from error
         except CprsimError as error:
             typer.echo(f"cprsim: {error}", err=True)
             raise typer.Exit(2) from error
@@ -27,6 +30,9 @@ class Guarded(TyperGroup):
             raise typer.Exit(128 + signal.SIGINT) from None
         except BrokenPipeError:
             raise typer.Exit(128 + signal.SIGPIPE) from None
+        except OSError as error:  # of stdout for example: what writes results has its own
+            typer.echo(f"cprsim: {error.strerror or error}", err=True)
+            raise typer.Exit(1) from error
 
 
 # Plain help: the rich one takes twice as long to come.
@@ -62,3 +68,4 @@ app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)
+app.command("reproduce")(reproduce_command.reproduce)

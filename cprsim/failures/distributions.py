@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import exp, inf, isfinite, log, sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from scipy import special
 from cprsim.errors import ParameterError
 from cprsim.records import Floats
 
+LONGEST_H = float(np.finfo(float).max)
 MOST_SQUARED_CV = 1e6  # beyond it, no affordable number of draws comes near the mean
 
 
@@ -52,8 +53,8 @@ class Distribution(ABC):
         """Minus the logarithm of the survival at ages `age_h` [h], of any shape."""
 
     @abstractmethod
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
-        """Rate of failure at ages `age_h` [h] of what has survived so far [1/h]."""
+    def log_density(self, age_h: ArrayLike) -> Floats:
+        """Logarithm of the density [1/h] at ages `age_h` [h], of any shape."""
 
     @abstractmethod
     def quantile(self, p: ArrayLike) -> Floats:
@@ -67,6 +68,10 @@ class Distribution(ABC):
     def _draw_length_biased(self, rng: np.random.Generator, size: int) -> Floats:
         """Whole lifetimes of nodes met at a random instant, unchecked: density t f(t) / mean."""
 
+    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+        """Rate of failure at ages `age_h` [h] of what has survived so far [1/h]."""
+        return _floats(np.exp(self.log_density(age_h) + self.cumulative_hazard(age_h)))
+
     def survival(self, age_h: ArrayLike) -> Floats:
         """Probability of living longer than ages `age_h` [h], of any shape."""
         return _floats(np.exp(-self.cumulative_hazard(age_h)))
@@ -77,9 +82,9 @@ class Distribution(ABC):
         Raises
         ------
         ParameterError
-            if a draw is negative, infinite or NaN.
+            where the spread is beyond simulation, or a draw is negative, infinite or NaN.
         """
-        return self._checked(self._draw(rng, size))
+        return self._checked(self.simulable()._draw(rng, size))
 
     def sample_residual(self, rng: np.random.Generator, size: int) -> Floats:
         """`size` remaining lifetimes [h] of nodes that have been renewed for very long.
@@ -87,20 +92,34 @@ class Distribution(ABC):
         Exact: an observer who comes at a random instant meets a lifetime with probability in
         proportion to its length, at a uniform place in it.
         """
-        return self._checked(rng.random(size) * self._draw_length_biased(rng, size))
+        return self._checked(rng.random(size) * self.simulable()._draw_length_biased(rng, size))
+
+    def sample_beyond(self, rng: np.random.Generator, age_h: Floats) -> Floats:
+        """Lifetimes [h] given survival to ages `age_h` [h], (n,); also of fits that spread far."""
+        if not age_h.any():
+            return np.minimum(self._draw(rng, len(age_h)), LONGEST_H)
+        p_beyond = self.survival(age_h) * (1 - rng.random(len(age_h)))
+        return np.clip(self.quantile(1 - p_beyond), np.nextafter(age_h, inf), LONGEST_H)
 
     def _checked(self, drawn_h: Floats) -> Floats:
         if not (np.isfinite(drawn_h).all() and (drawn_h >= 0).all()):
             raise ParameterError(f"{self!r} draws times that are negative or not finite")
         return drawn_h
 
-    def _check_spread(self) -> None:
-        """Raise ParameterError where the spread is beyond what sampling can show."""
-        if not (isfinite(self.mean_h) and self.mean_h > 0 and self.squared_cv <= MOST_SQUARED_CV):
+    def simulable(self) -> Self:
+        """Itself, where samples can show its mean; a fit may spread further than that.
+
+        Raises
+        ------
+        ParameterError
+            where the standard deviation is above ``sqrt(MOST_SQUARED_CV)`` means.
+        """
+        if not (isfinite(self.mean_h) and self.squared_cv <= MOST_SQUARED_CV):
             raise ParameterError(
-                f"{self!r} spreads too far: its standard deviation is over "
+                f"{self!r} spreads too far to be simulated: its standard deviation is over "
                 f"{sqrt(MOST_SQUARED_CV):g} times its mean"
             )
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +144,8 @@ class Exponential(Distribution):
     def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
         return _floats(age_h) / self.mean_h
 
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
-        return np.full(np.shape(age_h), 1.0 / self.mean_h)
+    def log_density(self, age_h: ArrayLike) -> Floats:
+        return -_floats(age_h) / self.mean_h - log(self.mean_h)
 
     def quantile(self, p: ArrayLike) -> Floats:
         return -self.mean_h * np.log1p(-_floats(p))
@@ -149,7 +168,6 @@ class Weibull(Distribution):
     def __post_init__(self) -> None:
         positive("shape", self.shape)
         positive("scale", self.scale_h)
-        self._check_spread()
 
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Weibull:
@@ -159,7 +177,7 @@ class Weibull(Distribution):
         unit_mean = float(special.gamma(1 + 1 / shape))
         if not isfinite(unit_mean):
             raise ParameterError(f"a Weibull shape of {shape!r} spreads too far to be simulated")
-        return cls(shape, mean_h / unit_mean)
+        return cls(shape, mean_h / unit_mean).simulable()
 
     @property
     def mean_h(self) -> float:
@@ -168,15 +186,14 @@ class Weibull(Distribution):
     @property
     def squared_cv(self) -> float:
         log_ratio = special.gammaln(1 + 2 / self.shape) - 2 * special.gammaln(1 + 1 / self.shape)
-        return float(np.expm1(log_ratio))
+        return float(np.expm1(min(log_ratio, 700.0)))
 
     def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
         return _floats((_floats(age_h) / self.scale_h) ** self.shape)
 
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
-        with np.errstate(divide="ignore"):  # infinite at age 0 where shape is below 1
-            relative = (_floats(age_h) / self.scale_h) ** (self.shape - 1)
-        return self.shape / self.scale_h * relative
+    def log_density(self, age_h: ArrayLike) -> Floats:
+        age = _floats(age_h) / self.scale_h
+        return special.xlogy(self.shape - 1, age) - age**self.shape + log(self.shape / self.scale_h)
 
     def quantile(self, p: ArrayLike) -> Floats:
         return self.scale_h * (-np.log1p(-_floats(p))) ** (1 / self.shape)
@@ -200,14 +217,13 @@ class Gamma(Distribution):
     def __post_init__(self) -> None:
         positive("shape", self.shape)
         positive("scale", self.scale_h)
-        self._check_spread()
 
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Gamma:
         """The one with this mean [h] and shape. Raises ParameterError outside the domain."""
         positive("mean", mean_h)
         positive("shape", shape)
-        return cls(shape, mean_h / shape)
+        return cls(shape, mean_h / shape).simulable()
 
     @property
     def mean_h(self) -> float:
@@ -229,10 +245,10 @@ class Gamma(Distribution):
             far -= np.log1p((self.shape - 1) / age)
         return np.where(np.isfinite(near), near, far)
 
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+    def log_density(self, age_h: ArrayLike) -> Floats:
         age = _floats(age_h) / self.scale_h
-        log_density = special.xlogy(self.shape - 1, age) - age - special.gammaln(self.shape)
-        return np.exp(log_density + self.cumulative_hazard(age_h)) / self.scale_h
+        norm = float(special.gammaln(self.shape)) + log(self.scale_h)
+        return special.xlogy(self.shape - 1, age) - age - norm
 
     def quantile(self, p: ArrayLike) -> Floats:
         return _floats(self.scale_h * special.gammaincinv(self.shape, _floats(p)))
@@ -256,14 +272,13 @@ class LogNormal(Distribution):
         if not isfinite(self.mu):
             raise ParameterError(f"mu must be a finite number, not {self.mu!r}")
         positive("sigma", self.sigma)
-        self._check_spread()
 
     @classmethod
     def from_mean(cls, mean_h: float, sigma: float) -> LogNormal:
         """The one with this mean [h] and sigma. Raises ParameterError outside the domain."""
         positive("mean", mean_h)
         positive("sigma", sigma)
-        return cls(log(mean_h) - sigma**2 / 2, sigma)
+        return cls(log(mean_h) - sigma**2 / 2, sigma).simulable()
 
     @classmethod
     def from_mean_and_median(cls, mean_h: float, median_h: float) -> LogNormal:
@@ -274,7 +289,7 @@ class LogNormal(Distribution):
             raise ParameterError(
                 f"a lognormal's mean lies above its median; got {mean_h!r} h and {median_h!r} h"
             )
-        return cls(log(median_h), sqrt(2 * log(mean_h / median_h)))
+        return cls(log(median_h), sqrt(2 * log(mean_h / median_h))).simulable()
 
     @property
     def mean_h(self) -> float:
@@ -292,11 +307,11 @@ class LogNormal(Distribution):
     def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
         return -np.asarray(special.log_ndtr(-self._z(age_h)))
 
-    def hazard_per_h(self, age_h: ArrayLike) -> Floats:
+    def log_density(self, age_h: ArrayLike) -> Floats:
         age, z = _floats(age_h), self._z(age_h)
-        log_ratio = -(z**2) / 2 - log(self.sigma * sqrt(2 * np.pi)) - special.log_ndtr(-z)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(age > 0, np.exp(log_ratio) / age, 0.0)
+            density = -(z**2) / 2 - log(self.sigma * sqrt(2 * np.pi)) - np.log(age)
+        return np.where(age > 0, density, -inf)
 
     def quantile(self, p: ArrayLike) -> Floats:
         return _floats(np.exp(self.mu + self.sigma * special.ndtri(_floats(p))))
@@ -325,6 +340,9 @@ class Constant(Distribution):
 
     def cumulative_hazard(self, age_h: ArrayLike) -> Floats:
         return np.where(_floats(age_h) < self.mean_h, 0.0, inf)
+
+    def log_density(self, age_h: ArrayLike) -> Floats:
+        return np.where(_floats(age_h) == self.mean_h, inf, -inf)
 
     def hazard_per_h(self, age_h: ArrayLike) -> Floats:
         return np.where(_floats(age_h) == self.mean_h, inf, 0.0)

@@ -20,8 +20,8 @@ class Outages:
 
     node: Ints  # (n_outages,) number of the node, from 0
     start_h: Floats  # (n_outages,)
-    end_h: Floats  # (n_outages,) at most window_h
-    ended: Bools  # (n_outages,) False where the node was still down when the observation ended
+    end_h: Floats  # (n_outages,) maybe after window_h; equal to it where no end is known
+    ended: Bools  # (n_outages,) False where no end is known
     cause: tuple[str, ...]  # (n_outages,) empty where the log names none
     n_nodes: int  # observed, also those that never failed
     window_h: float
@@ -91,7 +91,7 @@ def outages_of(
     node_names: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Outages:
-    """Outages from columns in any order, cut to the window ``[0, window_h]``.
+    """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def outages_of(
     ParameterError
         where an outage ends before it begins.
     """
-    ended = ~np.isnan(end_h) & ~(end_h > window_h)
-    cut_h = np.where(ended, end_h, window_h)
+    ended = ~np.isnan(end_h)
+    until_h = np.where(ended, end_h, window_h)
     if (ended & (end_h < start_h)).any():
         raise ParameterError("an outage ends before it begins")
     whole = Outages(
-        node, start_h, cut_h, ended, cause, n_nodes, window_h, origin, node_names, notes
+        node, start_h, until_h, ended, cause, n_nodes, window_h, origin, node_names, notes
     )
-    kept = (start_h <= window_h) & ((start_h >= 0) | (cut_h > 0))
+    kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
     return _sorted(whole.where(kept))
 
 

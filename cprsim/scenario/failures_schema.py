@@ -22,6 +22,7 @@ EMB_PS, TRAINER, ANY = "emb_ps", "trainer", "any"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "injected", "trace")
 MAX_INJECTED = 10_000
+MAX_INSTANTS = 1000
 
 Clock = Annotated[
     Literal["progress", "uptime", "wall"],
@@ -95,7 +96,7 @@ class InjectedFailures(Model):
         None,
         alias="at",
         min_length=1,
-        max_length=MAX_INJECTED,
+        max_length=MAX_INSTANTS,
         description="Instants of the failures [time of progress]; or give `count`.",
         examples=[["3 h", "10.5 h"]],
     )

@@ -17,7 +17,7 @@ from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 500_000
 SOURCES = {
     "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
@@ -144,12 +144,18 @@ def _trace_path(scenario: Scenario, path: Path, places: Mapping[KeyPath, Place])
     for variable in _VARIABLE.findall(failures.file):
         if not os.environ.get(variable):
             message = f"the environment variable {variable} is not set: let it name the folder "
-            message += f"with the failure traces (`{failures.file}` is {source})"
+            message += f"with the failure traces ({shown(failures.file)} is {source})"
             raise ScenarioError.at(place, message, "failures.file")
     expanded = _VARIABLE.sub(lambda match: os.environ[match[1]], failures.file)
     trace = path.parent / expanded
-    if not trace.is_file():
-        what = "is a directory" if trace.is_dir() else "is not there"
-        message = f"`{failures.file}` ({trace}) {what}. It is {source}"
+    if not _is_file(trace):
+        message = f"{shown(failures.file)} is not there, or no file ({trace}). It is {source}"
         raise ScenarioError.at(place, message, "failures.file")
     return trace
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.scenario.problems import one_line, shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, read_document
+from cprsim.scenario.problems import shown
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, one_line, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -51,7 +51,7 @@ def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) 
     document = read_document(text, place.file)
     if document.problems:
         raise ScenarioError(document.problems)
-    section, path = _section(data, parts, place)
+    section, path = _section(data, parts, places, place)
     for other in INSTEAD_OF.get(path, ()):
         if isinstance(section, dict):
             section.pop(other, None)
@@ -61,7 +61,9 @@ def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) 
     places[path] = place
 
 
-def _section(data: dict[str, Plain], parts: list[str], place: Place) -> tuple[Any, KeyPath]:
+def _section(
+    data: dict[str, Plain], parts: list[str], places: dict[KeyPath, Place], place: Place
+) -> tuple[Any, KeyPath]:
     """The dict or list that holds the key, and the key's path. Missing sections are made."""
     here: Any = data
     path: KeyPath = ()
@@ -72,6 +74,7 @@ def _section(data: dict[str, Plain], parts: list[str], place: Place) -> tuple[An
             return here, path
         if isinstance(here, dict) and here.get(str(key)) is None:
             here[str(key)] = {}
+            places[path] = place
         if path[0] == "recovery" and isinstance(key, int) and isinstance(here[key], str):
             here[key] = {"strategy": here[key]}  # the short form, spelled out
         here = here[key]
@@ -83,7 +86,7 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
         return 1, parts[0]
     if not isinstance(here, list):
         raise ScenarioError.at(
-            place, f"`{parts[0]}` has no place: what holds it is {shown(here)}, not a section"
+            place, f"{shown(parts[0])} has no place: what holds it is {shown(here)}, not a section"
         )
     if parts[0].isdigit() and int(parts[0]) < len(here):
         return 1, int(parts[0])
@@ -91,9 +94,10 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
     for n_used in range(len(parts), 0, -1):  # a name may hold dots
         if (name := ".".join(parts[:n_used])) in names:
             return n_used, names.index(name)
-    known = ", ".join(str(name) for name in names if name) or "none with a name"
+    known = ", ".join(one_line(str(name)) for name in names if name) or "none with a name"
     raise ScenarioError.at(
-        place, f"no entry `{parts[0]}`: give a number from 0 to {len(here) - 1} or a name: {known}"
+        place,
+        f"no entry {shown(parts[0])}: give a number from 0 to {len(here) - 1} or a name: {known}",
     )
 
 

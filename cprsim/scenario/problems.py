@@ -13,9 +13,9 @@ from cprsim.errors import Place, Problem
 from cprsim.scenario.failures_schema import KINDS
 from cprsim.scenario.quantities import CHECKS, PREDICATE
 from cprsim.scenario.recovery_schema import choices
-from cprsim.scenario.yaml_text import KeyPath, Plain
+from cprsim.scenario.yaml_text import KeyPath, Plain, dotted, one_line
 
-MAX_SHOWN = 60  # characters of a value found
+MAX_PROBLEMS = 50  # lines; more than that nobody reads
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
 
 _PREDICATES: dict[str, str] = {
@@ -61,18 +61,10 @@ def problems_of(
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Each problem once, in the order of the file; what the command line says comes first."""
-    return sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
-
-
-def dotted(path: KeyPath) -> str:
-    """A key path as users write it; list entries by their number, from 0."""
-    return one_line(".".join(str(part) for part in path))
-
-
-def one_line(text: str) -> str:
-    """The text, not too long, with what can't be printed spelled out."""
-    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    found = sorted(set(problems), key=lambda p: (p.place.line or 0, str(p.place.file), p.key))
+    if (n_more := len(found) - MAX_PROBLEMS) > 0:
+        found[MAX_PROBLEMS:] = [Problem(found[-1].place, "", f"the last of {n_more} more problems")]
+    return found
 
 
 def shown(value: object) -> str:
@@ -121,8 +113,9 @@ def _explained(
 
 
 def written_path(loc: KeyPath, data: Plain) -> KeyPath:
-    """Pydantic's location as a path in the file: without unions' tags and keys that a short form
-    left out.
+    """Pydantic's location as a path in the file.
+
+    Without the tags of unions, and without the keys that a short form left out.
     """
     path: list[str | int] = []
     here: Any = data

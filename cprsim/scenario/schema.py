@@ -120,7 +120,10 @@ class Scenario(Model):
     storage: Storage | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
     )
-    costs: Costs = Field(description="What one save, load, detection and rescheduling take.")
+    costs: Costs = Field(
+        description="What a save, a load, noticing a failure and rescheduling take: a time, a "
+        "distribution or, for save and load, `transfer`."
+    )
     recovery: tuple[RecoveryEntry, ...] = Field(
         min_length=1, max_length=50, description="The strategies to compare on the same failures."
     )

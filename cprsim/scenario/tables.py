@@ -52,7 +52,7 @@ def _written_as(tables: Any) -> str:
 
 Tables = Annotated[
     Annotated[Preset, Tag("as:preset")]
-    | Annotated[tuple[Table, ...], Field(min_length=1, max_length=10_000), Tag("as:list")],
+    | Annotated[tuple[Table, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
     Discriminator(_written_as),
 ]
 

@@ -26,8 +26,9 @@ from yaml.events import (
 
 from cprsim.errors import Place, Problem, ScenarioError
 
+MAX_SHOWN = 60  # characters of a value or key found
 MAX_DEPTH = 20  # levels; the schema has 5
-MAX_NODES = 20_000  # a scenario has fewer than 200, and injected instants
+MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 
@@ -73,11 +74,17 @@ def read_document(text: str, file: Path | str) -> Document:
         raise reader.error(line, f"is not valid YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise reader.error(line, f"is not a text file: it holds {error.character!r}") from None
+        raise reader.error(line, f"is not a text file: it holds {_character(error)!r}") from None
     except yaml.YAMLError as error:
         raise reader.error(None, f"is not valid YAML: {error}") from None
     document.data = _Plainly(reader, document.lines).plain(root, ())
     return document
+
+
+def _character(error: yaml.reader.ReaderError) -> str:
+    """What can't be in YAML; PyYAML hands it on as a number, or as bytes."""
+    found = error.character
+    return chr(found) if isinstance(found, int) else str(found)
 
 
 def scalar(text: str) -> Plain:
@@ -94,6 +101,17 @@ def scalar(text: str) -> Plain:
 def line_of(event: Event) -> int:
     """The line on which it starts, from 1."""
     return event.start_mark.line + 1 if event.start_mark is not None else 1
+
+
+def one_line(text: str) -> str:
+    """The text, not too long, with what can't be printed spelled out."""
+    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path as users write it; list entries by their number, from 0."""
+    return one_line(".".join(str(part) for part in path))
 
 
 class _Reader:
@@ -126,11 +144,17 @@ class _Reader:
             raise self.error(line, f"is nested more than {MAX_DEPTH} levels deep")
         if isinstance(event, AliasEvent):
             if event.anchor not in self.anchors:
-                raise self.error(line, f"alias *{event.anchor} stands for nothing before it")
+                raise self.error(
+                    line, f"alias *{one_line(str(event.anchor))} stands for nothing before it"
+                )
             return self.anchors[event.anchor]
         if (tag := getattr(event, "tag", None)) is not None and tag != "!":
             self.problems.append(
-                Problem(Place(self.file, line), "", f"tag {tag!r} is not allowed: write it plainly")
+                Problem(
+                    Place(self.file, line),
+                    "",
+                    f"tag {one_line(tag)} is not allowed: write it plainly",
+                )
             )
         node = self.collection(event, events, depth, line)
         if (anchor := getattr(event, "anchor", None)) is not None:
@@ -198,7 +222,7 @@ class _Plainly:
         self.reader.problems.append(
             Problem(
                 Place(self.reader.file, line),
-                ".".join(map(str, (*path, key))),
+                dotted((*path, key)),
                 f"is there twice: line {first} has it already",
             )
         )

@@ -36,11 +36,11 @@ def test_overlapping_outages_of_a_node_are_one() -> None:
     ]
 
 
-def test_outages_are_cut_to_the_window() -> None:
+def test_outages_that_touch_the_window_are_kept() -> None:
     cut = outages((1, -5, 3), (2, -5, -1), (3, 90, math.nan), (4, 95, 120), (5, 101, 102))
     assert cut.node.tolist() == [1, 3, 4]
-    assert cut.end_h.tolist() == [3, 100, 100]
-    assert cut.ended.tolist() == [True, False, False]
+    assert cut.end_h.tolist() == [3, 100, 120]
+    assert cut.ended.tolist() == [True, False, True]
     assert cut.in_window.tolist() == [False, True, True]
     with pytest.raises(ParameterError, match="ends before it begins"):
         outages((1, 5, 3))

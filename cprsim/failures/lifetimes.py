@@ -1,0 +1,143 @@
+"""From a failure log to times that a distribution can be fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.records import Bools, Floats, Ints
+
+
+class FirstUptime(StrEnum):
+    """What is known of a node's age when its observation begins."""
+
+    NEW = "new"  # it was just renewed: the first up-time counts from 0
+    UNKNOWN = "unknown"  # the first up-time is left out; after a failure the age is known
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """Times until something ended, or until nobody looked any more.
+
+    Times of zero are left out of every fit (no density explains them) and counted: they say that
+    things happen together.
+    """
+
+    duration_h: Floats  # (n,) above 0
+    observed: Bools  # (n,) False where it had not ended yet (right-censored)
+    entry_h: Floats  # (n,) age at which the observation began (left truncation), mostly 0
+    limit_h: Floats  # (n,) age at which it would have been censored
+    unit: Ints  # (n,) node that it belongs to: times of one node may resemble each other
+    n_zero: int = 0
+
+    @property
+    def n(self) -> int:
+        return len(self.duration_h)
+
+    @property
+    def n_observed(self) -> int:
+        return int(self.observed.sum())
+
+    @property
+    def total_h(self) -> float:
+        """Time under observation [h]."""
+        return float((self.duration_h - self.entry_h).sum())
+
+
+def lifetimes_of(
+    duration_h: Floats,
+    observed: Bools | None = None,
+    *,
+    limit_h: Floats | None = None,
+    entry_h: Floats | None = None,
+    unit: Ints | None = None,
+) -> Lifetimes:
+    """Lifetimes from columns, times of zero left out and counted.
+
+    Parameters
+    ----------
+    duration_h : (n,) how long each was seen [h], including its age at entry
+    observed : (n,) whether its end was seen; default: all
+    limit_h : (n,) age [h] at which it would have been censored; default: where it was, else inf
+    entry_h : (n,) age [h] when the observation began; default 0
+    unit : (n,) what the times belong to; default: each to its own
+
+    Raises
+    ------
+    ParameterError
+        for times that are negative, not finite, or end before their entry.
+    """
+    duration_h = np.asarray(duration_h, dtype=np.float64)
+    n = len(duration_h)
+    observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
+    entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
+    limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
+    unit = np.arange(n) if unit is None else unit
+    if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
+        raise ParameterError("times must be finite and not negative")
+    if (duration_h < entry_h).any():
+        raise ParameterError("a time ends before its observation began")
+    seen = duration_h > entry_h
+    return Lifetimes(
+        duration_h[seen],
+        observed[seen],
+        entry_h[seen],
+        np.asarray(limit_h, dtype=np.float64)[seen],
+        unit[seen],
+        int((~seen & observed).sum()),
+    )
+
+
+def gaps(outages: Outages) -> Lifetimes:
+    """Hours between one failure of the cluster and the next, of whatever node.
+
+    Only gaps between two failures within the window; nothing is censored. Gaps of zero (nodes that
+    failed together) are counted and left out.
+    """
+    return lifetimes_of(np.diff(outages.start_h[outages.in_window]))
+
+
+def repair_times(outages: Outages) -> Lifetimes:
+    """Length of each outage that began in the window; censored where no end is known."""
+    mine = outages.in_window
+    return lifetimes_of(outages.down_h[mine], outages.ended[mine], unit=outages.node[mine])
+
+
+def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
+    """How long each node stayed up, from the end of an outage to the start of the next.
+
+    Overlapping outages of a node are one. A node that is up at the end of the window, or never
+    failed, is censored there.
+
+    Parameters
+    ----------
+    outages : of some nodes, of which `n_nodes` were observed
+    first : whether the first up-time counts as that of a new node, or not at all
+    """
+    merged = outages.merged()
+    order = np.lexsort((merged.start_h, merged.node))
+    node, down_h, up_h = merged.node[order], merged.start_h[order], merged.end_h[order]
+    everybody = np.arange(outages.n_nodes)
+    # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
+    begin_node = np.concatenate([everybody, node])
+    begin_h = np.concatenate([np.zeros(outages.n_nodes), up_h])
+    order = np.lexsort((np.append(np.full(outages.n_nodes, -1), np.arange(len(node))), begin_node))
+    begin_node, begin_h, is_first = begin_node[order], begin_h[order], order < outages.n_nodes
+    last = np.append(np.diff(begin_node) != 0, True)
+    end_h = np.full(len(begin_h), outages.window_h)
+    end_h[~last] = down_h
+    # under way at 0: no up-time before it; down at the end: none after it
+    kept = (end_h >= begin_h) & ~(last & (begin_h >= outages.window_h))
+    if first is FirstUptime.UNKNOWN:
+        kept &= ~is_first
+    return lifetimes_of(
+        (end_h - begin_h)[kept],
+        ~last[kept],
+        limit_h=outages.window_h - begin_h[kept],
+        unit=begin_node[kept],
+    )

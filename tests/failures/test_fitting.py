@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Gamma, LogNormal, Weibull
+from cprsim.failures.fitting import (
+    EXPONENTIAL,
+    FAMILIES,
+    GAMMA,
+    LOGNORMAL,
+    WEIBULL,
+    Family,
+    NotConvergedError,
+    fit,
+)
+from cprsim.failures.goodness import distances, rank, resampled, survival_curve
+from cprsim.failures.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.failures.outages import outages_of
+
+
+def test_exponential_is_events_over_time() -> None:
+    lifetimes = lifetimes_of(np.array([3.0, 5.0, 10.0, 2.0]), np.array([True, True, False, False]))
+    fitted = fit(EXPONENTIAL, lifetimes)
+    scale = fitted.parameter("scale_h")
+    assert scale.estimate == pytest.approx(10.0)
+    assert scale.standard_error == pytest.approx(10.0 / math.sqrt(2), rel=1e-4)
+    assert scale.low == pytest.approx(10.0 * math.exp(-1.959964 / math.sqrt(2)), rel=1e-4)
+    assert fitted.log_likelihood == pytest.approx(-2 * math.log(10.0) - 2)
+    assert fitted.aic == pytest.approx(2 - 2 * fitted.log_likelihood)
+    assert fitted.bic == pytest.approx(math.log(2) - 2 * fitted.log_likelihood)
+    assert fitted.mean.estimate == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    ("family", "twin"),
+    [(WEIBULL, stats.weibull_min), (GAMMA, stats.gamma), (LOGNORMAL, stats.lognorm)],
+    ids=lambda value: value.name,
+)
+def test_censored_fits_agree_with_scipy(family: Family, twin: stats.rv_continuous) -> None:
+    rng = np.random.default_rng(5)
+    drawn_h, limit_h = rng.gamma(0.7, 100.0, 300), rng.uniform(20.0, 150.0, 300)
+    observed = drawn_h <= limit_h
+    fitted = fit(family, lifetimes_of(np.minimum(drawn_h, limit_h), observed))
+    censored = stats.CensoredData(uncensored=drawn_h[observed], right=limit_h[~observed])
+    shape, _, scale = twin.fit(censored, floc=0)
+    ours = [parameter.estimate for parameter in fitted.parameters]
+    theirs = [math.log(scale), shape] if family is LOGNORMAL else [shape, scale]
+    np.testing.assert_allclose(ours, theirs, rtol=2e-3)
+
+
+def test_late_entry_does_not_move_the_estimate() -> None:
+    # nodes of unknown fate before they were first looked at: only survivors are seen
+    rng = np.random.default_rng(6)
+    drawn_h, entry_h = 100.0 * rng.weibull(0.7, 20_000), rng.uniform(0.0, 200.0, 20_000)
+    seen = drawn_h > entry_h
+    fitted = fit(WEIBULL, lifetimes_of(drawn_h[seen], entry_h=entry_h[seen]))
+    for name, truth in (("shape", 0.7), ("scale_h", 100.0)):
+        estimate = fitted.parameter(name)
+        assert abs(estimate.estimate - truth) <= 4 * estimate.standard_error
+    blind = fit(WEIBULL, lifetimes_of(drawn_h[seen]))  # as if they had been seen from the start
+    assert blind.parameter("shape").estimate > 0.8
+
+
+@pytest.mark.parametrize(
+    ("family", "truth"), [(WEIBULL, Weibull(0.7, 100.0)), (GAMMA, Gamma(0.7, 100.0))]
+)
+def test_intervals_cover_the_truth(family: Family, truth: Weibull | Gamma) -> None:
+    rng = np.random.default_rng(1)
+    covered = dict.fromkeys(family.parameters, 0)
+    for _ in range(400):
+        drawn_h = truth.sample(rng, 100)
+        limit_h = np.sort(drawn_h)[39]  # 40 of 100 are observed
+        fitted = fit(family, lifetimes_of(np.minimum(drawn_h, limit_h), drawn_h <= limit_h))
+        for name in family.parameters:
+            estimate = fitted.parameter(name)
+            covered[name] += estimate.low <= getattr(truth, name) <= estimate.high
+    print(family.name, {name: n / 400 for name, n in covered.items()})
+    assert all(0.92 <= n / 400 <= 0.98 for n in covered.values())
+
+
+def test_errors_of_clustered_times_are_larger() -> None:
+    rng = np.random.default_rng(2)
+    node = np.repeat(np.arange(100), 10)
+    drawn_h = rng.exponential(rng.gamma(1.0, 1.0, 100)[node] * 10.0)
+    scale = fit(EXPONENTIAL, lifetimes_of(drawn_h, unit=node)).parameter("scale_h")
+    assert scale.clustered_error > 2 * scale.standard_error
+    alone = fit(EXPONENTIAL, lifetimes_of(rng.exponential(10.0, 1000))).parameter("scale_h")
+    assert alone.clustered_error == pytest.approx(alone.standard_error, rel=0.2)
+
+
+def test_what_cannot_be_fitted_says_so() -> None:
+    with pytest.raises(ParameterError, match="no failure was observed"):
+        fit(GAMMA, lifetimes_of(np.array([1.0, 2.0]), np.array([False, False])))
+    same = lifetimes_of(np.full(10, 5.0))
+    for name in ("weibull", "gamma", "lognormal"):
+        with pytest.raises(NotConvergedError, match=name):
+            fit(FAMILIES[name], same)
+    ranking = rank(same, n_bootstrap=0)
+    assert ranking.best.fit.family == "exponential"
+    assert [name for name, _ in ranking.failed] == ["weibull", "gamma", "lognormal"]
+    with pytest.raises(KeyError):
+        ranking.best.fit.parameter("shape")
+
+
+def test_three_failures_give_wide_intervals() -> None:
+    fitted = fit(WEIBULL, lifetimes_of(np.array([3.0, 20.0, 50.0])))
+    shape = fitted.parameter("shape")
+    assert shape.high / shape.low > 4
+
+
+def test_times_that_can_not_be() -> None:
+    for bad in (np.array([1.0, math.nan]), np.array([math.inf])):
+        with pytest.raises(ParameterError, match="finite"):
+            lifetimes_of(bad)
+    with pytest.raises(ParameterError, match="ends before its observation"):
+        lifetimes_of(np.array([1.0]), entry_h=np.array([2.0]))
+
+
+# --------------------------------------------------------------------------------- goodness
+
+
+def test_survival_curve_by_hand() -> None:
+    # the textbook's way: at 1: 4 at risk, at 3: 2 at risk (2 was censored), the last one at 4
+    curve = survival_curve(
+        lifetimes_of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, True]))
+    )
+    assert curve.age_h.tolist() == [1, 3, 4]
+    np.testing.assert_allclose(curve.survival, [0.75, 0.375, 0.0])
+    np.testing.assert_allclose(curve.standard_error[0], 0.75 * math.sqrt(1 / 12))
+
+
+def test_survival_curve_with_late_entry_by_hand() -> None:
+    # at 1 only two were under observation, at 3 there were two, at 4 one
+    curve = survival_curve(
+        lifetimes_of(np.array([1.0, 3.0, 4.0]), entry_h=np.array([0.0, 2.0, 0.0]))
+    )
+    np.testing.assert_allclose(curve.survival, [0.5, 0.25, 0.0])
+
+
+def test_ks_of_uncensored_times_is_the_usual_one() -> None:
+    drawn_h = np.random.default_rng(4).gamma(0.7, 100.0, 200)
+    ks, rmse = distances(Gamma(0.8, 90.0), lifetimes_of(drawn_h))
+    assert ks == pytest.approx(stats.kstest(drawn_h, stats.gamma(0.8, scale=90.0).cdf).statistic)
+    midway = (np.arange(200) + 0.5) / 200
+    errors = stats.gamma(0.8, scale=90.0).cdf(np.sort(drawn_h)) - midway
+    assert rmse == pytest.approx(math.sqrt((errors**2).mean()))
+
+
+def test_the_true_family_is_kept_and_a_wrong_one_refused() -> None:
+    drawn_h = LogNormal(3.0, 1.5).sample(np.random.default_rng(8), 400)
+    observed = drawn_h < 60.0
+    ranking = rank(lifetimes_of(np.minimum(drawn_h, 60.0), observed), n_bootstrap=49, seed=1)
+    assert ranking.best.fit.family == "lognormal"
+    assert ranking.best.p_value > 0.05
+    by_name = {judged.fit.family: judged for judged in ranking.judged}
+    assert by_name["exponential"].p_value == pytest.approx(1 / 50)
+    assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.fit.family == "lognormal"
+
+
+def test_p_values_of_true_families_are_uniform() -> None:
+    rng = np.random.default_rng(9)
+    p_values = [
+        rank(
+            lifetimes_of(rng.gamma(0.7, 10.0, 60)), n_bootstrap=19, seed=i, families=["gamma"]
+        ).best.p_value
+        for i in range(40)
+    ]
+    # the plain test for fitted parameters would give a mean of about 0.8
+    assert abs(np.mean(p_values) - 0.525) <= 4 * math.sqrt(1 / 12 / 40)
+
+
+def test_resampled_times_are_entered_and_censored_alike() -> None:
+    n = 4000
+    entry_h, limit_h = np.full(n, 30.0), np.full(n, 80.0)
+    lifetimes = lifetimes_of(np.full(n, 50.0), entry_h=entry_h, limit_h=limit_h)
+    again = resampled(Weibull(0.7, 100.0), lifetimes, np.random.default_rng(3))
+    assert (again.duration_h > 30.0).all()
+    assert (again.duration_h <= 80.0).all()
+    twin = stats.weibull_min(0.7, scale=100.0)
+    p = twin.sf(80.0) / twin.sf(30.0)
+    assert abs((~again.observed).mean() - p) <= 4 * math.sqrt(p * (1 - p) / n)
+
+
+# --------------------------------------------------------------------------------- up-times
+
+
+def test_uptimes_by_hand() -> None:
+    # node 0 fails at 10 until 20, and at 15 (while down); node 1 is down at first and at the end;
+    # node 2 never fails
+    outages = outages_of(
+        np.array([0, 0, 1, 1]),
+        np.array([10.0, 15.0, -5.0, 60.0]),
+        np.array([20.0, 18.0, 3.0, math.nan]),
+        ("",) * 4,
+        n_nodes=3,
+        window_h=100.0,
+        origin="hour 0",
+    )
+    new = uptimes(outages)
+    rows = zip(new.unit, new.duration_h, new.observed, new.limit_h, strict=True)
+    assert sorted(rows) == [
+        (0, 10.0, True, 100.0),
+        (0, 80.0, False, 80.0),
+        (1, 57.0, True, 97.0),
+        (2, 100.0, False, 100.0),
+    ]
+    known = uptimes(outages, FirstUptime.UNKNOWN)
+    assert sorted(zip(known.unit, known.duration_h, strict=True)) == [(0, 80.0), (1, 57.0)]
+
+
+def test_leaving_out_the_first_uptime_is_right_for_old_nodes() -> None:
+    # stationary Weibull nodes, watched for a while: counting the first up-time from 0 is wrong
+    lifetime, window_h, rng = Weibull.from_mean(100.0, 0.6), 400.0, np.random.default_rng(10)
+    node, start_h = [], []
+    for i in range(3000):
+        at_h = lifetime.sample_residual(rng, 1)[0]
+        while at_h < window_h:
+            node.append(i)
+            start_h.append(at_h)
+            at_h += lifetime.sample(rng, 1)[0]
+    starts = np.array(start_h)
+    outages = outages_of(
+        np.array(node), starts, starts, ("",) * len(node),
+        n_nodes=3000, window_h=window_h, origin="hour 0",
+    )  # fmt: skip
+    mean = fit(WEIBULL, uptimes(outages, FirstUptime.UNKNOWN)).mean
+    assert abs(mean.estimate - 100.0) <= 4 * mean.standard_error
+    naive = fit(WEIBULL, uptimes(outages)).mean
+    assert naive.estimate > 100.0 + 4 * naive.standard_error

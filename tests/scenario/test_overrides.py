@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import Place, ScenarioError
+from cprsim.scenario import LoadedScenario, load_scenario
+from tests.scenario.writing import GOOD_TEXT, write
+
+
+def load(folder: Path, *overrides: str, text: str = GOOD_TEXT) -> LoadedScenario:
+    return load_scenario(write(folder, text, "good.yaml"), overrides)
+
+
+def message(folder: Path, *overrides: str) -> str:
+    with pytest.raises(ScenarioError) as error:
+        load(folder, *overrides)
+    return str(error.value)
+
+
+def test_a_time_is_overridden_and_says_where_it_came_from(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "costs.save=90 s")
+    assert loaded.scenario.costs.save.stall == pytest.approx(90 / 3600)
+    assert loaded.place("costs.save") == Place("--set costs.save")
+    assert loaded.place("costs.load") == Place(tmp_path / "good.yaml", 11)
+
+
+def test_the_last_override_of_a_key_counts(tmp_path: Path) -> None:
+    assert load(tmp_path, "costs.load=1 h", "costs.load=2 h").scenario.costs.load == 2.0
+
+
+def test_entries_of_recovery_go_by_name_or_number(tmp_path: Path) -> None:
+    by_name = load(tmp_path, "recovery.cpr.target_pls=0.05").scenario
+    by_number = load(tmp_path, "recovery.1.target_pls=0.05").scenario
+    assert by_name == by_number
+    assert by_name.recovery[1].target_pls == 0.05
+
+
+def test_a_short_form_is_spelled_out_to_take_a_key(tmp_path: Path) -> None:
+    entry = load(tmp_path, "recovery.full.interval=2 h").scenario.recovery[0]
+    assert (entry.strategy, entry.name, entry.interval) == ("full", "full", 2.0)
+
+
+def test_a_name_with_dots_is_found(tmp_path: Path) -> None:
+    text = GOOD_TEXT.replace("{strategy: cpr,", "{strategy: cpr, name: cpr-0.1,")
+    loaded = load(tmp_path, "recovery.cpr-0.1.target_pls=0.2", text=text)
+    assert loaded.scenario.recovery[1].target_pls == 0.2
+    assert loaded.place("recovery.cpr-0.1.target_pls").file == ("--set recovery.cpr-0.1.target_pls")
+    assert loaded.place("recovery.cpr-0.1.strategy").line == 15
+
+
+def test_sections_and_lists_can_be_set_whole(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        "failures={kind: job, family: exponential, mtbf: 9 h}",
+        "recovery=[none, full]",
+        "costs.save={stall: 3 s, background: transfer}",
+    )
+    assert loaded.scenario.failures.kind == "job"
+    assert [entry.name for entry in loaded.scenario.recovery] == ["none", "full"]
+    assert loaded.scenario.costs.save.background == "transfer"
+
+
+def test_a_missing_section_is_made(tmp_path: Path) -> None:
+    text = GOOD_TEXT.replace("simulation: {seed: 1, replications: 100}\n", "")
+    loaded = load(tmp_path, "simulation.seed=7", "cluster.others.reader=3", text=text)
+    assert loaded.scenario.simulation.seed == 7
+    assert loaded.scenario.cluster.others == {"reader": 3}
+
+
+@pytest.mark.parametrize(
+    ("override", "check"),
+    [
+        ("simulation.precision=1 %", lambda s: s.simulation.replications is None),
+        ("cluster.tables=criteo-kaggle", lambda s: s.cluster.shard_size_bytes is None),
+        ("failures.at=[3 h]", lambda s: s.failures.count is None),
+        ("failures.servers=[2, 5]", lambda s: s.failures.n_together == 2),
+    ],
+)
+def test_one_way_to_say_a_thing_replaces_the_other(
+    tmp_path: Path, override: str, check: object
+) -> None:
+    assert callable(check)
+    assert check(load(tmp_path, override).scenario)
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "hint"),
+    [
+        ("costs.save=5", "--set costs.save: costs.save:", "write its unit"),
+        ("costs.sav=5 s", "--set costs.sav: costs.sav:", "`save`"),
+        ("cots.save=5 s", "--set cots.save: cots:", "`costs`"),
+        ("costs.load.mean=5 s", "--set costs.load.mean:", "not a section"),
+        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "at most 1"),
+        ("recovery.loose.target_pls=2", "--set recovery.loose.target_pls:", "full, cpr"),
+        ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
+        ("failures.together=19", "--set failures.together: failures.together:", "has 18"),
+        ("costs.load=[1", "--set costs.load:1:", "is not valid YAML"),
+        ("costs.save", "--set costs.save:", "KEY=VALUE"),
+        ("=5", "--set =5:", "KEY=VALUE"),
+        ("costs..save=5 s", "--set", "KEY=VALUE"),
+        (".".join("a" * 5000) + "=1", "--set", "KEY=VALUE"),
+        ("costs.load=" + "[" * 5000, "--set costs.load:1:", "levels deep"),
+    ],
+)
+def test_a_wrong_override_names_itself(
+    tmp_path: Path, override: str, where: str, hint: str
+) -> None:
+    said = message(tmp_path, override)
+    assert said.startswith(where)
+    assert hint in said
+
+
+def test_wrong_overrides_come_all_at_once(tmp_path: Path) -> None:
+    assert len(message(tmp_path, "costs", "recovery.x.name=1", "costs.load=[").splitlines()) == 3
+    assert len(message(tmp_path, "costs.load=3", "costs.save=4").splitlines()) == 2
