@@ -33,7 +33,7 @@ types: $(VENV)/.has-test
 	@$(BIN)/mypy
 
 layers: $(VENV)/.has-test
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
 	@$(BIN)/cog -r $(COGGED)
@@ -60,7 +60,7 @@ clean:  ## Remove the virtual environment and every cache; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Files with blocks that cog fills with the output of a command.
-COGGED := README.md
+COGGED := -I docs README.md docs/reproduction.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \

@@ -8,9 +8,10 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
+from itertools import pairwise
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
@@ -223,16 +224,17 @@ class FailureTrace:
     def n_failures(self) -> int:
         return len(self.at_h)
 
-    def of(self, replication: int) -> Iterator[Failure]:
-        """The failures of one replication in order of time."""
-        first, last = np.searchsorted(self.replication, [replication, replication + 1])
-        for i in range(first, last):
-            nodes = slice(self.first_slot[i], self.first_slot[i + 1])
-            yield Failure(
-                float(self.at_h[i]),
-                tuple(self.slot[nodes].tolist()),
-                tuple(self.repair_h[nodes].tolist()),
+    def by_replication(self, n_replications: int) -> list[list[Failure]]:
+        """The failures of each replication of the block, in order of time."""
+        slot, repair_h = self.slot.tolist(), self.repair_h.tolist()
+        failures = [
+            Failure(at_h, tuple(slot[first:last]), tuple(repair_h[first:last]))
+            for at_h, (first, last) in zip(
+                self.at_h.tolist(), pairwise(self.first_slot.tolist()), strict=True
             )
+        ]
+        bounds = np.searchsorted(self.replication, np.arange(n_replications + 1))
+        return [failures[first:last] for first, last in pairwise(bounds.tolist())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,24 +11,29 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from cprsim.cli.interrupts import calm, heed_interrupts
+
 
 def main() -> NoReturn:
     """Entry point of the program; ends the process with its exit code.
 
     0: done. 2: the input is wrong, said on stderr. 130: interrupted. 141: nobody reads any more.
     """
+    code: str | int | None = 0
     try:
+        heed_interrupts()
         from cprsim.cli.app import app
 
         _survive_any_encoding()
         app(prog_name="cprsim")
     except SystemExit as end:
-        sys.exit(_flushed(end.code))
+        code = end.code
     except BrokenPipeError:
-        sys.exit(_flushed(128 + signal.SIGPIPE))
+        code = 128 + signal.SIGPIPE
     except KeyboardInterrupt:
-        sys.exit(_flushed(128 + signal.SIGINT))
-    sys.exit(_flushed(0))
+        code = 128 + signal.SIGINT
+    calm()
+    sys.exit(_flushed(code))
 
 
 def _survive_any_encoding() -> None:

@@ -37,16 +37,18 @@ def run(
     The results go into a folder of their own under DIR; the same command finds it again.
     """
     started = datetime.now(UTC)
+    from cprsim.assemble import assemble
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, [*overrides, *shortcuts(seed, replications)])
+    experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli import running
 
     identity = running.identity_of(loaded, replay)
     result = running.find_finished(out, identity)
     found_again = result is not None
     if result is None:
-        result = running.simulate_into(out, identity, loaded, started)
+        result = running.simulate_into(out, identity, loaded, experiment, started)
     _print(result, as_json=as_json, found_again=found_again)
 
 

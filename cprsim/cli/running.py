@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
+from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, damage, input_digests, load_result
@@ -69,7 +69,11 @@ def find_finished(root: Path, identity: Identity) -> Result | None:
 
 
 def simulate_into(
-    root: Path, identity: Identity, loaded: LoadedScenario, started: datetime
+    root: Path,
+    identity: Identity,
+    loaded: LoadedScenario,
+    experiment: Experiment,
+    started: datetime,
 ) -> Result:
     """Simulate, and write the results folder under `root`.
 
@@ -78,7 +82,7 @@ def simulate_into(
     CprsimError : of whatever goes wrong; nothing is written then
     """
     require_writable(root)
-    outcome, logbook = _simulate(loaded, identity.replay)
+    outcome, logbook = _simulate(experiment, identity.replay)
     from cprsim.plots import draw_result
 
     about = {
@@ -98,8 +102,7 @@ def simulate_into(
     )
 
 
-def _simulate(loaded: LoadedScenario, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:
-    experiment = assemble(loaded)
+def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:
     if replay is not None:
         logs = _replayed(experiment, replay)
         return pipeline.fold(experiment, logs), Logbook(replay, logs)

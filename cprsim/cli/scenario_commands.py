@@ -22,6 +22,6 @@ def schema() -> None:
     """Print the JSON Schema of scenarios: every key with its meaning and unit, for editors."""
     import json
 
-    from cprsim.scenario import scenario_schema
+    from cprsim.scenario import json_schema
 
-    typer.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))

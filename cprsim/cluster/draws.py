@@ -23,15 +23,15 @@ class Draws:
     name: str
     n_replications: int
     _columns: list[Floats] = field(default_factory=list)
-    _fixed_h: float | None = field(init=False)
+    fixed_h: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._fixed_h = self.duration.mean_h if isinstance(self.duration, Constant) else None
+        self.fixed_h = self.duration.mean_h if isinstance(self.duration, Constant) else None
 
     def hours(self, replication: int, n: int) -> float:
         """The nth draw of one replication [h]; both count from 0."""
-        if self._fixed_h is not None:
-            return self._fixed_h
+        if self.fixed_h is not None:
+            return self.fixed_h
         if n >= len(self._columns):
             self._extend(n)
         return float(self._columns[n][replication])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from math import floor, inf
 
 import simpy
+from simpy.events import Timeout
 
 from cprsim.cluster.clock import AGES_IN, FailureClock
 from cprsim.cluster.draws import CostDraws, Draws
@@ -26,6 +28,26 @@ from cprsim.records import (
     RecoveryPolicy,
     Transfer,
 )
+
+# Members by name: to look one up in its enum takes as long as a tenth of an event.
+USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
+(
+    STARTED,
+    SAVE_DUE,
+    SAVE_STARTED,
+    SAVE_RESUMED,
+    SAVE_COMMITTED,
+    SAVE_ABANDONED,
+    FAILED,
+    MISSED,
+    REVERTED,
+    ROLLED_BACK,
+    STAGE,
+    RESUMED,
+    CAUGHT_UP,
+    FINISHED,
+    STOPPED,
+) = EventKind
 
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
 
@@ -60,20 +82,20 @@ class SaveGrid:
     interval_h: float
     useful_h: float
 
-    n_saves: int = field(init=False)
+    instants_h: list[float] = field(init=False)  # the last is infinite: no save is due any more
 
     def __post_init__(self) -> None:
         never = self.interval_h >= self.useful_h * (1.0 - ROUNDING)
         n_saves = 0 if never else floor(self.useful_h / self.interval_h + ROUNDING)
-        object.__setattr__(self, "n_saves", n_saves)
+        due_h = (min(n * self.interval_h, self.useful_h) for n in range(1, n_saves + 1))
+        object.__setattr__(self, "instants_h", [*due_h, inf])
 
     def due_after(self, progress_h: float) -> float:
         """The first due instant beyond `progress_h`, infinite where none is left [h]."""
-        n = floor(progress_h / self.interval_h + ROUNDING) + 1
-        return min(n * self.interval_h, self.useful_h) if n <= self.n_saves else inf
+        return self.instants_h[bisect_right(self.instants_h, progress_h * (1.0 + ROUNDING))]
 
 
-save_grid = cache(SaveGrid)  # one for all replications
+save_grid = lru_cache(maxsize=64)(SaveGrid)  # one for all replications
 
 
 class HopelessError(Exception):
@@ -105,7 +127,7 @@ class Job:
         self._costs = costs
         self._replication = replication  # within its block
         self._row_number = row_number  # of the replication among all
-        self._activity = Activity.USEFUL
+        self._activity = USEFUL
         self._scheduler = Scheduler(env, setting.cluster.n_spares)
         storage = setting.costs.storage
         self._storage = SharedStorage(env, storage) if storage is not None else None
@@ -119,6 +141,9 @@ class Job:
         self._frontier_h = 0.0  # the furthest that the job has ever been
         self._saved_h = 0.0  # content of the last committed save; the state at 0 is a free one
         self._due_h = self._grid.due_after(0.0)
+        self._fixed_stall_h = (
+            costs.save_stall.fixed_h if isinstance(costs.save_stall, Draws) else None
+        )
         self._saving_h: float | None = None  # content of the save that is being written
         self._writer: simpy.Process | None = None  # its part in the background
         self._n_saves = 0  # attempted
@@ -132,7 +157,7 @@ class Job:
     # ----------------------------------------------------------------- the course of the job
 
     def _run(self) -> Steps:
-        self._log(EventKind.STARTED, Activity.USEFUL)
+        self._log(STARTED, USEFUL)
         while True:
             try:
                 while self._recoveries:
@@ -145,13 +170,13 @@ class Job:
                 except HopelessError:
                     return self.stop()
         if self._writer is not None:
-            self._abandon_save(Activity.OVER)  # nobody needs it any more
-        self._log(EventKind.FINISHED, Activity.OVER)
+            self._abandon_save(OVER)  # nobody needs it any more
+        self._log(FINISHED, OVER)
 
     def stop(self) -> None:
         """Give the job up where it stands."""
         self._settle()
-        self._log(EventKind.STOPPED, Activity.OVER)
+        self._log(STOPPED, OVER)
 
     def _train(self) -> Steps:
         useful_h = self._setting.useful_h
@@ -164,19 +189,16 @@ class Job:
             if self._progress_h < self._frontier_h:  # work done again: to where the job had been
                 stop_h = min(stop_h, self._frontier_h)
             self._working_since_h = self._env.now
-            yield self._env.timeout(stop_h - self._progress_h)
-            self._reach(stop_h)
+            yield Timeout(self._env, stop_h - self._progress_h)
+            self._working_since_h = None
+            catching_up = self._progress_h < self._frontier_h
+            self._progress_h = stop_h
+            if not catching_up:
+                self._frontier_h = stop_h
+            elif stop_h == self._frontier_h:
+                self._log(CAUGHT_UP, USEFUL)
         if self._writer is not None and self._saving_h == useful_h:
             yield from self._await_commit()
-
-    def _reach(self, progress_h: float) -> None:
-        catching_up = self._progress_h < self._frontier_h
-        self._working_since_h = None
-        self._progress_h = progress_h
-        if not catching_up:
-            self._frontier_h = progress_h
-        elif progress_h == self._frontier_h:
-            self._log(EventKind.CAUGHT_UP, Activity.USEFUL)
 
     # ----------------------------------------------------------------- saves
 
@@ -186,21 +208,20 @@ class Job:
         self._saving_h = self._progress_h
         self._due_h = self._grid.due_after(self._progress_h)
         number, self._n_saves = self._n_saves, self._n_saves + 1
-        self._log(EventKind.SAVE_STARTED, Activity.SAVE)
-        stall = self._costs.save_stall
-        if isinstance(stall, Draws):  # as in `_hold_save`, without the way there: the hot path
-            yield self._env.timeout(stall.hours(self._replication, number))
+        self._log(SAVE_STARTED, SAVE)
+        if self._fixed_stall_h is not None:  # as in `_hold_save`, without the way there: hot
+            yield Timeout(self._env, self._fixed_stall_h)
         else:
-            yield from self._hold_save(stall, number)
+            yield from self._hold_save(self._costs.save_stall, number)
         if self._costs.save_background is None:
             self._commit(self._activity_of_work())
         else:
-            self._log(EventKind.SAVE_RESUMED, self._activity_of_work())
+            self._log(SAVE_RESUMED, self._activity_of_work())
             self._writer = self._env.process(self._write_behind(number))
 
     def _await_commit(self) -> Steps:
         assert self._writer is not None
-        self._log(EventKind.SAVE_DUE, Activity.SAVE)
+        self._log(SAVE_DUE, SAVE)
         yield self._writer
 
     def _write_behind(self, number: int) -> Steps:
@@ -222,14 +243,14 @@ class Job:
     def _commit(self, activity: Activity) -> None:
         assert self._saving_h is not None
         self._saved_h, self._saving_h = self._saving_h, None
-        self._log(EventKind.SAVE_COMMITTED, activity)
+        self._log(SAVE_COMMITTED, activity)
 
     def _abandon_save(self, activity: Activity) -> None:
         self._saving_h = None
         if self._writer is not None:
             self._writer.interrupt()
             self._writer = None
-        self._log(EventKind.SAVE_ABANDONED, activity)
+        self._log(SAVE_ABANDONED, activity)
 
     # ----------------------------------------------------------------- failures
 
@@ -243,18 +264,18 @@ class Job:
         struck = [slot for slot in failure.slots if not self._scheduler.waits(slot)]
         for slot in failure.slots:
             if slot not in struck:
-                self._log(EventKind.MISSED, self._activity, slot)
+                self._log(MISSED, self._activity, slot)
         if not struck:
             return
         self._give_up_if_hopeless()
         if self._saving_h is not None:
-            self._abandon_save(Activity.DETECT)
+            self._abandon_save(DETECT)
             if self._policy.on_failure is OnFailure.RELOAD:
                 self._due_h = self._progress_h  # tried again as soon as the job goes on
         for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
             if slot in struck:
                 self._scheduler.lose(slot, repair_h)
-                self._log(EventKind.FAILED, Activity.DETECT, slot)
+                self._log(FAILED, DETECT, slot)
         if self._policy.on_failure is OnFailure.RELOAD:
             self._recover_the_failed(set(struck))
         else:
@@ -264,7 +285,7 @@ class Job:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
         reverted = set(self._shards if self._all_replicas_lost(struck) else self._shards & struck)
         for slot in sorted(reverted):
-            self._log(EventKind.REVERTED, Activity.DETECT, slot)
+            self._log(REVERTED, DETECT, slot)
         for recovery in self._recoveries:
             recovery.hand_over(struck, reverted)
         self._recoveries = [recovery for recovery in self._recoveries if recovery.slots]
@@ -285,7 +306,7 @@ class Job:
         from_scratch = self._policy.on_failure is OnFailure.RESTART
         self._progress_h = 0.0 if from_scratch else self._saved_h
         self._due_h = self._grid.due_after(self._progress_h)
-        self._log(EventKind.ROLLED_BACK, Activity.DETECT)
+        self._log(ROLLED_BACK, DETECT)
         loading = set() if from_scratch else set(self._shards)
         self._start_recovery(struck, loading)
 
@@ -311,14 +332,14 @@ class Job:
         for recovery in self._recoveries[1:]:
             stage = min(stage, recovery.stage)
         if stage is not self._activity:
-            self._log(EventKind.STAGE, stage)
+            self._log(STAGE, stage)
 
     def _on_recovered(self, recovery: Recovery) -> None:
         self._recoveries.remove(recovery)
         if self._recoveries:
             self._on_stage()
         else:
-            self._log(EventKind.RESUMED, self._activity_of_work())
+            self._log(RESUMED, self._activity_of_work())
 
     def _give_up_if_hopeless(self) -> None:
         if self._frontier_h > self._frontier_at_failure_h:
@@ -338,7 +359,7 @@ class Job:
             self._frontier_h = max(self._frontier_h, self._progress_h)
 
     def _activity_of_work(self) -> Activity:
-        return Activity.LOST if self._progress_h < self._frontier_h else Activity.USEFUL
+        return LOST if self._progress_h < self._frontier_h else USEFUL
 
     def _log(self, kind: EventKind, activity: Activity, slot: int = NO_SLOT) -> None:
         now_h, progress_h = self._env.now, self._progress_h

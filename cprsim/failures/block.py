@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Failure, FailureTrace
+from cprsim.records import Cluster, Failure
 
 
 class BlockFailures:
@@ -20,21 +20,15 @@ class BlockFailures:
         self, source: FailureSource, cluster: Cluster, seed: int, block: int, useful_h: float
     ) -> None:
         self.n_replications = source.block_replications(cluster, useful_h)
-        self._drawn: list[FailureTrace] = []
+        self._drawn: list[list[list[Failure]]] = []  # by chunk, by replication
         self._more = source.draw(cluster, seed, block, self.n_replications, useful_h)
 
     def of(self, replication: int) -> Iterator[Failure]:
         """The failures of one replication, in order, for as long as anybody asks."""
         for number in count():
-            chunk = self._chunk(number)
-            if chunk is None:
-                return
-            yield from chunk.of(replication)
-
-    def _chunk(self, number: int) -> FailureTrace | None:
-        while len(self._drawn) <= number:
-            chunk = next(self._more, None)
-            if chunk is None:
-                return None
-            self._drawn.append(chunk)
-        return self._drawn[number]
+            if number == len(self._drawn):
+                chunk = next(self._more, None)
+                if chunk is None:
+                    return
+                self._drawn.append(chunk.by_replication(self.n_replications))
+            yield from self._drawn[number][replication]

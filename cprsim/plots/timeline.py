@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.lanes import Lane, Setback, read_lane
+from cprsim.plots.lanes import Lane, read_lane
 from cprsim.plots.style import FAINT, INK, LOOKS, style
 from cprsim.results.words import hours, interval, percent
 
@@ -25,6 +25,8 @@ TICKS = (-0.05, -0.22)  # of the saves, below the strip
 MARKS = 0.57  # of the failures, above the strip
 AXES_POINTS = 590.0  # width of the lanes on paper, about
 ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
+# shares of the lanes' width: a narrower span has no hatch, a stall is at least as wide
+WIDE, HAIRLINE = 0.004, 0.0012
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
 
@@ -144,15 +146,20 @@ def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None
 
 def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
     bottom, top = STRIP
-    for activity in LOOKS:
-        spans = [(span.start_h, span.hours) for span in lane.spans if span.activity == activity]
-        if spans:
-            fill = LOOKS[activity].fill()
-            # snapping to whole pixels would make some of many short spans wider than others
-            axes.broken_barh(spans, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
-    whole = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
-    whole.set_zorder(3)
-    axes.add_patch(whole)
+    wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
+    for activity, look in LOOKS.items():
+        least_h = 0.0 if activity in ("useful", "save") else hairline_h  # saves have their ticks
+        mine = [span for span in lane.spans if span.activity == activity]
+        wide = [(span.start_h, span.hours) for span in mine if span.hours >= wide_h]
+        thin = [(span.start_h, max(span.hours, least_h)) for span in mine if span.hours < wide_h]
+        for spans, hatch in ((wide, look.hatch), (thin, "")):
+            if spans:
+                fill = look.fill() | {"hatch": hatch}
+                # snapping to whole pixels would make some of many short spans wider than others
+                axes.broken_barh(spans, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
+    outline = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
+    outline.set_zorder(3)
+    axes.add_patch(outline)
 
 
 def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
@@ -180,22 +187,26 @@ def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
         lane.failed_at_h, [y + MARKS] * len(lane.failed_at_h),
         ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
     )  # fmt: skip
-    for setback in lane.setbacks:
-        if window[0] <= setback.at_h <= window[1]:
-            points = abs(setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
-            head = "-|>" if points > ARROW_HEAD_POINTS else "-"
-            _draw_setback(axes, y + MARKS, setback, head, 0.35 if crowded else 0.9)
+    _draw_setbacks(axes, y + MARKS, lane, window)
 
 
-def _draw_setback(axes: Axes, y: float, setback: Setback, head: str, alpha: float) -> None:
-    """An arrow over the strip, from the failure back to the state that it left the job with."""
-    arrow = FancyArrowPatch(
-        (setback.at_h, y), (setback.back_to_h, y),
-        arrowstyle=head, mutation_scale=7, shrinkA=0, shrinkB=0, lw=1.0,
-        ls=(0, (1.5, 1.5)) if setback.shards_only else "-",
-        color=LOOKS["lost"].colour, alpha=alpha, zorder=4, clip_on=True,
-    )  # fmt: skip
-    axes.add_patch(arrow)
+def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+    """Arrows over the strip, from each failure back to the state that it left the job with."""
+    shown = [setback for setback in lane.setbacks if window[0] <= setback.at_h <= window[1]]
+    colour = LOOKS["lost"].colour
+    if len(shown) > N_READABLE:
+        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in shown]
+        axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
+        return
+    for setback in shown:
+        points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
+        arrow = FancyArrowPatch(
+            (setback.at_h, y), (setback.back_to_h, y),
+            arrowstyle="-|>" if points > ARROW_HEAD_POINTS else "-",
+            mutation_scale=7, shrinkA=0, shrinkB=0, lw=1.0, color=colour, zorder=4, clip_on=True,
+            ls=(0, (1.5, 1.5)) if setback.shards_only else "-",
+        )  # fmt: skip
+        axes.add_patch(arrow)
 
 
 def _legend(figure: Figure, lanes: list[Lane]) -> None:

@@ -34,16 +34,14 @@ _FINE = ("pls", "ettr")  # shares that need four decimals
 def print_comparison(console: Console, table: pd.DataFrame) -> None:
     """Print the differences B - A with their 95 % intervals (`cprsim.results.compare`).
 
-    Quantities that are zero in both everywhere are left out.
+    Quantities that are zero in both are left out.
     """
     shown = table[table["quantity"].isin(list(_LABELS))]
-    zero = (
-        (shown[["a", "b"]].fillna(1) == 0).all(axis=1).groupby(shown["quantity"]).transform("all")
-    )
+    zero = (shown[["a", "b"]].fillna(1) == 0).all(axis=1)
     out = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for heading in ("strategy", "quantity"):
         out.add_column(heading, no_wrap=True)
-    for heading in ("A", "B", "B − A", "95 % interval"):
+    for heading in ("A", "B", "B - A", "95 % interval"):
         out.add_column(heading, no_wrap=True, justify="right")
     previous = None
     for row in records_of(shown[~zero]):

@@ -21,7 +21,7 @@ def significant(value: float) -> str:
     """About three significant digits, at most two decimals: 212, 10.2, 1.43, 0.05."""
     if isnan(value):
         return NO_NUMBER
-    if value == 0:
+    if abs(value) < 1e-9:  # nothing but rounding
         return "0"
     text = f"{value:,.{_decimals(value)}f}"
     return text if float(text.replace(",", "")) != 0 else f"{value:.1g}"

@@ -50,8 +50,7 @@ def test_each_replication_walks_the_trace_and_wraps() -> None:
     trace = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
     cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))
     whole = next(Replay(trace).draw(cluster, 1, 0, 50, 250.0))
-    for replication in range(50):
-        failures = list(whole.of(replication))
+    for failures in whole.by_replication(50):
         gaps = np.diff([failure.at_h for failure in failures])
         after = {10.0: 30.0, 40.0: 30.0, 70.0: 40.0}
         assert {round(gap, 9) for gap in gaps} <= set(after.values())
@@ -63,7 +62,7 @@ def test_a_trace_node_keeps_its_slot() -> None:
     trace = outages((3, 10, 12), (3, 60, 65), n_nodes=8)
     cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
     whole = next(Replay(trace).draw(cluster, 1, 0, 400, 500.0))
-    struck = [{f.slots for f in whole.of(i)} for i in range(400)]
+    struck = [{f.slots for f in failures} for failures in whole.by_replication(400)]
     assert all(len(slots) <= 1 for slots in struck)
     p = 5 / 8  # the job gets the failing node
     assert abs(np.mean([len(slots) for slots in struck]) - p) <= 4 * math.sqrt(p * (1 - p) / 400)

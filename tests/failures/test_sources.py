@@ -196,7 +196,7 @@ def test_expected_failures_of_several_roles(cluster: Cluster) -> None:
 def test_nodes_that_fail_at_the_same_instant_are_one_failure(cluster: Cluster) -> None:
     source = NodeClocks({"emb_ps": Constant(4.0), "reader": Constant(8.0)}, start=Start.FRESH)
     first = next(source.draw(cluster, 1, 0, 2, 10.0))
-    assert [(failure.at_h, failure.slots) for failure in first.of(1)] == [
+    assert [(failure.at_h, failure.slots) for failure in first.by_replication(2)[1]] == [
         (4.0, (3, 4, 5, 6)),
         (8.0, (3, 4, 5, 6, 7)),
     ]
@@ -293,8 +293,8 @@ def test_given_failures_come_as_given(cluster: Cluster) -> None:
     source = Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0))
     (only,) = source.draw(cluster, 1, 0, 2, 10.0)
     assert only.until_h == math.inf
-    for replication in (0, 1):
-        assert [(f.at_h, f.slots, f.repair_h) for f in only.of(replication)] == [
+    for failures in only.by_replication(2):
+        assert [(f.at_h, f.slots, f.repair_h) for f in failures] == [
             (3.0, (3, 5), (2.0, 2.0)),
             (10.5, (3, 5), (2.0, 2.0)),
         ]
@@ -334,7 +334,7 @@ def test_rows_of_one_instant_become_one_failure() -> None:
         np.array([0.5, 0.4, 0.3, 0.7]),
     )
     assert trace.n_failures == 3
-    assert [(f.at_h, f.slots, f.repair_h) for f in trace.of(1)] == [
+    assert [(f.at_h, f.slots, f.repair_h) for f in trace.by_replication(2)[1]] == [
         (1.0, (7,), (0.7,)),
         (2.0, (3, 5), (0.3, 0.5)),
     ]

@@ -100,6 +100,31 @@ ONE_WRONG = {
         ("kind: injected, count: 5, together: 4",
          "kind: node, roles: {any: {family: exponential, mtbf: 900 h}}"),
         7, "failures.roles.any", "name each role"),
+    "absurdly many failures of nodes": (
+        ("kind: injected, count: 5, together: 4",
+         "kind: node, roles: {emb_ps: {family: exponential, mtbf: 10 s}}"),
+        7, "failures.roles.emb_ps.mtbf", "failures per job"),
+    "servers of any role": (
+        ("together: 4", "role: any, servers: [2]"), 7, "failures.servers", "cannot be `any`"),
+    "other role that every cluster has": (
+        ("  emb_ps: 18", "  others: {trainer: 2}\n  emb_ps: 18"),
+        5, "cluster.others.trainer", "choose another"),
+    "other role with an odd name": (
+        ("  emb_ps: 18", "  others: {a b: 2}\n  emb_ps: 18"),
+        5, "cluster.others.a b", "is no name for a role"),
+    "too many nodes together": (
+        ("  emb_ps: 18", "  emb_ps: 18\n  others: {reader: 99999}"),
+        3, "cluster", "at most 100000"),
+    "median of gamma": (
+        ("load: 3 min", "load: {family: gamma, mean: 3 h, median: 1 h, shape: 1}"),
+        11, "costs.load.median", "goes with family lognormal"),
+    "median far below the mean": (
+        ("load: 3 min", "load: {family: lognormal, mean: 3 h, median: 1 s}"),
+        11, "costs.load.median", "too far below"),
+    "quantity that is a list": (("useful: 50 h", "useful: [50 h]"), 2, "job.useful", "not a time"),
+    "simulation that is a number": (
+        ("simulation: {seed: 1, replications: 100}", "simulation: 3"),
+        16, "simulation", "not a section"),
     "spares without repair": (
         ("  emb_ps: 18", "  spares: 2\n  emb_ps: 18"), 3, "cluster.repair", "comes back"),
     "median above the mean": (
@@ -184,6 +209,11 @@ def test_one_wrong_thing_is_named_with_line_key_and_remedy(
     path = write(tmp_path, changed(replacement))
     found = {(p.place.line, p.key): p.message for p in problems(path)}
     assert hint in found.get((line, key), f"only {found}")
+
+
+def test_a_role_that_is_not_there_is_one_problem_not_two(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(("together: 4", "together: 4, role: reader")))
+    assert len(problems(path)) == 1
 
 
 def test_all_wrong_things_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -349,12 +379,11 @@ def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObjec
 
 # ------------------------------------------------------------------ the file of a trace
 
-TRACE = "kind: trace, format: infinitehbd, nodes: 400, file: '{file}'"
-
 
 def with_trace(file: str, **keys: str) -> str:
-    extra = "".join(f", {key}: {value}" for key, value in keys.items())
-    return changed(("kind: injected, count: 5, together: 4", TRACE.format(file=file) + extra))
+    said = {"kind": "trace", "format": "infinitehbd", "nodes": "400", "file": f"'{file}'", **keys}
+    section = ", ".join(f"{key}: {value}" for key, value in said.items())
+    return changed(("kind: injected, count: 5, together: 4", section))
 
 
 def test_a_variable_that_is_not_set_says_where_the_data_come_from(
@@ -402,6 +431,7 @@ def test_a_relative_trace_stands_beside_the_scenario(tmp_path: Path) -> None:
         ({"period": "{from: 2001-01-01, to: 2000-01-01}"}, "failures.period.to", "after `from`"),
         ({"period": "{from: soon, to: 2000-01-01}"}, "failures.period.from", "2000-01-01"),
         ({"clock": "wall"}, "failures.clock", "unknown key"),
+        ({"format": "lanl"}, "failures.system", "is missing"),
     ],
 )
 def test_keys_of_a_trace(tmp_path: Path, keys: dict[str, str], key: str, hint: str) -> None:

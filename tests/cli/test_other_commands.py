@@ -1,0 +1,99 @@
+"""``validate``, ``schema``, ``compare`` and ``plot``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def folder(cprsim, scenario):
+    """Run the small scenario with overrides and return its results folder."""
+
+    def run(*overrides):
+        arguments = [part for override in overrides for part in ("--set", override)]
+        return json.loads(cprsim("run", scenario, "--json", *arguments).stdout)["results"]
+
+    return run
+
+
+def test_validate_says_that_all_is_well(cprsim, scenario, listing):
+    called = cprsim("validate", scenario)
+    assert called.exit_code == 0
+    assert called.stdout == f"{scenario}: ok (small: full, partial, cpr)\n"
+    assert listing() == []
+
+
+def test_validate_names_file_and_line_of_every_problem(cprsim, scenario):
+    text = scenario.read_text().replace("20 h", "20").replace("5 min", "-5 min")
+    scenario.write_text(text)
+    called = cprsim("validate", scenario)
+    assert called.exit_code == 2
+    lines = called.stderr.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [f"{scenario}:2", f"{scenario}:5"]
+
+
+def test_schema_is_a_json_schema(cprsim):
+    schema = json.loads(cprsim("schema").stdout)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"job", "cluster", "failures", "costs", "recovery"} <= set(schema["properties"])
+
+
+def test_results_of_the_same_seed_and_failures_are_paired(cprsim, folder):
+    a, b = folder(), folder("costs.save=1 min")
+    called = cprsim("compare", a, b)
+    assert called.exit_code == 0
+    assert "replications are paired" in called.stdout
+    found = json.loads(cprsim("compare", a, b, "--json").stdout)
+    assert found["method"] == "paired"
+    assert {row["strategy"] for row in found["differences"]} == {"full", "partial", "cpr"}
+
+
+@pytest.mark.parametrize("changed", ["simulation.seed=2", "failures.mtbf=20 h", "job.useful=30 h"])
+def test_results_of_another_seed_or_other_failures_are_not_paired(cprsim, folder, changed):
+    called = cprsim("compare", folder(), folder(changed), "--json")
+    assert json.loads(called.stdout)["method"] == "welch"
+
+
+def test_spares_change_no_failures(cprsim, folder):
+    repair = "cluster.repair={family: lognormal, mean: 5 h, median: 1 h}"
+    a, b = folder(repair, "cluster.spares=4"), folder(repair, "cluster.spares=1")
+    assert json.loads(cprsim("compare", a, b, "--json").stdout)["method"] == "paired"
+
+
+def test_a_result_does_not_differ_from_itself(cprsim, folder):
+    a = folder()
+    for row in json.loads(cprsim("compare", a, a, "--json").stdout)["differences"]:
+        assert (row["difference"], row["low"], row["high"]) == (0, 0, 0)
+
+
+def test_compare_says_which_strategies_are_only_in_one(cprsim, folder):
+    called = cprsim("compare", folder(), folder("recovery=[full]"))
+    assert "cpr, partial" in called.stdout
+
+
+def test_compare_refuses_what_is_no_result(cprsim, folder, tmp_path):
+    called = cprsim("compare", folder(), tmp_path)
+    assert called.exit_code == 2
+    assert "no manifest.json" in called.stderr
+
+
+def test_plot_draws_the_figures_of_the_run_again(drawing_cprsim, scenario, tmp_path):
+    result = Path(json.loads(drawing_cprsim("run", scenario, "--json").stdout)["results"])
+    called = drawing_cprsim("plot", result, "--out", tmp_path / "figures")
+    assert called.exit_code == 0
+    drawn = [Path(line) for line in called.stdout.splitlines()]
+    assert len(drawn) == 4
+    for path in drawn:
+        original = result / path.name.removeprefix(f"{result.name}-")
+        assert path.read_bytes() == original.read_bytes()
+    other = drawing_cprsim("plot", result, "--out", tmp_path, "--format", "pdf")
+    assert [Path(line).suffix for line in other.stdout.splitlines()] == [".pdf", ".pdf"]
+
+
+def test_plot_refuses_unknown_formats(cprsim, folder):
+    called = cprsim("plot", folder(), "--format", "gif")
+    assert called.exit_code == 2
+    assert "'gif' is none of png, svg, pdf" in called.stderr

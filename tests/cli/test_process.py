@@ -1,0 +1,178 @@
+"""The program as users run it: exit codes, kills, pipes, speed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+
+import pytest
+
+from cprsim.results import load_result
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@contextmanager
+def cpu_seconds_within(limit_s):
+    """Bound what the processes started inside take: not the clock's time, which others share."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    yield
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    assert took_s < limit_s
+
+
+def seconds(command):
+    began = time.perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    return time.perf_counter() - began
+
+
+def test_help_comes_within_three_times_the_import_of_typer(program):
+    # the best of several: what else the machine does is not the program's fault
+    bare = min(seconds([sys.executable, "-c", "import typer"]) for _ in range(5))
+    entry = "from cprsim.cli import main; main()"
+    ours = min(seconds([sys.executable, "-c", entry, "--help"]) for _ in range(5))
+    assert ours <= 3 * bare
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['cprsim', '--help']\n"
+        "from cprsim.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pandas', 'scipy', 'matplotlib', 'pydantic', 'rich', 'yaml', 'simpy'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+BAD = {
+    "unknown key": "job: {useful: 50 h, usefull: 3 h}",
+    "missing unit": "job: {useful: 50}",
+    "negative": "job: {useful: -50 h}",
+    "not a number": "job: {useful: .nan h}",
+    "no mapping": "- a\n- b",
+    "empty": "",
+    "no yaml": "job: {useful: [",
+    "exploding aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "\n".join(f"{y}: &{y} [{','.join(['*' + x] * 9)}]" for x, y in pairwise("abcdefghi")),
+    "50 MB": "a" * 50_000_000,
+    "binary": "\x00\x01",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_ends_in_one_clear_message_soon_and_writes_nothing(
+    program, scenario, listing, kind
+):
+    scenario.write_text(BAD[kind], "utf-8")
+    with cpu_seconds_within(2):
+        done = program("run", scenario)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(str(scenario))
+    assert "Traceback" not in done.stderr
+    assert listing() == []
+
+
+def test_a_bad_trace_is_told_by_file_and_nothing_is_written(program, scenario, tmp_path, listing):
+    (tmp_path / "outages.csv").write_text("node,start,end\n1,5,3\n")
+    trace = "failures={kind: trace, format: tidy, file: outages.csv}"
+    with cpu_seconds_within(2):
+        done = program("run", scenario, "--set", trace)
+    assert done.returncode == 2
+    assert "outages.csv:2" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert listing() == ["outages.csv"]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.2, 0.5])
+def test_a_run_killed_while_writing_leaves_nothing_that_looks_finished(
+    program, scenario, tmp_path, after_s
+):
+    root = tmp_path / "results"
+    with subprocess.Popen([*program.command, "run", scenario], stdout=subprocess.DEVNULL) as run:
+        while not list(root.glob(".*.unfinished")) and run.poll() is None:
+            time.sleep(0.005)
+        time.sleep(after_s)
+        run.kill()
+    for folder in root.glob("[!.]*"):
+        load_result(folder)  # either not there or finished and sound
+    if after_s == 0:
+        assert list(root.glob(".*.unfinished"))
+        assert program("run", scenario).returncode == 0
+        for folder in root.iterdir():  # the leftovers are gone
+            load_result(folder)
+
+
+def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
+    command = [*program.command, "run", scenario, "--replications", "1000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(1.5)
+        running.send_signal(signal.SIGINT)
+        try:
+            assert running.communicate(timeout=20) == (b"", b"")
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert listing() == []
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["run", "small.yaml", "--json"]])
+def test_a_reader_that_goes_away_is_no_error(program, scenario, arguments):
+    running = subprocess.Popen(
+        [*program.command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    running.stdout.close()
+    assert running.stderr.read() == b""
+    running.stderr.close()
+    assert running.wait(timeout=20) != 0
+
+
+def test_a_terminal_without_the_signs_gets_a_table_all_the_same(program, scenario):
+    plain = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = program("run", scenario, env=plain)
+    assert done.returncode == 0
+    assert "overhead" in done.stdout
+
+
+def test_the_same_command_gives_the_same_bytes(program, scenario, tmp_path):
+    folders = []
+    for hash_seed in ("1", "2"):
+        root = tmp_path / hash_seed
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        assert program("run", scenario, "--out", root, env=environment).returncode == 0
+        folders.append(next(root.iterdir()))
+    one, two = (contents(folder) for folder in folders)
+    assert one.pop("manifest.json") != two.pop("manifest.json")
+    assert one == two
+    assert len(one) == 10
+
+
+def test_the_same_command_twice_at_once_gives_one_sound_folder(program, scenario, tmp_path):
+    command = [*program.command, "run", scenario, "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    outputs = [running.communicate(timeout=60)[0] for running in both]
+    assert [running.returncode for running in both] == [0, 0]
+    assert outputs[0] == outputs[1]
+    (folder,) = (tmp_path / "results").iterdir()
+    load_result(folder)
+
+
+def test_results_that_cannot_be_written_are_said_before_the_work(program, scenario, tmp_path):
+    (tmp_path / "file").write_text("")
+    many = ["--replications", 1000000]
+    done = program("run", scenario, *many, "--out", tmp_path / "file", timeout=60)
+    assert done.returncode == 2
+    assert "is no folder" in done.stderr

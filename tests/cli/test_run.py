@@ -1,0 +1,185 @@
+"""``cprsim run``: what it prints and leaves, in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cprsim.cli.run_command import shortcuts
+from cprsim.results import load_result
+
+
+def folder_of(output: str) -> Path:
+    return Path(re.search(r"^results +(\S+)", output, re.MULTILINE)[1])
+
+
+def test_a_run_prints_its_table_and_leaves_its_folder(drawing_cprsim, scenario):
+    called = drawing_cprsim("run", scenario)
+    assert called.exit_code == 0
+    for text in ("20 h of useful work on 6 nodes", "% of useful", "ETTR", "PLS", "node-h"):
+        assert text in called.stdout
+    for line in ("full ", "partial ", "cpr "):
+        assert re.search(rf"^{line}", called.stdout, re.MULTILINE)
+    assert "cpr chose partial recovery" in called.stdout
+    folder = folder_of(called.stdout)
+    assert {path.name for path in folder.iterdir()} == {
+        "job.json",
+        "losses.parquet",
+        "manifest.json",
+        "overhead.png",
+        "overhead.svg",
+        "replications.parquet",
+        "scenario.yaml",
+        "summary.csv",
+        "timeline.parquet",
+        "timeline.png",
+        "timeline.svg",
+    }
+    assert len(load_result(folder).replications) == 3 * 20
+
+
+def test_the_table_has_only_the_parts_that_cost_something(cprsim, scenario):
+    printed = cprsim("run", scenario).stdout
+    assert "detect" in printed
+    assert "wait" not in printed
+    printed = cprsim("run", scenario, "--set", "costs.detect=0 s").stdout
+    assert "detect" not in printed
+
+
+def test_nothing_of_partial_recovery_is_said_where_there_is_none(cprsim, scenario):
+    assert "PLS" not in cprsim("run", scenario, "--set", "recovery=[full]").stdout
+
+
+def test_a_pipe_gets_plain_text(cprsim, scenario):
+    called = cprsim("run", scenario)
+    assert "\x1b" not in called.stdout
+    assert called.stderr == ""
+
+
+def test_the_same_command_finds_its_folder_again(cprsim, scenario):
+    first = cprsim("run", scenario)
+    stamp = (folder_of(first.stdout) / "manifest.json").stat().st_mtime_ns
+    again = cprsim("run", scenario)
+    assert "found again" in again.stdout
+    assert folder_of(again.stdout) == folder_of(first.stdout)
+    assert (folder_of(again.stdout) / "manifest.json").stat().st_mtime_ns == stamp
+    table = [out.stdout.split("results ")[0] for out in (first, again)]
+    assert table[0] == table[1]
+
+
+def test_a_damaged_folder_is_said_and_made_anew(cprsim, scenario):
+    folder = folder_of(cprsim("run", scenario).stdout)
+    (folder / "summary.csv").write_text("nonsense")
+    again = cprsim("run", scenario)
+    assert again.exit_code == 0
+    assert "summary.csv differs from its digest; it is made anew" in again.stderr
+    assert load_result(folder).name == "small"
+
+
+def test_the_shortcuts_are_overrides(cprsim, scenario):
+    short = cprsim("run", scenario, "--seed", 5, "--replications", 4)
+    long = cprsim(
+        "run", scenario, "--set", "simulation.seed=5", "--set", "simulation.replications=4"
+    )
+    assert folder_of(short.stdout) == folder_of(long.stdout)
+    assert "found again" in long.stdout
+    assert shortcuts(None, None) == []
+
+
+def test_a_number_of_replications_takes_the_place_of_a_precision(cprsim, scenario):
+    precise = scenario.read_text().replace("replications: 20", "precision: 20 %, at_most: 200")
+    scenario.write_text(precise)
+    called = cprsim("run", scenario, "--replications", 7, "--json")
+    assert called.exit_code == 0
+    assert {one["replications"] for one in json.loads(called.stdout)["strategies"]} == {7}
+
+
+def test_json_is_one_object_with_what_scripts_need(cprsim, scenario):
+    called = cprsim("run", scenario, "--json")
+    found = json.loads(called.stdout)
+    assert (found["name"], found["useful_h"], found["n_nodes"]) == ("small", 20.0, 6)
+    assert Path(found["results"]).is_dir()
+    assert [one["name"] for one in found["strategies"]] == ["full", "partial", "cpr"]
+    for one in found["strategies"]:
+        assert one["interval_h"] > 0
+        parts = ("save", "load", "lost", "detect", "wait", "reschedule")
+        for name in ("overhead_fraction", *parts):
+            assert one[name]["low"] <= one[name]["mean"] <= one[name]["high"]
+        total = sum(one[part]["mean"] for part in parts)
+        assert total == pytest.approx(one["overhead_fraction"]["mean"])
+        assert 0 < one["ettr"] < 1
+        assert one["failures"] > 0
+        assert one["pls"] >= 0
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def test_json_has_null_for_what_is_missing(cprsim, scenario):
+    called = cprsim("run", scenario, "--set", "recovery=[none]", "--replications", 1, "--json")
+    (found,) = json.loads(called.stdout, parse_constant=refuse)["strategies"]
+    assert found["interval_h"] is None
+    assert found["overhead_fraction"]["low"] is None
+
+
+def test_a_job_that_can_never_finish_gets_a_verdict(cprsim, scenario):
+    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=16 min"]
+    called = cprsim("run", scenario, "--set", "recovery=[none]", *hopeless)
+    assert called.exit_code == 0
+    assert "none never finishes" in called.stdout
+    found = json.loads(
+        cprsim("run", scenario, "--set", "recovery=[none]", *hopeless, "--json").stdout
+    )
+    assert found["strategies"][0]["finished_fraction"] == 0
+    assert found["strategies"][0]["overhead_fraction"]["mean"] is None
+    assert len(found["verdicts"]) == 1
+
+
+def test_the_order_of_strategies_changes_no_number(cprsim, scenario):
+    one = json.loads(cprsim("run", scenario, "--json").stdout)
+    turned = (
+        "recovery=[{strategy: cpr, target_pls: 0.1}, {strategy: partial, interval: young}, full]"
+    )
+    other = json.loads(cprsim("run", scenario, "--json", "--set", turned).stdout)
+    assert [s["name"] for s in other["strategies"]] == ["cpr", "partial", "full"]
+    assert one["strategies"] == other["strategies"][::-1]
+
+
+def test_a_replay_is_the_replication_of_the_whole_run(cprsim, scenario):
+    whole = load_result(folder_of(cprsim("run", scenario).stdout)).replications
+    called = cprsim("run", scenario, "--replay", 17)
+    assert "replication 17 alone" in called.stdout
+    folder = folder_of(called.stdout)
+    assert folder.name.endswith("-replay-17")
+    alone = load_result(folder)
+    mine = whole[whole["replication"] == 17].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone.replications, mine)
+    assert set(alone.timeline["replication"]) == {17}
+
+
+def test_a_replay_leaves_its_timeline_and_its_events(drawing_cprsim, scenario):
+    folder = folder_of(drawing_cprsim("run", scenario, "--replay", 3).stdout)
+    names = {path.name for path in folder.iterdir()}
+    assert {"timeline.png", "timeline.svg", "events.csv", "manifest.json"} <= names
+    assert "overhead.png" not in names
+    events = pd.read_csv(folder / "events.csv")
+    assert list(events["kind"].iloc[[0, -1]]) == ["started", "finished"]
+
+
+def test_the_manifest_says_how_the_result_came_about(cprsim, scenario):
+    result = load_result(folder_of(cprsim("run", scenario, "--seed", 3).stdout))
+    assert result.manifest["seed"] == 3
+    assert result.manifest["replications"] == {"full": 20, "partial": 20, "cpr": 20}
+    assert set(result.manifest["host"]) == {"name", "platform", "cores"}
+
+
+def test_the_resolved_scenario_runs_to_the_same_result(cprsim, scenario, tmp_path):
+    first = folder_of(cprsim("run", scenario, "--set", "costs.save=90 s").stdout)
+    again = folder_of(cprsim("run", first / "scenario.yaml", "--out", tmp_path / "again").stdout)
+    assert again.name == first.name
+    assert (again / "scenario.yaml").read_bytes() == (first / "scenario.yaml").read_bytes()
