@@ -14,7 +14,6 @@ from pydantic import Discriminator, Field, Tag
 from cprsim.scenario.quantities import Model
 from cprsim.scenario.tables import Preset
 
-GENERATED = "generated"
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 Width = Annotated[int, Field(strict=True, ge=1, le=4096)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
@@ -56,7 +55,7 @@ class Kernel(Model):
     """A small DLRM, its clicks, and how it is trained."""
 
     clicks: Clicks = Field(
-        GENERATED,
+        "generated",
         description="`generated` (like Criteo's, from a planted teacher) or a log: {file: ...}.",
     )
     tables: Preset = Field(
@@ -70,7 +69,8 @@ class Kernel(Model):
         strict=True,
         ge=1000,
         le=MOST_SAMPLES,
-        description="Clicks to generate, or to read at most, a count; the last seventh is the test.",
+        description="Clicks to generate, or to read at most, a count; the last seventh is for "
+        "the test.",
     )
     dimension: int = Field(
         16, strict=True, ge=1, le=1024, description="Numbers per embedding row, a count."

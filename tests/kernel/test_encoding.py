@@ -113,4 +113,4 @@ def test_generated_clicks_look_like_criteos():
     counts = np.sort(np.bincount(rows[:, table] - tables.first_row[table]))[::-1]
     assert 0.70 < counts[: tables.rows[table] // 8].sum() / len(rows) < 0.90  # Criteo's: 0.77
     assert 0.15 < generated.clicks.label.mean() < 0.35  # Criteo's: 0.26
-    assert generated.teacher.auc == pytest.approx(0.87, abs=0.02)
+    assert generated.teacher_on().auc == pytest.approx(0.87, abs=0.02)

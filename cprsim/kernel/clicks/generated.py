@@ -38,10 +38,9 @@ class GeneratedClicks:
     clicks: Clicks
     teacher_logit: Float32  # (n,) log odds that each label was drawn with
 
-    @property
-    def teacher(self) -> Quality:
-        """The ceiling: no model can do better than the odds that were drawn from."""
-        return quality(self.clicks.label, self.teacher_logit)
+    def teacher_on(self, some: slice = slice(None)) -> Quality:
+        """The ceiling on some of the clicks: no model does better than the odds drawn with."""
+        return quality(self.clicks.label[some], self.teacher_logit[some])
 
 
 def generate(tables: TableLayout, n_samples: int, seed: int) -> GeneratedClicks:
