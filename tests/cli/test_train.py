@@ -10,7 +10,8 @@ import pytest
 
 KERNEL = """
 kernel:
-  {samples: 6000, most_rows: 50, dimension: 4, bottom: [8], top: [8], optimizer: adagrad, rate: 0.05}
+  {samples: 6000, most_rows: 50, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
+   rate: 0.05}
 """
 
 
