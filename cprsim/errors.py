@@ -3,8 +3,10 @@
 CprsimError                 one clear message; the command line prints it and exits with 2
 ├── ScenarioError           a scenario says something that can't be: file, line, key, value
 ├── TraceError              a failure trace can't be read: file, line, value
+├── ClickError              a click log can't be read: file, line, value
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
+├── CheckpointError         no checkpoint of a training run can be used
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 
 class CprsimError(Exception):
@@ -25,6 +28,10 @@ class ParameterError(CprsimError, ValueError):
 
 class ResultError(CprsimError):
     """A results folder is unfinished, damaged, or no result at all."""
+
+
+class CheckpointError(CprsimError):
+    """No checkpoint of a training run can be used: damaged, or of another run."""
 
 
 class AccountingError(CprsimError):
@@ -69,7 +76,7 @@ class InputError(CprsimError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     @classmethod
-    def at(cls, place: Place, message: str, key: str = "") -> InputError:
+    def at(cls, place: Place, message: str, key: str = "") -> Self:
         """One problem at one place."""
         return cls([Problem(place, key, message)])
 
@@ -80,3 +87,7 @@ class ScenarioError(InputError):
 
 class TraceError(InputError):
     """A failure trace can't be read."""
+
+
+class ClickError(InputError):
+    """A click log can't be read."""

@@ -9,7 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 import cprsim
-from cprsim.cli import reproduce_command, results_commands, run_command, scenario_commands
+from cprsim.cli import (
+    reproduce_command,
+    results_commands,
+    run_command,
+    scenario_commands,
+    train_command,
+)
 from cprsim.errors import CprsimError, InputError
 
 
@@ -64,6 +70,7 @@ def cprsim_command(
 
 
 app.command("run")(run_command.run)
+app.command("train")(train_command.train)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("compare")(results_commands.compare)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from cprsim.plots.loss import loss_figure
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.save import FORMATS, draw_result, save_figure
 from cprsim.plots.timeline import timeline_figure
 
-__all__ = ["FORMATS", "draw_result", "overhead_figure", "save_figure", "timeline_figure"]
+__all__ = [
+    "FORMATS",
+    "draw_result",
+    "loss_figure",
+    "overhead_figure",
+    "save_figure",
+    "timeline_figure",
+]

@@ -35,6 +35,13 @@ class LoadedScenario:
     trace_path: Path | None = None  # of the trace that is replayed, variables replaced
     places: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
 
+    def input_file(self, file: str, key: str, source: str) -> Path:
+        """The path of a file that the scenario names under a key, variables replaced; it is there.
+
+        Raises ScenarioError otherwise, which says that the file is `source`.
+        """
+        return input_file(file, self.path, self.place(key), key, source)
+
     def place(self, key: str) -> Place:
         """Where a dotted key stands; entries of `recovery` by name or number.
 
@@ -140,18 +147,27 @@ def _trace_path(scenario: Scenario, path: Path, places: Mapping[KeyPath, Place])
     failures = scenario.failures
     if not isinstance(failures, TraceFailures):
         return None
-    place, source = nearest(places, ("failures", "file")), SOURCES[failures.format]
-    for variable in _VARIABLE.findall(failures.file):
+    place = nearest(places, ("failures", "file"))
+    return input_file(failures.file, path, place, "failures.file", SOURCES[failures.format])
+
+
+def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -> Path:
+    """A file that a scenario names, variables replaced. Raises ScenarioError where it is not there.
+
+    Parameters
+    ----------
+    source : what the file is and where it comes from, for the error
+    """
+    for variable in _VARIABLE.findall(file):
         if not os.environ.get(variable):
             message = f"the environment variable {variable} is not set: let it name the folder "
-            message += f"with the failure traces ({shown(failures.file)} is {source})"
-            raise ScenarioError.at(place, message, "failures.file")
-    expanded = _VARIABLE.sub(lambda match: os.environ[match[1]], failures.file)
-    trace = path.parent / expanded
-    if not _is_file(trace):
-        message = f"{shown(failures.file)} is not there, or no file ({trace}). It is {source}"
-        raise ScenarioError.at(place, message, "failures.file")
-    return trace
+            message += f"with the data ({shown(file)} is {source})"
+            raise ScenarioError.at(place, message, key)
+    path = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
+    if not _is_file(path):
+        message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
+        raise ScenarioError.at(place, message, key)
+    return path
 
 
 def _is_file(path: Path) -> bool:

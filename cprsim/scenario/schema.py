@@ -11,6 +11,7 @@ from cprsim.scenario.checks import scenario_problems
 from cprsim.scenario.cluster_schema import Cluster
 from cprsim.scenario.costs_schema import Costs, Storage
 from cprsim.scenario.failures_schema import Failures
+from cprsim.scenario.kernel_schema import Kernel
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
 from cprsim.units import SHARE, THROUGHPUT, TIME
@@ -126,6 +127,10 @@ class Scenario(Model):
     )
     recovery: tuple[RecoveryEntry, ...] = Field(
         min_length=1, max_length=50, description="The strategies to compare on the same failures."
+    )
+    kernel: Kernel | None = Field(
+        None,
+        description="What `cprsim train` trains as a stand-in for the model, to see its accuracy.",
     )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),

@@ -10,18 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from cprsim.kernel.shape import PRESETS as SHAPES
 from cprsim.scenario.quantities import Model
-
-# fmt: off
-KAGGLE_ROWS = (
-    1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194, 27, 14992,
-    5461306, 10, 5652, 2173, 4, 7046547, 18, 15, 286181, 105, 142572,
-)
-TERABYTE_ROWS = (
-    9980333, 36084, 17217, 7378, 20134, 3, 7112, 1442, 61, 9758201, 1333352, 313829, 10, 2208,
-    11156, 122, 4, 970, 14, 9994222, 7267859, 9946608, 415421, 12420, 101, 36,
-)
-# fmt: on
 
 
 class Table(Model):
@@ -40,8 +30,8 @@ class Table(Model):
 
 
 PRESETS: dict[str, tuple[Table, ...]] = {
-    "criteo-kaggle": tuple(Table(rows=rows, dimension=16) for rows in KAGGLE_ROWS),
-    "criteo-terabyte": tuple(Table(rows=rows, dimension=64) for rows in TERABYTE_ROWS),
+    name: tuple(Table(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
+    for name, shape in SHAPES.items()
 }
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]
 

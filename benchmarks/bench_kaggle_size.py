@@ -1,0 +1,61 @@
+"""The Criteo Kaggle configuration at its full size: does it train within 6 GB, and what saves cost.
+
+33.8 M rows of 16 numbers (2.16 GB), the reference layers, on generated clicks; a store of what was
+last saved, and full checkpoints on disk. The checkpoints go to a temporary folder (set TMPDIR).
+
+    python benchmarks/bench_kaggle_size.py
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cprsim.kernel.checkpoint import read_latest, write_checkpoint
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.saving import Saver, SavingRules
+from cprsim.kernel.shape import CRITEO_KAGGLE
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.training import Trainer, TrainingPlan
+
+N_SAMPLES = 131_072
+LIMIT_GB = 6.0
+
+
+def peak_gb() -> float:
+    """Most memory that the process ever had [GB]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def timed(name: str, call: Callable) -> None:
+    """Call it, and print its seconds and the peak memory so far."""
+    start = time.perf_counter()
+    call()
+    print(
+        f"  {name:44} {time.perf_counter() - start:8.3f} s   peak {peak_gb():5.2f} GB", flush=True
+    )
+
+
+def main() -> None:
+    print(f"Criteo Kaggle at full size: {CRITEO_KAGGLE.tables.n_rows:,} rows")
+    clicks = generate(CRITEO_KAGGLE.tables, N_SAMPLES, seed=1).clicks
+    trainer = Trainer(CRITEO_KAGGLE, clicks, TrainingPlan(optimizer="adagrad", rate=0.02))
+    timed("initialise", trainer.initialise)
+    savers: list[Saver] = []
+    shards = Shards(CRITEO_KAGGLE.tables, 8)
+    timed("make the store", lambda: savers.append(Saver(trainer, shards, SavingRules())))
+    for number, until in enumerate((1_024, 16_384, N_SAMPLES), start=1):
+        timed(f"train to sample {until:,}", lambda until=until: trainer.run(until))
+        timed(f"  save, {trainer.changed.sum():,} rows changed", lambda n=number: savers[0].save(n))
+    with tempfile.TemporaryDirectory() as folder:
+        path, state, run = Path(folder), trainer.state(), trainer.identity()
+        timed("write a checkpoint", lambda: write_checkpoint(path, trainer.position, state, run))
+        timed("read it back", lambda: read_latest(path, state, run))
+    print(f"peak {peak_gb():.2f} GB (wanted: at most {LIMIT_GB:g})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""How fast the DLRM trains: ours, PyTorch's, and what the parts alone would take.
+
+One core, one process, taking turns, the best of several rounds in CPU time, so that a busy machine
+disturbs little. PyTorch's model is the fastest
+that we know how to write: one fused EmbeddingBag with sparse gradients, batched interaction, a flat
+gather of the triangle. The bound is the sum of the parts that no implementation can leave out,
+each measured alone and warm: the matrix products, the batched interaction, fetching the rows and
+adding to them.
+
+    python benchmarks/bench_kernel.py            # PyTorch beside it where it is installed
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from cprsim.kernel import blas
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.loops import sgd_rows
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
+from cprsim.kernel.training import Trainer, TrainingPlan
+
+TABLES = CRITEO_KAGGLE.tables.capped(100_000)  # 840,543 rows, 54 MB
+CASES = [((64, 32), 128), ((64, 32), 512), ((512, 256), 128), ((512, 256), 512)]
+AT_LEAST = {(64, 32): 1.5, (512, 256): 1.2}  # times PyTorch
+N_BATCHES, ROUNDS, RATE = 100, 5, 0.1
+
+
+def ours(shape: ModelShape, clicks: Clicks, batch: int, optimizer: str = "sgd") -> Callable:
+    """Trains all clicks once."""
+    plan = TrainingPlan(batch, RATE, optimizer=optimizer)
+    trainer = Trainer(shape, clicks, plan)
+    trainer.initialise()
+
+    def one_pass() -> None:
+        trainer.rewind(0)
+        trainer.run()
+
+    return one_pass
+
+
+def theirs(shape: ModelShape, clicks: Clicks, batch: int) -> Callable:
+    """Trains all clicks once with PyTorch."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    f, d = shape.n_fields, shape.dimension
+    table = nn.EmbeddingBag(shape.tables.n_rows, d, mode="sum", sparse=True)
+
+    def stack(widths: tuple[int, ...], relu_last: bool) -> nn.Sequential:
+        layers: list[nn.Module] = []
+        for n_in, n_out in pairwise(widths):
+            layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+        return nn.Sequential(*(layers if relu_last else layers[:-1]))
+
+    bottom, top = stack(shape.bottom_widths, True), stack(shape.top_widths, False)
+    parameters = [*table.parameters(), *bottom.parameters(), *top.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=RATE)
+    loss_of = nn.BCEWithLogitsLoss()
+    lower = torch.tril_indices(f, f, -1)
+    triangle = lower[0] * f + lower[1]
+    offsets = torch.arange(batch * (f - 1))
+    integers, label = torch.tensor(clicks.integers), torch.tensor(clicks.label)
+    rows = torch.tensor(clicks.rows.astype(np.int64))
+
+    def one_pass() -> None:
+        for first in range(0, len(clicks), batch):
+            some = slice(first, first + batch)
+            x = bottom(integers[some])
+            embedded = table(rows[some].reshape(-1), offsets).view(batch, f - 1, d)
+            fields = torch.cat([x[:, None], embedded], dim=1)
+            pairs = torch.bmm(fields, fields.transpose(1, 2)).view(batch, f * f)
+            top_input = torch.cat([x, pairs.index_select(1, triangle)], dim=1)
+            loss = loss_of(top(top_input)[:, 0], label[some])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    return one_pass
+
+
+def parts(shape: ModelShape, clicks: Clicks, batch: int) -> Iterator[tuple[str, Callable]]:
+    """The parts that no implementation can leave out, each as a call on one batch."""
+    model = Dlrm(shape)
+    work = Workspace(model, batch)
+    for array in (work.fields, work.fields_t, work.pairs, work.d_pairs, work.d_fields):
+        array[:] = 0.1
+    for widths in (shape.bottom_widths, shape.top_widths):
+        for number, (n_in, n_out) in enumerate(pairwise(widths)):
+            x, w = np.ones((batch, n_in), np.float32), np.ones((n_in, n_out), np.float32)
+            y, d_w, d_x = x @ w, np.empty_like(w), np.empty_like(x)
+            yield "products", lambda x=x, w=w, y=y: np.matmul(x, w, out=y)
+            yield "products", lambda x=x, y=y, d_w=d_w: np.matmul(x.T, y, out=d_w)
+            if number or widths is shape.top_widths:
+                yield "products", lambda y=y, w=w, d_x=d_x: np.matmul(y, w.T, out=d_x)
+    yield "interaction", lambda: np.matmul(work.fields, work.fields_t, out=work.pairs)
+    yield "interaction", lambda: np.matmul(work.d_pairs, work.fields, out=work.d_fields)
+    rows = clicks.rows[:batch]
+    fetched = np.empty((*rows.shape, shape.dimension), np.float32)
+    changed = np.zeros(shape.tables.n_rows, np.uint8)
+    yield "fetching", lambda: np.take(model.table, rows, 0, fetched, "clip")
+    yield "adding", lambda: sgd_rows(model.table, changed, rows, work.d_fields, 1e-6)
+
+
+def best_s(call: Callable, n_calls: int = 1) -> float:
+    """Seconds of one call, the best of some rounds."""
+    call()
+    best = np.inf
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        for _ in range(n_calls):
+            call()
+        best = min(best, (time.process_time() - start) / n_calls)
+    return best
+
+
+def in_turns_s(calls: list[Callable]) -> list[float]:
+    """Seconds of each call, the best of some rounds in which they take turns."""
+    for call in calls:
+        call()
+    rounds = []
+    for _ in range(ROUNDS):
+        taken = []
+        for call in calls:
+            start = time.process_time()
+            call()
+            taken.append(time.process_time() - start)
+        rounds.append(taken)
+    return np.min(rounds, axis=0).tolist()
+
+
+def has_torch() -> bool:
+    """Whether PyTorch can be compared with."""
+    try:
+        import torch  # noqa: F401 - asked for, not used here
+    except ImportError:
+        return False
+    return True
+
+
+def main() -> None:
+    print(f"DLRM kernel, thousand samples per CPU second; BLAS: {blas.description()}")
+    print(f"{'top':>12} {'batch':>6} {'ours':>8} {'Adagrad':>8} {'torch':>8} {'ours/torch':>11}"
+          f" {'bound':>8} {'ours/bound':>11}")  # fmt: skip
+    for top, batch in CASES:
+        shape = ModelShape(TABLES, top=top)
+        clicks = generate(TABLES, batch * N_BATCHES, seed=1).clicks
+        calls = [ours(shape, clicks, batch), ours(shape, clicks, batch, "adagrad")]
+        if has_torch():
+            calls.append(theirs(shape, clicks, batch))
+        with blas.one_thread():
+            taken = [len(clicks) / s / 1e3 for s in in_turns_s(calls)]
+            seconds = sum(best_s(part, 50) for _, part in parts(shape, clicks, batch))
+        bound = batch / seconds / 1e3
+        beside = f"{taken[2]:8.1f} {taken[0] / taken[2]:10.2f}x" if has_torch() else f"{'-':>20}"
+        print(f"{'-'.join(map(str, top)):>12} {batch:6d} {taken[0]:8.1f} {taken[1]:8.1f} {beside}"
+              f" {bound:8.1f} {taken[0] / bound:11.2f}")  # fmt: skip
+    wanted = ", ".join(f"{least} x torch at {top}" for top, least in AT_LEAST.items())
+    print(f"wanted: at least {wanted}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""``cprsim train``: the failures of one simulated replication, on a real model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+
+FIGURES = Path("results")
+
+
+def train(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    replay: Annotated[
+        int, typer.Option(metavar="N", help="The replication whose failures strike.")
+    ] = 0,
+    as_json: AsJson = False,
+    out: OutFolder = FIGURES,
+) -> None:
+    """Train a small model with the failures of one replication, and show its accuracy.
+
+    It is trained once without failures and once per strategy: it saves where the simulated job
+    saved and loses the shards that it lost. The scenario's section `kernel` says what is trained.
+    """
+    import json
+
+    from cprsim.scenario import load_scenario
+
+    loaded = load_scenario(scenario, overrides)
+    from cprsim.accuracy import measure
+    from cprsim.assemble import assemble
+    from cprsim.errors import ParameterError
+    from cprsim.plots import loss_figure, save_figure
+    from cprsim.report.accuracy_table import accuracy_as_json, print_accuracy
+    from cprsim.results.publish import require_writable
+    from cprsim.stand_in import stand_in
+
+    if replay < 0:
+        raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
+    require_writable(out)
+    experiment = assemble(loaded)
+    with _progress() as on_progress:
+        measured = measure(experiment, stand_in(loaded), replay, on_progress)
+    out.mkdir(parents=True, exist_ok=True)
+    stem = out / f"{loaded.scenario.name}-loss-{replay}"
+    figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)
+    if as_json:
+        shown = accuracy_as_json(measured) | {"figures": [str(path) for path in figures]}
+        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+
+    print_accuracy(Console(), measured, experiment.useful_h)
+    for path in figures:
+        typer.echo(path)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, none where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("training: {task.description}"), BarColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("clicks", total=None)
+
+        def on_progress(run: str, done: int, total: int) -> None:
+            progress.update(task, description=run, completed=done, total=total)
+
+        yield on_progress

@@ -1,0 +1,149 @@
+"""From raw clicks to what the model eats: rows for categories, logarithms for integers.
+
+What an encoding learns, it learns from the training part of a log alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.clicks.records import Clicks, Float32, Int32, RawClicks
+from cprsim.kernel.loops import mix
+from cprsim.kernel.shape import TableLayout
+from cprsim.records import Ints
+
+RARE = 0  # row of each table for values that were rare or never seen in training
+
+
+class Categories(Protocol):
+    """Which row of its table a category value has."""
+
+    @property
+    def tables(self) -> TableLayout: ...
+
+    def rows(self, categories: Ints) -> Int32:
+        """Fused row ids (n, n_tables) of category values (n, n_tables)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A row for each value that training showed often enough, one for all others.
+
+    Rows of a table are ordered by falling count, so that row 1 is the most frequent value; of
+    equals the lower value comes first. A missing category is a value like any other.
+    """
+
+    values: tuple[Ints, ...]  # per table, sorted
+    row_of: tuple[Int32, ...]  # per table, the row of each value
+
+    @classmethod
+    def fit(
+        cls, categories: Ints, least_count: int = 3, most_rows: int | None = None
+    ) -> Vocabulary:
+        """Learn from category values (n, n_tables); a table has at most `most_rows` rows."""
+        if least_count < 1 or (most_rows is not None and most_rows < 1):
+            raise ParameterError("the least count and the most rows must be at least 1")
+        fitted = [_frequent(column, least_count, most_rows) for column in categories.T]
+        return cls(tuple(values for values, _ in fitted), tuple(rows for _, rows in fitted))
+
+    @property
+    def tables(self) -> TableLayout:
+        return TableLayout(tuple(len(values) + 1 for values in self.values))
+
+    def rows(self, categories: Ints) -> Int32:
+        """Fused row ids (n, n_tables)."""
+        first_row = self.tables.first_row
+        rows = np.empty(categories.shape, np.int32)
+        for t, (values, row_of) in enumerate(zip(self.values, self.row_of, strict=True)):
+            column = categories[:, t]
+            at = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
+            known = values[at] == column if len(values) else np.zeros(len(column), bool)
+            rows[:, t] = first_row[t] + np.where(known, row_of[at] if len(values) else 0, RARE)
+        return rows
+
+
+def _frequent(column: Ints, least_count: int, most_rows: int | None) -> tuple[Ints, Int32]:
+    """Values of one column that get a row of their own, sorted, and their rows from 1 on."""
+    values, counts = np.unique(column, return_counts=True)
+    by_count = np.lexsort((values, -counts))
+    by_count = by_count[counts[by_count] >= least_count]
+    if most_rows is not None:
+        by_count = by_count[: most_rows - 1]
+    by_value = np.argsort(values[by_count], kind="stable")
+    return values[by_count][by_value], (by_value + 1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """A row by hash: nothing to learn and no bucket, but values collide."""
+
+    tables: TableLayout
+
+    def rows(self, categories: Ints) -> Int32:
+        """Fused row ids (n, n_tables)."""
+        n_rows = np.array(self.tables.rows, np.uint64)
+        salt = np.arange(1, self.tables.n_tables + 1, dtype=np.uint64) << np.uint64(40)
+        hashed = mix(categories.astype(np.uint64) ^ salt) % n_rows
+        within: Ints = hashed.astype(np.int64)
+        return (within + self.tables.first_row[:-1]).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class LogIntegers:
+    """ln(1 + x) with negatives at 0, standardised by the training part; missing becomes 0."""
+
+    mean: Float32  # (13,)
+    scale: Float32  # (13,) standard deviation, 1 where a column never varies
+
+    @classmethod
+    def fit(cls, integers: Float32) -> LogIntegers:
+        """Learn from integers (n, 13), NaN where missing."""
+        log, present = _log(integers), ~np.isnan(integers)
+        n = np.maximum(present.sum(0), 1)
+        mean = np.where(present, log, 0).sum(0, dtype=np.float64) / n
+        variance = np.where(present, (log - mean) ** 2, 0).sum(0, dtype=np.float64) / n
+        scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+        return cls(mean.astype(np.float32), scale.astype(np.float32))
+
+    def transform(self, integers: Float32) -> Float32:
+        """(n, 13) finite."""
+        scaled: Float32 = (_log(integers) - self.mean) / self.scale
+        return np.nan_to_num(scaled, nan=0.0)
+
+
+def _log(integers: Float32) -> Float32:
+    return np.log1p(np.maximum(integers, np.float32(0)))
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Everything that turns raw clicks of one log into samples."""
+
+    categories: Categories
+    integers: LogIntegers
+
+    def encode(self, raw: RawClicks) -> Clicks:
+        """The clicks in the same order."""
+        return Clicks(
+            self.categories.tables,
+            raw.label,
+            self.integers.transform(raw.integers),
+            self.categories.rows(raw.categories),
+        )
+
+
+def vocabulary_encoding(
+    train: RawClicks, least_count: int = 3, most_rows: int | None = None
+) -> Encoding:
+    """The encoding that the training part of a log teaches."""
+    categories = Vocabulary.fit(train.categories, least_count, most_rows)
+    return Encoding(categories, LogIntegers.fit(train.integers))
+
+
+def hashing_encoding(train: RawClicks, tables: TableLayout) -> Encoding:
+    """Hashed categories; only the scale of the integers is learned."""
+    return Encoding(Hashing(tables), LogIntegers.fit(train.integers))

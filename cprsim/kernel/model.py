@@ -1,0 +1,105 @@
+"""The DLRM: one fused embedding table, two dense stacks, dot interaction, forward and backward.
+
+    integers (n, 13) -> bottom stack -> (n, d) ─┐
+    rows (n, 26) -> fused table -> (n, 26, d) ──┴─> fields (n, f, d), f = 27
+    fields @ fields^T -> (n, f, f), lower triangle -> (n, n_pairs)
+    [bottom, triangle] (n, d + n_pairs) -> top stack -> logit (n, 1) -> cross-entropy
+
+Gradients of the table are never dense: `backward` leaves one row per occurrence in
+``work.d_fields[:, 1:]``, and the optimiser scatters them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cprsim.kernel.layers import DenseStack, layer_views, n_parameters
+from cprsim.kernel.loops import (
+    Array,
+    bottom_gradient,
+    gather,
+    logistic_loss,
+    pack_pairs,
+    unpack_pairs,
+)
+from cprsim.kernel.shape import ModelShape
+from cprsim.streams import stream
+
+INIT_ROWS = 1 << 20  # rows drawn at once, so that 2 GB of table need no 4 GB of temporaries
+
+
+class Dlrm:
+    """The parameters: `table` (n_rows, d) and `dense` (n_dense,), all layers in one vector."""
+
+    def __init__(self, shape: ModelShape, dtype: Any = np.float32) -> None:
+        self.shape = shape
+        n_bottom = n_parameters(shape.bottom_widths)
+        self.table: Array = np.zeros((shape.tables.n_rows, shape.dimension), dtype)
+        self.dense: Array = np.zeros(n_bottom + n_parameters(shape.top_widths), dtype)
+        self.bottom = DenseStack(self.dense[:n_bottom], shape.bottom_widths, relu_last=True)
+        self.top = DenseStack(self.dense[n_bottom:], shape.top_widths, relu_last=False)
+
+    def initialise(self, seed: int) -> None:
+        """DLRM's own start: rows uniform within 1 / sqrt(rows of the table), normal layers."""
+        for number, n_rows in enumerate(self.shape.tables.rows):
+            rng = stream(seed, 0, f"kernel/init/table/{number}")
+            rows = self.table[self.shape.tables.of(number)]
+            bound = 1.0 / np.sqrt(n_rows)
+            for first in range(0, n_rows, INIT_ROWS):
+                some = rows[first : first + INIT_ROWS]
+                some[:] = rng.random(some.shape, dtype=np.float32)
+                some *= 2 * bound
+                some -= bound
+        self.bottom.initialise(stream(seed, 0, "kernel/init/bottom"))
+        self.top.initialise(stream(seed, 0, "kernel/init/top"))
+
+    def forward(self, integers: Array, rows: Array, work: Workspace) -> Array:
+        """Logits (n,) of integers (n, 13) and rows (n, 26); `work` keeps what backward needs."""
+        bottom = self.bottom.forward(integers, work.bottom)  # (n, d)
+        gather(self.table, rows, bottom, work.fields, work.fields_t)
+        np.matmul(work.fields, work.fields_t, out=work.pairs)  # (n, f, d) @ (n, d, f)
+        pack_pairs(bottom, work.flat_pairs, work.triangle, work.top_input)  # (n, d + n_pairs)
+        return self.top.forward(work.top_input, work.top)[:, 0]
+
+    def backward(self, integers: Array, label: Array, work: Workspace) -> float:
+        """Mean loss of the batch that went forward last; gradients are left in `work`."""
+        loss = logistic_loss(work.top[-1][:, 0], label, work.d_top[-1][:, 0])
+        self.top.backward(
+            work.top_input, work.top, work.d_top, work.top_gradients, work.d_top_input
+        )
+        unpack_pairs(work.d_top_input, self.shape.dimension, work.d_pairs)
+        np.matmul(work.d_pairs, work.fields, out=work.d_fields)  # (n, f, f) @ (n, f, d)
+        bottom_gradient(work.d_fields, work.d_top_input, work.d_bottom[-1])
+        self.bottom.backward(integers, work.bottom, work.d_bottom, work.bottom_gradients, None)
+        return loss
+
+    def state(self) -> dict[str, Array]:
+        """The arrays that training changes."""
+        return {"table": self.table, "dense": self.dense}
+
+
+class Workspace:
+    """The buffers of one batch of n samples, made once: no allocation in the training loop."""
+
+    def __init__(self, model: Dlrm, n: int) -> None:
+        shape, dtype = model.shape, model.dense.dtype
+        f, d = shape.n_fields, shape.dimension
+        self.n = n
+        self.bottom, self.d_bottom = model.bottom.buffers(n), model.bottom.buffers(n)
+        self.top, self.d_top = model.top.buffers(n), model.top.buffers(n)
+        self.fields = np.empty((n, f, d), dtype)
+        self.fields_t = np.empty((n, d, f), dtype)
+        self.pairs = np.empty((n, f, f), dtype)
+        self.flat_pairs = self.pairs.reshape(n, f * f)
+        lower = np.tril_indices(f, -1)
+        self.triangle = np.ravel_multi_index(lower, (f, f)).astype(np.int32)
+        self.d_pairs = np.zeros((n, f, f), dtype)
+        self.top_input = np.empty((n, d + shape.n_pairs), dtype)
+        self.d_top_input = np.empty_like(self.top_input)
+        self.d_fields = np.empty_like(self.fields)  # [:, 1:] are the gradients of the rows
+        self.d_dense = np.empty_like(model.dense)
+        n_bottom = n_parameters(shape.bottom_widths)
+        self.bottom_gradients = layer_views(self.d_dense[:n_bottom], shape.bottom_widths)
+        self.top_gradients = layer_views(self.d_dense[n_bottom:], shape.top_widths)

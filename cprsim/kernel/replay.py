@@ -1,0 +1,128 @@
+"""Replaying a simulated job on a real model: it saves and loses shards where the log says so.
+
+The log knows hours of progress, the kernel samples: the job's useful hours are all samples of the
+run, and each event happens between the two batches nearest to it.
+
+    SAVE_STARTED     fixes the content of a save      SAVE_COMMITTED   makes it valid
+    SAVE_ABANDONED   forgets it                       REVERTED         a server's rows go back to it
+    ROLLED_BACK      the whole run goes back to it, also in its data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from cprsim.kernel.loops import Array
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.snapshot import restore, take
+from cprsim.kernel.training import Trainer
+from cprsim.records import EventKind, EventLog, Floats, Ints
+
+N_MARKS = 100  # points of a loss curve
+KINDS = (
+    EventKind.SAVE_STARTED,
+    EventKind.SAVE_COMMITTED,
+    EventKind.SAVE_ABANDONED,
+    EventKind.REVERTED,
+    EventKind.ROLLED_BACK,
+    EventKind.FINISHED,
+    EventKind.STOPPED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LossCurve:
+    """Training loss over a run: each batch is predicted before it is learned from."""
+
+    position: Ints  # (n,) samples, ascending
+    loss: Floats  # (n,) mean since the position before [nats]
+
+
+class Course:
+    """A trainer going from event to event, noting its loss at regular marks on the way."""
+
+    def __init__(self, trainer: Trainer, on_progress: Callable[[int], None] | None = None) -> None:
+        self.trainer = trainer
+        self._tell = on_progress or (lambda position: None)
+        marks = np.linspace(0, trainer.n_samples, N_MARKS + 1)[1:]
+        self._marks = np.unique([at for at in map(trainer.on_grid, marks) if at])
+        self._summed = np.zeros(len(self._marks))  # loss of the samples up to each mark
+
+    def go_to(self, position: int) -> None:
+        """Train up to a position, if the trainer is not there yet."""
+        while (first := self.trainer.position) < position:
+            mark = int(np.searchsorted(self._marks, first, side="right"))
+            stop = min(position, int(self._marks[mark]))
+            self._summed[mark] += self.trainer.run(stop) * (stop - first)
+            self._tell(stop)
+
+    def curve(self) -> LossCurve:
+        """What was noted so far."""
+        passed = self._marks <= self.trainer.position
+        mean = self._summed / np.diff(self._marks, prepend=0)
+        return LossCurve(self._marks[passed], mean[passed])
+
+    def state(self) -> dict[str, Array]:
+        """The array that it fills, live: what is done again is noted once."""
+        return {"course/summed": self._summed}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One thing that happened to the job: shards that go back together are one moment."""
+
+    kind: EventKind
+    progress_h: float
+    slots: tuple[int, ...]
+
+
+def moments(log: EventLog) -> Iterator[Moment]:
+    """What the kernel has to do, in order, from the log of one replication."""
+    wanted = np.flatnonzero(np.isin(log.kind, KINDS))
+    for (kind, _), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
+        rows = list(events)
+        slots = tuple(int(log.slot[i]) for i in rows)
+        yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots)
+
+
+def replay(
+    log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
+) -> LossCurve:
+    """Train to the end of the log, and do to the model what the log says was done to the job.
+
+    Parameters
+    ----------
+    log : of one replication
+    useful_h : progress [h] at which the job is complete
+    shard_slots : slots of the embedding servers; the first is the kernel's server 0
+    course, saver : of a trainer at the start of its run
+    """
+    trainer, n_saved = course.trainer, 0
+    rolls_back = bool((log.kind == EventKind.ROLLED_BACK).any())  # else no snapshots are needed
+    last_save = pending = take(trainer, course) if rolls_back else None
+    for moment in moments(log):
+        if moment.kind is EventKind.ROLLED_BACK and last_save is not None:
+            restore(last_save, trainer, course)
+            continue
+        course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
+        if moment.kind is EventKind.SAVE_STARTED:
+            saver.start(n_saved + 1)
+            pending = take(trainer, course) if rolls_back else None
+        elif moment.kind is EventKind.SAVE_COMMITTED:
+            saver.commit()
+            last_save, n_saved = pending, n_saved + 1
+        elif moment.kind is EventKind.SAVE_ABANDONED:
+            saver.abandon()
+        elif moment.kind is EventKind.REVERTED:
+            saver.lose([slot - shard_slots.start for slot in moment.slots])
+    return course.curve()
+
+
+def losses_of_shards(log: EventLog, useful_h: float) -> Floats:
+    """(n,) shares of the run done when shards went back, in order."""
+    reverted = log.kind == EventKind.REVERTED
+    return np.unique(log.progress_h[reverted] / useful_h)

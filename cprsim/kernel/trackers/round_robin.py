@@ -1,0 +1,49 @@
+"""Round robin: each sub-save writes the next part of every segment, whatever was accessed.
+
+The control of every claim about priorities: it writes as much and knows nothing. Where it stands
+is the job's own knowledge and outlives a server.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cprsim.kernel.loops import Array
+from cprsim.kernel.trackers.tracker import Tracked
+from cprsim.records import Ints
+
+
+class RoundRobin:
+    """Goes through each segment in 1 / r parts, and on to the next part with each commit."""
+
+    def __init__(self, tracked: Tracked) -> None:
+        self._segments = tracked.segments
+        self._n_parts = round(1 / tracked.fraction)
+        self._part = np.zeros(1, np.int64)
+
+    def observe(self, rows: Array) -> None:
+        pass
+
+    def choose(self) -> Ints:
+        part = int(self._part[0])
+        chosen = []
+        for segment in self._segments:
+            first, stop = (segment.n_rows * p // self._n_parts for p in (part, part + 1))
+            chosen.append(segment.ids(np.arange(first, stop)))
+        return np.concatenate(chosen)
+
+    def committed(self) -> None:
+        self._part[0] = (self._part[0] + 1) % self._n_parts
+
+    def abandoned(self) -> None:
+        pass
+
+    def forget(self, server: int) -> None:
+        pass
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._part.nbytes
+
+    def state(self) -> dict[str, Array]:
+        return {"tracker/part": self._part}

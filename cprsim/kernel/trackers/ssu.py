@@ -1,0 +1,133 @@
+"""SSU: rows that a sub-sample of the inputs used (Maeng et al. 2021), a cheap stand-in for MFU.
+
+The rows of every second sample go into a list of r x N ids per segment, 4 bytes each and nothing
+more. So that it is known without further memory whether a row is listed, the list is kept in
+buckets of 8 and a row's hash names its bucket; a full bucket evicts one of its ids at random.
+A segment's list is rounded down to whole buckets. It begins empty after each save.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cprsim.kernel.loops import GOLDEN, Array, compiled, mix
+from cprsim.kernel.trackers.tracker import Tracked
+from cprsim.records import Ints
+
+BUCKET = 8
+EMPTY = -1
+
+
+class SubSampledUsed:
+    """Lists rows that sampled inputs used; chooses all that it has listed."""
+
+    def __init__(self, tracked: Tracked) -> None:
+        budgets = np.array(tracked.budgets)
+        self._segments = tracked.segments
+        self._period = tracked.sample_period
+        self._tables = tracked.tables
+        self._segment_of = segment_of(tracked)
+        self._ways = np.minimum(budgets, BUCKET)  # (n_segments,) usable places of a bucket
+        n_buckets = np.maximum(budgets // BUCKET, 1)
+        self._first_bucket = np.concatenate([[0], np.cumsum(n_buckets)])
+        self.listed = np.full((int(self._first_bucket[-1]), BUCKET), EMPTY, np.int32)
+        self._n_seen = np.zeros(1, np.int64)  # samples, to look at every period-th
+        self._random = np.array([tracked.seed], np.uint64)
+        self._chosen = self.listed[:0]
+
+    def observe(self, rows: Array) -> None:
+        first = -int(self._n_seen[0]) % self._period
+        list_rows(
+            self.listed,
+            self._random,
+            rows[first :: self._period],
+            self._tables,
+            self._segment_of,
+            self._first_bucket,
+            self._ways,
+        )
+        self._n_seen += len(rows)
+
+    def choose(self) -> Ints:
+        self._chosen = self.listed.copy()
+        self.listed[:] = EMPTY
+        return np.sort(self._chosen[self._chosen != EMPTY]).astype(np.int64)
+
+    def committed(self) -> None:
+        pass  # the list began anew when the save started
+
+    def abandoned(self) -> None:
+        ways = np.repeat(self._ways, np.diff(self._first_bucket))
+        put_back(self.listed, self._random, self._chosen, ways)
+
+    def forget(self, server: int) -> None:
+        for number, segment in enumerate(self._segments):
+            if segment.server == server:
+                first, stop = self._first_bucket[number : number + 2]
+                self.listed[first:stop] = EMPTY
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.listed.nbytes
+
+    def state(self) -> dict[str, Array]:
+        return {
+            "tracker/listed": self.listed,
+            "tracker/n_seen": self._n_seen,
+            "tracker/random": self._random,
+        }
+
+
+def segment_of(tracked: Tracked) -> Ints:
+    """(n large tables, step) number of the segment that holds row i of a table, at i mod step.
+
+    All segments of an assignment have the same step: the servers that share a table.
+    """
+    step = tracked.segments[0].rows.step
+    numbers = np.full((len(tracked.tables), step), -1)
+    for number, segment in enumerate(tracked.segments):
+        column = np.searchsorted(tracked.tables, segment.table)
+        numbers[column, segment.rows.start % step] = number
+    return numbers
+
+
+@compiled
+def put(bucket: Array, ways: int, row: int, random: Array) -> None:
+    """Add a row to a bucket (8,) unless it is there; evict a random one if none is free."""
+    for way in range(ways):
+        if bucket[way] == row:
+            return
+        if bucket[way] == EMPTY:
+            bucket[way] = row
+            return
+    random[0] += np.uint64(GOLDEN)
+    bucket[np.int64(mix(random[0]) % np.uint64(ways))] = row
+
+
+@compiled
+def list_rows(
+    listed: Array,
+    random: Array,
+    rows: Array,
+    tables: Array,
+    segment_of: Array,
+    first_bucket: Array,
+    ways: Array,
+) -> None:
+    """Put what rows (n, n_tables) hold in the columns `tables` into listed (n_buckets, 8)."""
+    for i in range(rows.shape[0]):
+        for column in range(tables.shape[0]):
+            row = rows[i, tables[column]]
+            segment = segment_of[column, row % segment_of.shape[1]]
+            n_buckets = first_bucket[segment + 1] - first_bucket[segment]
+            within = np.int64(mix(np.uint64(row)) % np.uint64(n_buckets))
+            put(listed[first_bucket[segment] + within], ways[segment], row, random)
+
+
+@compiled
+def put_back(listed: Array, random: Array, chosen: Array, ways: Array) -> None:
+    """Put the ids of chosen (n_buckets, 8) back into the buckets that they came from."""
+    for bucket in range(listed.shape[0]):
+        for way in range(chosen.shape[1]):
+            if chosen[bucket, way] != EMPTY:
+                put(listed[bucket], ways[bucket], chosen[bucket, way], random)

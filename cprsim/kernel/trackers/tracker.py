@@ -1,0 +1,78 @@
+"""The interface of a tracker: what decides which rows of the large tables a sub-save writes.
+
+A tracker lives on the embedding servers. It sees every access, chooses at the start of a sub-save,
+hears whether that save counted, and loses what concerned a server that fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+
+from cprsim.kernel.loops import Array
+from cprsim.kernel.shards import Segment
+from cprsim.records import Ints
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """What a tracker may look at: the segments of the large tables, and the rows themselves."""
+
+    segments: tuple[Segment, ...]
+    fraction: float  # r: the share of a segment's rows that one sub-save may write
+    table: Array  # (n_rows, d), live
+    saved_table: Array  # (n_rows, d) as last saved, live
+    seed: int
+    sample_period: int  # of SSU: it looks at every so-manieth sample
+
+    @property
+    def budgets(self) -> list[int]:
+        """Most rows that one sub-save writes of each segment."""
+        return [ceil(self.fraction * segment.n_rows) for segment in self.segments]
+
+    @property
+    def tables(self) -> Ints:
+        """Numbers of the large tables, ascending: the columns of a batch that count."""
+        return np.unique([segment.table for segment in self.segments]).astype(np.int64)
+
+
+class Tracker(Protocol):
+    """Chooses the rows of one sub-save after the other."""
+
+    def observe(self, rows: Array) -> None:
+        """Note the accesses of one batch: fused rows (n, n_tables)."""
+
+    def choose(self) -> Ints:
+        """Fused ids of the rows that the sub-save which starts now writes; within the budgets."""
+
+    def committed(self) -> None:
+        """The sub-save that `choose` was asked for counts."""
+
+    def abandoned(self) -> None:
+        """It does not; all is as if it had not been asked for."""
+
+    def forget(self, server: int) -> None:
+        """The server is lost, and with it what the tracker knew of its rows."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory that it takes on the servers, all together."""
+
+    def state(self) -> dict[str, Array]:
+        """The arrays that it keeps from batch to batch, live."""
+
+
+def most_urgent(scores: Array, k: int) -> Ints:
+    """Positions of the k largest scores above 0, ascending; of equals the lower position wins.
+
+    A score of 0 says that a row did not change since it was saved: to write it would be a waste.
+    """
+    if np.count_nonzero(scores) <= k:
+        return np.flatnonzero(scores)
+    threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+    above = np.flatnonzero(scores > threshold)
+    ties = np.flatnonzero(scores == threshold)[: k - len(above)]
+    return np.sort(np.concatenate([above, ties]))

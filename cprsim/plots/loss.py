@@ -1,0 +1,73 @@
+"""Training loss over the samples of each strategy's run, with the failures marked."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.plots.style import FAINT, INK, style
+
+if TYPE_CHECKING:
+    from cprsim.accuracy import Accuracy, StrategyAccuracy
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SETTLED = 0.1  # share of the run after which the axis of the loss is laid out
+
+
+def loss_figure(measured: Accuracy, name: str) -> Figure:
+    """Loss over samples above, and below what each strategy adds to it, which is far smaller.
+
+    A marker stands where shards went back to their last save.
+    """
+    anew = [one for one in measured.strategies if one.bytes_written is not None]
+    with style():
+        figure = Figure(figsize=(7.6, 5.4), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        whole = measured.whole.curve
+        above.plot(whole.position / 1e3, whole.loss, color=INK, lw=1.0, label="no failures")
+        settled = whole.loss[int(SETTLED * len(whole.loss)) :]
+        above.set_ylim(settled.min() - 0.01, settled.max() + 0.02)
+        below.axhline(0, color=INK, lw=1.0)
+        for number, one in enumerate(anew):
+            _strategy(above, below, measured, one, number)
+        above.set_ylabel("training loss [nats]")
+        below.set_ylabel("added by failures [nats]")
+        below.set_xlabel("thousand samples")
+        for axes in (above, below):
+            axes.yaxis.grid(True)
+        above.set_title(f"Loss with failures: {name}", loc="left", fontweight="bold", pad=30)
+        above.annotate(
+            fill(f"replication {measured.replication}; stand-in: {measured.stand_in}", 105),
+            (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
+            fontsize=7.5, color="#555555", va="bottom",
+        )  # fmt: skip
+        above.legend(loc="upper right", ncols=2)
+        if not anew:
+            _nothing_to_see(below)
+    return figure
+
+
+def _strategy(
+    above: Axes, below: Axes, measured: Accuracy, one: StrategyAccuracy, number: int
+) -> None:
+    assert one.trained is not None, "it was trained anew"
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    curve, whole = one.trained.curve, measured.whole.curve
+    x = curve.position / 1e3
+    lost_at = one.reverted_at * whole.position[-1] / 1e3
+    for axes, y in ((above, curve.loss), (below, curve.loss - whole.loss)):
+        axes.plot(x, y, color=colour, lw=0.9, label=fill(one.policy.name, 24))
+        if len(lost_at):
+            axes.plot(lost_at, np.interp(lost_at, x, y), marker, color=colour, ms=5, ls="none")
+
+
+def _nothing_to_see(axes: Axes) -> None:
+    axes.text(
+        0.5, 0.5, "every strategy rolls everybody back: no model changes",
+        transform=axes.transAxes, ha="center", va="bottom", color=FAINT, style="italic",
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""What ``cprsim train`` prints: accuracy beside overhead, one row per strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from cprsim.accuracy import Accuracy, StrategyAccuracy
+from cprsim.kernel.metrics import Quality
+from cprsim.report.run_report import say
+from cprsim.report.run_table import print_whole
+from cprsim.results.words import NO_NUMBER, interval, percent_number
+
+HEADINGS = (
+    "saves\nevery",
+    "overhead\n% of useful",
+    "PLS",
+    "test\nAUC",
+    "change",
+    "test\nlog-loss",
+    "change",
+    "written\n[MB]",
+)
+
+
+def print_accuracy(console: Console, measured: Accuracy, useful_h: float) -> None:
+    """Print the table, and under it what was trained and what is known of it."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("strategy")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right")
+    whole = measured.whole.quality
+    table.add_row("no failures", "", "", "", f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}")
+    for one in measured.strategies:
+        table.add_row(one.policy.name, *_cells(one, whole, useful_h))
+    print_whole(console, table)
+    for sentence in sentences(measured):
+        say(console, sentence)
+
+
+def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
+    every = interval(one.policy.save_interval_h, useful_h)
+    if one.trained is None:
+        return [every, "did not finish", *[NO_NUMBER] * 6]
+    quality = one.trained.quality
+    return [
+        every,
+        percent_number(one.overhead_fraction),
+        f"{one.pls:.4f}",
+        f"{quality.auc:.4f}",
+        f"{quality.auc - whole.auc:+.5f}",
+        f"{quality.log_loss:.4f}",
+        f"{quality.log_loss - whole.log_loss:+.5f}",
+        NO_NUMBER if one.bytes_written is None else f"{one.bytes_written / 1e6:.1f}",
+    ]
+
+
+def sentences(measured: Accuracy) -> list[str]:
+    """What has to be said with the numbers."""
+    what = measured.stand_in
+    said = [
+        f"Failures of replication {measured.replication}. Accuracy was measured on a stand-in: "
+        f"{what}; tested on the {len(what.test):,} clicks that follow. One run per strategy: "
+        "differences this small vary from seed to seed."
+    ]
+    if what.teacher is not None:
+        said.append(
+            f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
+            f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
+        )
+    if any(one.trained is measured.whole for one in measured.strategies):
+        said.append(
+            "A strategy that rolls everybody back ends bit by bit as the run without failures."
+        )
+    if what.n_skipped:
+        said.append(f"{what.n_skipped} bad lines of the log were left out.")
+    return said
+
+
+def accuracy_as_json(measured: Accuracy) -> dict[str, Any]:
+    """One object for scripts."""
+    teacher = measured.stand_in.teacher
+    return {
+        "replication": measured.replication,
+        "stand_in": str(measured.stand_in),
+        "skipped_lines": measured.stand_in.n_skipped,
+        "teacher": None if teacher is None else _plain(teacher),
+        "no_failures": _plain(measured.whole.quality),
+        "strategies": [
+            {
+                "name": one.policy.name,
+                "finished": one.trained is not None,
+                "overhead_fraction": one.overhead_fraction if one.trained else None,
+                "pls": one.pls,
+                **_plain(None if one.trained is None else one.trained.quality),
+                "bytes_written": one.bytes_written,
+            }
+            for one in measured.strategies
+        ],
+    }
+
+
+def _plain(quality: Quality | None) -> dict[str, float | None]:
+    if quality is None:
+        return {"auc": None, "log_loss": None}
+    return {"auc": quality.auc, "log_loss": quality.log_loss}

@@ -1,0 +1,105 @@
+"""The section `kernel`: what is trained as a stand-in for the user's model, to see its accuracy.
+
+`job` and `cluster` say how big the user's model is, and with it what saves and failures cost;
+this section says what is really trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from cprsim.scenario.quantities import Model
+from cprsim.scenario.tables import Preset
+
+MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
+Width = Annotated[int, Field(strict=True, ge=1, le=4096)]
+Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
+
+
+class ClickFile(Model):
+    """A click log in Criteo's format."""
+
+    file: str = Field(
+        min_length=1,
+        max_length=4000,
+        description="The log: tab-separated, plain, .gz or .xz; relative to the scenario. "
+        "${NAME} stands for an environment variable.",
+        examples=["${CPRSIM_DATA}/train.tsv.gz"],
+    )
+    least_count: int = Field(
+        3,
+        strict=True,
+        ge=1,
+        le=10**9,
+        description="Times that a value has to occur in training for a row of its own, a count.",
+    )
+    skip_bad: bool = Field(
+        False, strict=True, description="Leave bad lines out, and count them, instead of stopping."
+    )
+
+
+def _written_as(clicks: Any) -> str:
+    return "as:word" if isinstance(clicks, str) else "as:file"
+
+
+Clicks = Annotated[
+    Annotated[Literal["generated"], Tag("as:word")] | Annotated[ClickFile, Tag("as:file")],
+    Discriminator(_written_as),
+]
+
+
+class Kernel(Model):
+    """A small DLRM, its clicks, and how it is trained."""
+
+    clicks: Clicks = Field(
+        "generated",
+        description="`generated` (like Criteo's, from a planted teacher) or a log: {file: ...}.",
+    )
+    tables: Preset = Field(
+        "criteo-kaggle", description="Tables of generated clicks, before they are capped."
+    )
+    most_rows: int = Field(
+        5000, strict=True, ge=1, le=50_000_000, description="Rows that a table is capped at."
+    )
+    samples: int = Field(
+        500_000,
+        strict=True,
+        ge=1000,
+        le=MOST_SAMPLES,
+        description="Clicks to generate, or to read at most, a count; the last seventh is for "
+        "the test.",
+    )
+    dimension: int = Field(
+        16, strict=True, ge=1, le=1024, description="Numbers per embedding row, a count."
+    )
+    bottom: Widths = Field(
+        (64, 32), description="Hidden widths of the bottom MLP, which ends in `dimension`."
+    )
+    top: Widths = Field((64, 32), description="Hidden widths of the top MLP, which ends in 1.")
+    optimizer: Literal["sgd", "adagrad"] = Field(
+        "sgd", description="sgd, or adagrad (row-wise in the tables)."
+    )
+    rate: float = Field(0.15, strict=True, gt=0, le=100, description="Learning rate at the start.")
+    schedule: Literal["constant", "linear"] = Field(
+        "linear", description="Learning rate over the run: constant, or linear down to 0."
+    )
+    batch: int = Field(128, strict=True, ge=1, le=65_536, description="Samples per batch, a count.")
+    epochs: int = Field(1, strict=True, ge=1, le=1000, description="Passes over the clicks.")
+    shard_by: Literal["rows", "tables"] = Field(
+        "rows", description="What is dealt out to the embedding servers: rows, or whole tables."
+    )
+    seed: int = Field(
+        1,
+        strict=True,
+        ge=0,
+        le=2**63 - 1,
+        description="Seed of the initial weights and of generated clicks.",
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The batch fits into the clicks."""
+        if self.batch > self.samples // 7:
+            yield "batch", f"is larger than the test clicks, a seventh of {self.samples}"

@@ -1,0 +1,104 @@
+"""From the section `kernel` of a scenario to clicks, a model's shape and a plan of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ClickError, Place
+from cprsim.kernel.clicks.criteo import read_log
+from cprsim.kernel.clicks.encoding import vocabulary_encoding
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import Clicks, n_train, split
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
+from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.training import TrainingPlan
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.kernel_schema import ClickFile, Kernel
+
+LEAST_TRAINED = 100  # clicks
+SOURCE = (
+    "a click log in Criteo's format, such as the train.txt of the Display Advertising Challenge "
+    "(Criteo Labs, 2014); `clicks: generated` needs none"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """What is trained in place of the user's model."""
+
+    shape: ModelShape
+    train: Clicks
+    test: Clicks
+    plan: TrainingPlan
+    shards: Shards
+    teacher: Quality | None  # on the test clicks, where they were generated: the ceiling
+    n_skipped: int  # bad lines of a log that were left out
+
+    def __str__(self) -> str:
+        clicks = "generated" if self.teacher is not None else "logged"
+        plan, tables = self.plan, self.shape.tables
+        return (
+            f"a DLRM of {tables.n_rows:,} rows of {self.shape.dimension}, trained on "
+            f"{len(self.train):,} {clicks} clicks by {plan.optimizer} at {plan.rate:g} "
+            f"({plan.schedule}), batch {plan.batch}"
+        )
+
+
+def stand_in(loaded: LoadedScenario) -> StandIn:
+    """Make or read the clicks, and say what is trained on them.
+
+    Raises ScenarioError for a log that is not there, ClickError for one that can't be read.
+    """
+    section = loaded.scenario.kernel or Kernel.model_validate({})
+    clicks, teacher, n_skipped = _clicks(loaded, section)
+    train, test = clicks
+    return StandIn(
+        shape=ModelShape(train.tables, section.dimension, section.bottom, section.top),
+        train=train,
+        test=test,
+        plan=TrainingPlan(
+            batch=section.batch,
+            rate=section.rate,
+            schedule=section.schedule,
+            optimizer=section.optimizer,
+            epochs=section.epochs,
+            seed=section.seed,
+        ),
+        shards=Shards(train.tables, loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by)),
+        teacher=teacher,
+        n_skipped=n_skipped,
+    )
+
+
+def _clicks(
+    loaded: LoadedScenario, section: Kernel
+) -> tuple[tuple[Clicks, Clicks], Quality | None, int]:
+    if isinstance(section.clicks, ClickFile):
+        clicks, n_skipped = _logged(loaded, section, section.clicks)
+        return clicks, None, n_skipped
+    tables = PRESETS[section.tables].tables.capped(section.most_rows)
+    return (*_generated(tables, section), 0)
+
+
+def _generated(tables: TableLayout, section: Kernel) -> tuple[tuple[Clicks, Clicks], Quality]:
+    generated = generate(tables, section.samples, section.seed)
+    return split(generated.clicks), generated.teacher_on(slice(n_train(section.samples), None))
+
+
+def _logged(
+    loaded: LoadedScenario, section: Kernel, log: ClickFile
+) -> tuple[tuple[Clicks, Clicks], int]:
+    path = loaded.input_file(log.file, "kernel.clicks.file", SOURCE)
+    raw, n_skipped = read_log(path, section.samples, log.skip_bad)
+    at = n_train(len(raw))
+    if at < LEAST_TRAINED:
+        raise ClickError.at(Place(path), f"{len(raw)} clicks are too few to train and to test on")
+    encoding = vocabulary_encoding(raw[:at], log.least_count, section.most_rows)
+    clicks = encoding.encode(raw[:at]), encoding.encode(raw[at:])
+    for part in clicks:
+        if not 0 < part.label.mean() < 1:
+            raise ClickError.at(
+                Place(path), "has only clicks, or none, in the training or test part"
+            )
+    return clicks, n_skipped

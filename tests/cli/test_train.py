@@ -1,0 +1,143 @@
+"""``train``: the failures of one replication, on a real model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+KERNEL = """
+kernel:
+  {samples: 6000, most_rows: 50, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
+   rate: 0.05}
+"""
+
+
+@pytest.fixture
+def trained(drawing_cprsim, scenario):
+    """Train with the small scenario and overrides; the one JSON object it prints."""
+    scenario.write_text(scenario.read_text() + KERNEL)
+
+    def run(*overrides, replay=0):
+        arguments = [part for override in overrides for part in ("--set", override)]
+        called = drawing_cprsim("train", scenario, "--json", "--replay", replay, *arguments)
+        assert called.exit_code == 0, called.output
+        return json.loads(called.stdout)
+
+    return run
+
+
+def by_name(shown: dict) -> dict[str, dict]:
+    return {one["name"]: one for one in shown["strategies"]}
+
+
+def write_clicks(path, n: int) -> None:
+    rng = np.random.default_rng(0)
+    lines = []
+    for label in rng.integers(0, 2, n):
+        integers = map(str, rng.integers(0, 50, 13))
+        categories = (f"{value:08x}" for value in rng.integers(0, 9, 26))
+        lines.append("\t".join([str(label), *integers, *categories]) + "\n")
+    path.write_text("".join(lines))
+
+
+def test_accuracy_stands_beside_overhead(trained):
+    shown = trained()
+    strategies = by_name(shown)
+    whole = shown["no_failures"]
+    assert list(strategies) == ["full", "partial", "cpr"]
+    assert 0.5 < whole["auc"] < shown["teacher"]["auc"] < 1
+    for one in strategies.values():
+        assert one["overhead_fraction"] > 0
+    assert {key: strategies["full"][key] for key in whole} == whole
+    assert strategies["cpr"]["pls"] > 0
+    assert {key: strategies["cpr"][key] for key in whole} != whole
+
+
+def test_overhead_and_pls_are_those_of_run(trained, cprsim, scenario):
+    ours = by_name(trained(replay=3))
+    ran = by_name(json.loads(cprsim("run", scenario, "--replay", 3, "--json").stdout))
+    for name, one in ours.items():
+        assert one["overhead_fraction"] == pytest.approx(ran[name]["overhead_fraction"]["mean"])
+    assert ours["cpr"]["pls"] == pytest.approx(ran["cpr"]["pls"])
+
+
+def test_the_same_command_gives_the_same_bytes(trained):
+    def everything() -> tuple[dict, list[bytes]]:
+        shown = trained()
+        return shown, [Path(path).read_bytes() for path in shown["figures"]]
+
+    assert everything() == everything()
+
+
+def test_without_failures_every_strategy_ends_as_the_whole_run(trained):
+    shown = trained("failures.mtbf=500 h", "recovery=[{strategy: partial, interval: 5 h}]")
+    (partial,) = shown["strategies"]
+    assert {key: partial[key] for key in shown["no_failures"]} == shown["no_failures"]
+    assert partial["bytes_written"] > 0
+
+
+def test_a_job_that_never_finishes_has_no_accuracy(trained):
+    hopeless = ("failures.mtbf=1 min", "failures.clock=wall", "costs.reschedule=3 h")
+    for one in trained(*hopeless)["strategies"]:
+        assert (one["finished"], one["auc"], one["overhead_fraction"]) == (False, None, None)
+
+
+def test_the_table_says_what_it_was_measured_on(drawing_cprsim, scenario):
+    scenario.write_text(scenario.read_text() + KERNEL)
+    called = drawing_cprsim("train", scenario)
+    assert called.exit_code == 0
+    said = " ".join(called.stdout.split())
+    assert "stand-in: a DLRM of" in said
+    assert "trained on 5,142 generated clicks by adagrad at 0.05 (linear), batch 128" in said
+    assert "rolls everybody back ends bit by bit as the run without failures" in said
+    assert "small-loss-0.png" in said
+
+
+def test_clicks_of_ones_own(trained, tmp_path, monkeypatch):
+    write_clicks(tmp_path / "clicks.tsv", 1500)
+    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
+    shown = trained('kernel.clicks={file: "${CPRSIM_DATA}/clicks.tsv"}')
+    assert shown["teacher"] is None
+    assert "1,285 logged clicks" in shown["stand_in"]
+
+
+def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
+    drawing_cprsim, trained, scenario, tmp_path
+):
+    log = tmp_path / "clicks.tsv"
+    write_clicks(log, 1500)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:7], "no click\n", *lines[7:]]))
+    override = "kernel.clicks={file: clicks.tsv}"
+    called = drawing_cprsim("train", scenario, "--set", override)
+    assert called.exit_code == 2
+    assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
+    assert trained("kernel.clicks={file: clicks.tsv, skip_bad: true}")["skipped_lines"] == 1
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("kernel.clicks={file: nowhere.tsv}", "`nowhere.tsv` is not there"),
+        ("kernel.clicks={file: '${UNSET_HERE}/x'}", "variable UNSET_HERE is not set"),
+        ("kernel.batch=3000", "larger than the test clicks"),
+        ("kernel.optimizer=adam", "kernel.optimizer"),
+        ("kernel.rate=0", "kernel.rate"),
+        ("kernel.sampels=9000", "did you mean `samples`"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(drawing_cprsim, scenario, override, said):
+    scenario.write_text(scenario.read_text() + KERNEL)
+    called = drawing_cprsim("train", scenario, "--set", override)
+    assert called.exit_code == 2
+    assert said in called.stderr
+    assert "Traceback" not in called.stderr
+
+
+def test_replications_are_numbered_from_0(drawing_cprsim, scenario):
+    called = drawing_cprsim("train", scenario, "--replay", -1)
+    assert called.exit_code == 2
+    assert "there is no -1" in called.stderr

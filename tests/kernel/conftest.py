@@ -1,0 +1,36 @@
+"""Small runs that the kernel's tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.training import Trainer, TrainingPlan
+
+TABLES = TableLayout((40, 3, 900, 7, 250, 60))
+
+
+@pytest.fixture(scope="session")
+def shape() -> ModelShape:
+    return ModelShape(TABLES, dimension=8, bottom=(12,), top=(16,))
+
+
+@pytest.fixture(scope="session")
+def clicks() -> Clicks:
+    return generate(TABLES, 3000, seed=5).clicks
+
+
+@pytest.fixture
+def new_trainer(shape: ModelShape, clicks: Clicks) -> Callable[..., Trainer]:
+    """Makes trainers of one plan, at the start of their run."""
+
+    def new(optimizer: str = "adagrad", batch: int = 50, **plan: object) -> Trainer:
+        trainer = Trainer(shape, clicks, TrainingPlan(batch, optimizer=optimizer, **plan))
+        trainer.initialise()
+        return trainer
+
+    return new

@@ -1,0 +1,172 @@
+"""Reading click logs: what is in them comes out, and what is wrong is named by file and line."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.errors import ClickError
+from cprsim.kernel.clicks.criteo import CriteoLog, read_log
+from cprsim.kernel.clicks.records import MISSING_CATEGORY
+
+INTEGERS = [str(i) for i in range(13)]
+CATEGORIES = [f"{i:08x}" for i in range(26)]
+
+
+def line(label: str = "1", integers: list | None = None, categories: list | None = None) -> str:
+    return "\t".join([label, *(integers or INTEGERS), *(categories or CATEGORIES)])
+
+
+def changed(values: list[str], at: int, value: str) -> list[str]:
+    return [*values[:at], value, *values[at + 1 :]]
+
+
+def write(path, *lines: str) -> None:
+    path.write_text("".join(f"{text}\n" for text in lines))
+
+
+def test_numbers_come_out_as_written_and_gaps_as_missing(tmp_path):
+    log = tmp_path / "log.tsv"
+    integers = changed(changed(INTEGERS, 1, "-2"), 4, "2071071")
+    write(log, line("0", changed(integers, 0, ""), changed(CATEGORIES, 25, "")), line())
+    raw, skipped = read_log(log)
+    assert raw.label.tolist() == [0, 1]
+    assert np.isnan(raw.integers[0, 0])
+    assert raw.integers[0, 1:5].tolist() == [-2, 2, 3, 2071071]
+    assert raw.categories[0].tolist() == [*range(25), MISSING_CATEGORY]
+    assert skipped == 0
+
+
+@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_compressed_logs_read_like_plain_ones(tmp_path, suffix, opener):
+    path = tmp_path / f"log.tsv{suffix}"
+    with opener(path, "wt") as file:
+        file.write(f"{line('0')}\n{line('1')}\n")
+    assert read_log(path)[0].label.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_the_last_line_may_end_as_it_likes(tmp_path, ending):
+    log = tmp_path / "log.tsv"
+    log.write_bytes(f"{line()}\r\n{line('0')}{ending}".encode())
+    raw, _ = read_log(log)
+    assert raw.label.tolist() == [1, 0]
+    assert raw.categories[1, 25] == 25
+
+
+def test_blocks_join_to_the_whole_wherever_they_are_cut(tmp_path, monkeypatch):
+    log = tmp_path / "log.tsv"
+    write(log, *(line(str(i % 2), changed(INTEGERS, 0, str(i))) for i in range(50)))
+    monkeypatch.setattr("cprsim.kernel.clicks.criteo.READ_BYTES", 333)
+    blocks = list(CriteoLog(log).blocks(n_lines=7))
+    assert max(map(len, blocks)) <= 7
+    assert np.concatenate([b.integers[:, 0] for b in blocks]).tolist() == list(range(50))
+
+
+def test_most_stops_early(tmp_path):
+    log = tmp_path / "log.tsv"
+    write(log, *[line()] * 5, "a line that nobody reads")
+    assert len(CriteoLog(log, skip_bad=True).blocks().__next__()) == 5
+    assert len(read_log(log, most=3, skip_bad=True)[0]) == 3
+
+
+BAD = {
+    "39 fields": (line().rsplit("\t", 1)[0], "39 fields between tabs, not 40"),
+    "41 fields": (line() + "\t00000000", "41 fields between tabs, not 40"),
+    "blank": ("", "1 fields"),
+    "label": (line("2"), r"\(label\): `2` is no label"),
+    "no label": (line(""), r"\(label\): `` is no label"),
+    "text": (line(integers=changed(INTEGERS, 4, "many")), r"\(I5\): `many` is no integer"),
+    "real": (line(integers=changed(INTEGERS, 0, "1.5")), r"\(I1\): `1.5` is no integer"),
+    "minus": (line(integers=changed(INTEGERS, 12, "-")), r"\(I13\): `-` is no integer"),
+    "endless": (line(integers=changed(INTEGERS, 0, "9" * 60)), r"`9{40}\.\.\.` is no integer"),
+    "not hex": (line(categories=changed(CATEGORIES, 2, "0000000g")), r"\(C3\): `0000000g` is not"),
+    "short hex": (line(categories=changed(CATEGORIES, 25, "00ff")), r"\(C26\): `00ff` is not"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line_is_one_error_with_file_and_line(tmp_path, name):
+    bad, message = BAD[name]
+    log = tmp_path / "log.tsv"
+    write(log, line(), line("0"), bad, line())
+    with pytest.raises(ClickError, match=message) as caught:
+        read_log(log)
+    assert str(caught.value).startswith(f"{log}:3: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line_is_skipped_and_counted_where_asked(tmp_path, name):
+    log = tmp_path / "log.tsv"
+    write(log, BAD[name][0], line(), BAD[name][0], line("0"))
+    raw, skipped = read_log(log, skip_bad=True)
+    assert raw.label.tolist() == [1, 0]
+    assert skipped == 2
+
+
+def test_an_empty_file_is_an_error_even_when_skipping(tmp_path):
+    log = tmp_path / "log.tsv"
+    log.touch()
+    for skip_bad in (False, True):
+        with pytest.raises(ClickError, match="holds no click"):
+            read_log(log, skip_bad=skip_bad)
+
+
+@pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_stream_cut_short_names_the_line_that_it_came_to(tmp_path, suffix, compress):
+    rng = np.random.default_rng(0)
+    lines = [line(categories=[f"{v:08x}" for v in rng.integers(0, 2**32, 26)]) for _ in range(300)]
+    whole = compress("".join(f"{text}\n" for text in lines).encode())
+    log = tmp_path / f"log.tsv{suffix}"
+    log.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ClickError, match=r"log\.tsv\.(gz|xz):\d+: the file is cut short"):
+        read_log(log)
+
+
+def test_a_stream_cut_short_yields_its_whole_lines_when_skipping(tmp_path, monkeypatch):
+    monkeypatch.setattr("cprsim.kernel.clicks.criteo.READ_BYTES", 1000)
+    rng = np.random.default_rng(0)
+    lines = [line(categories=[f"{v:08x}" for v in rng.integers(0, 2**32, 26)]) for _ in range(300)]
+    whole = gzip.compress("".join(f"{text}\n" for text in lines).encode())
+    log = tmp_path / "log.tsv.gz"
+    log.write_bytes(whole[: len(whole) // 2])
+    raw, skipped = read_log(log, skip_bad=True)
+    assert 100 < len(raw) < 300
+    assert skipped == 1
+
+
+@pytest.mark.parametrize("name", ["missing.tsv", "missing.tsv.gz", "folder"])
+def test_no_file_is_an_error_even_when_skipping(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ClickError, match="unreadable"):
+        read_log(tmp_path / name, skip_bad=True)
+
+
+def test_a_file_that_is_not_what_its_name_says(tmp_path):
+    log = tmp_path / "log.tsv.gz"
+    log.write_text(line())
+    with pytest.raises(ClickError, match="unreadable: Not a gzipped file"):
+        read_log(log)
+
+
+def test_a_file_without_lines_is_given_up_soon(tmp_path):
+    log = tmp_path / "log.tsv"
+    log.write_bytes(b"\0" * 10_000_000)
+    with pytest.raises(ClickError, match="a line without end"):
+        read_log(log, skip_bad=True)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_whatever_end_in_anything_but_clicks_or_one_error(tmp_path_factory, content):
+    log = tmp_path_factory.mktemp("logs") / "log.tsv"
+    log.write_bytes(f"{line()}\n".encode() + content + f"\n{line('0')}\n".encode())
+    raw, skipped = read_log(log, skip_bad=True)
+    assert len(raw) + skipped == 3 + content.count(b"\n")
+    assert raw.label[0] == 1
+    assert raw.label[-1] == 0

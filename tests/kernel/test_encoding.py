@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.clicks.encoding import Hashing, LogIntegers, Vocabulary, vocabulary_encoding
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import (
+    MISSING_CATEGORY,
+    Clicks,
+    RawClicks,
+    n_train,
+    split,
+)
+from cprsim.kernel.shape import CRITEO_KAGGLE, TableLayout
+
+
+def column(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)[:, None]
+
+
+def test_frequent_values_get_rows_by_falling_count_and_the_rest_share_one():
+    vocabulary = Vocabulary.fit(column(9, 7, 7, 7, 3, 3, 5, 5, 1), least_count=2)
+    assert vocabulary.tables.rows == (4,)
+    seen = vocabulary.rows(column(7, 3, 5, 9, 1, 12345))[:, 0]
+    assert seen.tolist() == [1, 2, 3, 0, 0, 0]  # of equals the lower value first
+
+
+def test_a_missing_category_is_a_value_like_any_other():
+    vocabulary = Vocabulary.fit(column(4, MISSING_CATEGORY, MISSING_CATEGORY, 4, 4), least_count=2)
+    assert vocabulary.rows(column(MISSING_CATEGORY, 4))[:, 0].tolist() == [2, 1]
+
+
+def test_a_table_keeps_to_its_cap():
+    vocabulary = Vocabulary.fit(column(*[1] * 5, *[2] * 4, *[3] * 3), least_count=1, most_rows=3)
+    assert vocabulary.rows(column(1, 2, 3))[:, 0].tolist() == [1, 2, 0]
+
+
+def test_a_column_where_nothing_is_frequent_has_one_row():
+    vocabulary = Vocabulary.fit(column(1, 2, 3), least_count=2)
+    assert vocabulary.tables.rows == (1,)
+    assert vocabulary.rows(column(1, 8))[:, 0].tolist() == [0, 0]
+
+
+def test_tables_lie_one_after_the_other():
+    categories = np.hstack([column(1, 1, 2, 2), column(5, 5, 5, 6)])
+    rows = Vocabulary.fit(categories, least_count=1).rows(categories)
+    assert rows.tolist() == [[1, 4], [1, 4], [2, 4], [2, 5]]
+
+
+def test_hashing_stays_within_its_tables_and_spreads():
+    tables = TableLayout((100, 7))
+    rng = np.random.default_rng(0)
+    rows = Hashing(tables).rows(rng.integers(0, 2**32, (20_000, 2)))
+    counts = np.bincount(rows[:, 0], minlength=100)
+    assert rows[:, 1].min() == 100
+    assert rows[:, 1].max() == 106
+    assert counts.min() > 200 - 4 * np.sqrt(200)
+    assert counts.max() < 200 + 4 * np.sqrt(200)
+
+
+def test_integers_are_standardised_logarithms_and_missing_is_average():
+    raw = np.array([[0.0, 5.0], [np.e - 1, 5.0], [np.nan, np.nan], [-3.0, 5.0]], np.float32)
+    scaled = LogIntegers.fit(raw).transform(raw)
+    logs = np.array([0.0, 1.0, 0.0])
+    expected = (logs - logs.mean()) / logs.std()
+    np.testing.assert_allclose(scaled[[0, 1, 3], 0], expected, rtol=1e-5)
+    assert scaled[2].tolist() == [0, 0]
+    assert scaled[:, 1].tolist() == [0, 0, 0, 0]  # never varies
+
+
+def test_what_an_encoding_learns_it_learns_from_the_training_part_alone():
+    rng = np.random.default_rng(1)
+
+    def raw(last: int) -> RawClicks:
+        categories = np.full((7, 26), 5, np.int64)
+        categories[-1] = last
+        return RawClicks(np.zeros(7, np.float32), integers, categories)
+
+    integers = rng.integers(0, 9, (7, 13)).astype(np.float32)
+    encodings = [vocabulary_encoding(raw(last)[: n_train(7)], 1) for last in (5, 6)]
+    assert [e.categories.tables.rows for e in encodings] == [(2,) * 26] * 2
+
+
+def test_the_test_share_is_the_end_of_the_log():
+    clicks = generate(TableLayout((10, 4)), 137, seed=1).clicks
+    train, test = split(clicks)
+    assert len(train) == int(137 * 6 / 7)
+    assert (np.concatenate([train.label, test.label]) == clicks.label).all()
+    assert n_train(137_139) == 117_547
+
+
+@pytest.mark.parametrize("row", [-1, 10, 9_999_999])
+def test_rows_outside_their_table_never_reach_the_compiled_loops(row):
+    rows = np.array([[row, 10]], np.int32)
+    with pytest.raises(ParameterError, match="outside its table"):
+        Clicks(TableLayout((10, 4)), np.zeros(1, np.float32), np.zeros((1, 13), np.float32), rows)
+
+
+def test_generated_clicks_do_not_depend_on_how_many_are_drawn():
+    tables = CRITEO_KAGGLE.tables.capped(1000)
+    few, many = generate(tables, 1000, seed=3).clicks, generate(tables, 70_000, seed=3).clicks
+    for name in ("label", "integers", "rows"):
+        assert (getattr(few, name) == getattr(many, name)[:1000]).all()
+
+
+def test_generated_clicks_look_like_criteos():
+    tables = CRITEO_KAGGLE.tables.capped(20_000)
+    generated = generate(tables, 100_000, seed=1)
+    rows = generated.clicks.rows
+    table = tables.largest(1)[0]
+    counts = np.sort(np.bincount(rows[:, table] - tables.first_row[table]))[::-1]
+    assert 0.70 < counts[: tables.rows[table] // 8].sum() / len(rows) < 0.90  # Criteo's: 0.77
+    assert 0.15 < generated.clicks.label.mean() < 0.35  # Criteo's: 0.26
+    assert generated.teacher_on().auc == pytest.approx(0.87, abs=0.02)

@@ -1,0 +1,116 @@
+"""The model against its formulas written out, and its gradients against central differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, TableLayout
+
+SHAPE = ModelShape(TableLayout((5, 2, 9)), dimension=4, bottom=(6,), top=(7, 3), n_integers=3)
+N = 6
+
+
+@pytest.fixture
+def model() -> Dlrm:
+    model = Dlrm(SHAPE, np.float64)
+    model.initialise(seed=3)
+    return model
+
+
+@pytest.fixture
+def batch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    integers = rng.standard_normal((N, 3))
+    rows = np.stack([rng.integers(a, b, N) for a, b in ((0, 5), (5, 7), (7, 16))], axis=1).astype(
+        np.int32
+    )
+    return integers, rows, (rng.random(N) < 0.4).astype(np.float64)
+
+
+def logit_written_out(model: Dlrm, integers: np.ndarray, rows: np.ndarray) -> float:
+    """One sample, field by field, with nothing but dot products."""
+
+    def stack(x: np.ndarray, layers: list, relu_last: bool) -> np.ndarray:
+        for number, (weight, bias) in enumerate(layers):
+            x = x @ weight + bias
+            if relu_last or number < len(layers) - 1:
+                x = np.maximum(x, 0)
+        return x
+
+    bottom = stack(integers, model.bottom.layers, relu_last=True)
+    fields = [bottom, *(model.table[row] for row in rows)]
+    pairs = [fields[i] @ fields[j] for i in range(len(fields)) for j in range(i)]
+    return stack(np.concatenate([bottom, pairs]), model.top.layers, relu_last=False)[0]
+
+
+def test_forward_is_the_formula_sample_by_sample(model, batch):
+    integers, rows, _ = batch
+    logits = model.forward(integers, rows, Workspace(model, N))
+    expected = [logit_written_out(model, x, r) for x, r in zip(integers, rows, strict=True)]
+    np.testing.assert_allclose(logits, expected, rtol=1e-12)
+
+
+def test_loss_is_cross_entropy_also_where_logits_are_huge(model, batch):
+    integers, rows, _ = batch
+    work = Workspace(model, 2)
+    model.forward(integers[:2], rows[:2], work)
+    work.top[-1][:, 0] = [800.0, -800.0]
+    assert model.backward(integers[:2], np.array([1.0, 0.0]), work) == 0.0
+    model.forward(integers[:2], rows[:2], work)
+    work.top[-1][:, 0] = [800.0, -800.0]
+    assert model.backward(integers[:2], np.array([0.0, 1.0]), work) == 800.0
+
+
+def central_difference(loss, parameters: np.ndarray, at: int, step: float = 1e-6) -> float:
+    flat = parameters.reshape(-1)
+    before = flat[at]
+    flat[at] = before + step
+    above = loss()
+    flat[at] = before - step
+    below = loss()
+    flat[at] = before
+    return (above - below) / (2 * step)
+
+
+@pytest.mark.parametrize("label_share", ["mixed", "none", "all"])
+def test_gradients_are_central_differences(model, batch, label_share):
+    integers, rows, label = batch
+    label = {"mixed": label, "none": 0 * label, "all": 0 * label + 1}[label_share]
+    work = Workspace(model, N)
+    model.forward(integers, rows, work)
+    model.backward(integers, label, work)
+    d_dense = work.d_dense.copy()
+    d_table = np.zeros_like(model.table)
+    np.add.at(d_table, rows, work.d_fields[:, 1:])
+
+    def loss() -> float:
+        z = model.forward(integers, rows, work)
+        return float(np.mean(np.logaddexp(0, z) - z * label))
+
+    for parameters, gradient in ((model.dense, d_dense), (model.table, d_table)):
+        numeric = [central_difference(loss, parameters, i) for i in range(parameters.size)]
+        np.testing.assert_allclose(gradient.reshape(-1), numeric, atol=2e-8)
+        assert np.abs(gradient).max() > 1e-3  # else anything would agree
+
+
+def test_a_row_that_a_batch_does_not_touch_has_no_gradient_and_does_not_move(new_trainer):
+    trainer = new_trainer("sgd")
+    before = trainer.model.table.copy()
+    trainer.run(50)
+    touched = np.zeros(len(before), bool)
+    touched[trainer.clicks.rows[:50]] = True
+    assert (trainer.model.table[~touched] == before[~touched]).all()
+    assert (trainer.changed.astype(bool) == touched).all()
+
+
+def test_the_papers_models_have_the_papers_sizes():
+    assert CRITEO_KAGGLE.tables.n_rows == 33_762_577
+    assert CRITEO_KAGGLE.table_bytes == pytest.approx(2.16e9, rel=0.002)
+    assert CRITEO_TERABYTE.tables.n_rows == 49_126_297
+    assert CRITEO_TERABYTE.table_bytes == pytest.approx(12.6e9, rel=0.002)
+    assert CRITEO_KAGGLE.top_widths[0] == 351 + 16
+    large = CRITEO_KAGGLE.tables.largest(7)
+    rows = sum(CRITEO_KAGGLE.tables.rows[t] for t in large)
+    assert rows / CRITEO_KAGGLE.tables.n_rows == pytest.approx(0.996, abs=5e-4)  # recalled

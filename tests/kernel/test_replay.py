@@ -1,0 +1,142 @@
+"""A log written by hand, and the run by hand that it has to give."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cprsim.kernel.replay import Course, moments, replay
+from cprsim.kernel.saving import Saver, SavingRules
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.snapshot import joint_state
+from cprsim.records import Activity, EventKind, EventLog
+
+USEFUL_H = 30.0  # 3000 samples: 100 in an hour
+SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes
+
+
+def log_of(*events: tuple[EventKind, float] | tuple[EventKind, float, int]) -> EventLog:
+    """Events by kind, progress [h] and slot; wall time does not matter, but has to differ."""
+    n, progress_h = len(events), np.array([event[1] for event in events], float)
+    same_instant = [b[:2] == a[:2] for a, b in pairwise(events)]
+    return EventLog(
+        replication=np.zeros(n, np.int64),
+        at_h=np.cumsum([0, *(0 if same else 1 for same in same_instant)]).astype(float),
+        kind=np.array([event[0] for event in events], np.int64),
+        activity=np.full(n, Activity.USEFUL, np.int64),
+        progress_h=progress_h,
+        slot=np.array([event[2] if len(event) == 3 else -1 for event in events], np.int64),
+    )
+
+
+@pytest.fixture
+def new_run(new_trainer):
+    def new(rules: SavingRules = SavingRules()):  # noqa: B008 - frozen
+        trainer = new_trainer("adagrad", schedule="linear")
+        return trainer, Saver(trainer, Shards(trainer.shape.tables, len(SLOTS)), rules)
+
+    return new
+
+
+def assert_equal_bits(one, other) -> None:
+    for name, array in joint_state(*one).items():
+        assert array.tobytes() == joint_state(*other)[name].tobytes(), name
+
+
+K = EventKind
+PARTIAL = log_of(
+    (K.STARTED, 0.0),
+    (K.SAVE_STARTED, 10.0),
+    (K.SAVE_RESUMED, 10.0),
+    (K.SAVE_COMMITTED, 11.0),  # written while the job went on
+    (K.FAILED, 16.004, 3),
+    (K.REVERTED, 16.004, 3),
+    (K.RESUMED, 16.004),
+    (K.SAVE_STARTED, 20.0),
+    (K.SAVE_ABANDONED, 20.0),
+    (K.FAILED, 20.0, 2),
+    (K.FAILED, 20.0, 5),
+    (K.REVERTED, 20.0, 2),
+    (K.REVERTED, 20.0, 5),
+    (K.SAVE_STARTED, 20.0),
+    (K.SAVE_COMMITTED, 20.0),
+    (K.FINISHED, 30.0),
+)
+
+
+@pytest.mark.parametrize("tracker", ["none", "mfu", "ssu", "scar", "round-robin"])
+def test_a_log_is_replayed_event_by_event(new_run, tracker):
+    rules = SavingRules(tracker, 0.5, 3)
+    replayed, by_hand = new_run(rules), new_run(rules)
+    replay(PARTIAL, USEFUL_H, SLOTS, Course(replayed[0]), replayed[1])
+
+    trainer, saver = by_hand
+    trainer.run(1000)
+    saver.start(1)
+    trainer.run(1100)
+    saver.commit()
+    trainer.run(1600)
+    saver.lose([1])
+    trainer.run(2000)
+    saver.start(2)
+    saver.abandon()
+    saver.lose([0, 3])
+    saver.save(2)
+    trainer.run(3000)
+    assert_equal_bits(replayed, by_hand)
+
+
+def test_servers_that_fail_together_go_back_together():
+    reverted = [moment for moment in moments(PARTIAL) if moment.kind is K.REVERTED]
+    assert [moment.slots for moment in reverted] == [(3,), (2, 5)]
+
+
+def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
+    log = log_of(
+        (K.SAVE_STARTED, 10.0),
+        (K.SAVE_COMMITTED, 10.0),
+        (K.FAILED, 16.3, 3),
+        (K.ROLLED_BACK, 10.0),
+        (K.CAUGHT_UP, 16.3),
+        (K.SAVE_STARTED, 20.0),
+        (K.SAVE_ABANDONED, 20.0),
+        (K.ROLLED_BACK, 10.0),
+        (K.SAVE_STARTED, 20.0),
+        (K.SAVE_COMMITTED, 20.0),
+        (K.FINISHED, 30.0),
+    )
+    failed, whole = new_run(), new_run()
+    curve = replay(log, USEFUL_H, SLOTS, Course(failed[0]), failed[1])
+    course = Course(whole[0])
+    course.go_to(3000)
+    assert failed[0].model.table.tobytes() == whole[0].model.table.tobytes()
+    assert failed[0].model.dense.tobytes() == whole[0].model.dense.tobytes()
+    assert (curve.loss == course.curve().loss).all()
+
+
+def test_a_job_that_begins_again_from_nothing_ends_bitwise_the_same(new_run):
+    log = log_of((K.FAILED, 22.0, 2), (K.ROLLED_BACK, 0.0), (K.FINISHED, 30.0))
+    failed, whole = new_run(), new_run()
+    replay(log, USEFUL_H, SLOTS, Course(failed[0]), failed[1])
+    whole[0].run()
+    assert_equal_bits(failed[:1], whole[:1])
+
+
+def test_a_job_that_was_given_up_stops_where_it_stood(new_run):
+    trainer, saver = new_run()
+    curve = replay(log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, Course(trainer), saver)
+    assert trainer.position == 1200
+    assert curve.position[-1] <= 1200
+
+
+def test_the_curve_is_the_mean_loss_between_marks(new_run):
+    trainer, _ = new_run()
+    course = Course(trainer)
+    for stop in (250, 1000, 3000):  # wherever it stops on the way
+        course.go_to(stop)
+    straight, _ = new_run()
+    curve = course.curve()
+    expected = [straight.run(int(position)) for position in curve.position]
+    np.testing.assert_allclose(curve.loss, expected, rtol=1e-9)

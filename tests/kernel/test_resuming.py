@@ -1,0 +1,146 @@
+"""Runs that are taken up again: from a snapshot, from a checkpoint, after everything was lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.checkpoint import read_latest, write_checkpoint
+from cprsim.kernel.saving import WHOLE, Saver, SavingRules
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.snapshot import joint_state, restore, take
+from cprsim.kernel.trackers import TRACKERS
+
+END, SAVE_EVERY = 1500, 150
+
+
+@pytest.fixture
+def new_run(new_trainer):
+    def new(tracker: str = WHOLE, optimizer: str = "adagrad"):
+        trainer = new_trainer(optimizer, schedule="linear")
+        shards = Shards(trainer.shape.tables, 4)
+        return trainer, Saver(trainer, shards, SavingRules(tracker, 0.5, 3))
+
+    return new
+
+
+def go_on(trainer, saver, until: int, failures: dict[int, list[int]]) -> None:
+    """Train, save and fail on a fixed schedule: the same whoever takes it up where."""
+    while trainer.position < until:
+        trainer.run(trainer.position + 50)
+        if trainer.position in failures:
+            saver.lose(failures[trainer.position])
+        if trainer.position % SAVE_EVERY == 0:
+            saver.save(trainer.position // SAVE_EVERY)
+
+
+def assert_equal_bits(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        assert one[name].tobytes() == other[name].tobytes(), name
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_the_same_seed_gives_the_same_bytes(new_run, optimizer):
+    runs = [new_run("ssu", optimizer) for _ in range(2)]
+    for run in runs:
+        go_on(*run, END, {700: [1]})
+    assert_equal_bits(joint_state(*runs[0]), joint_state(*runs[1]))
+
+
+@pytest.mark.parametrize("tracker", [WHOLE, *TRACKERS])
+def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
+    base, scratch, fork = (new_run(tracker) for _ in range(3))
+    go_on(*base, 650, {})
+    snapshot = take(*base)
+    go_on(*base, END, {})  # what the base does later is nothing to the fork
+    restore(snapshot, *fork)
+    go_on(*fork, END, {700: [0, 2], 1100: [3]})
+    go_on(*scratch, END, {700: [0, 2], 1100: [3]})
+    assert_equal_bits(joint_state(*fork), joint_state(*scratch))
+    assert not np.array_equal(fork[0].model.table, base[0].model.table)  # the failures mattered
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_reverting_everything_equals_resuming_from_the_checkpoint(new_run, optimizer, tmp_path):
+    trainer, saver = new_run(optimizer=optimizer)
+    trainer.run(600)
+    saver.save(1)
+    write_checkpoint(tmp_path, trainer.position, trainer.state(), trainer.identity())
+    trainer.run(1000)
+    saver.lose(range(4))  # all shards, and so the layers
+    trainer.rewind(600)
+
+    resumed, _ = new_run(optimizer=optimizer)
+    read_latest(tmp_path, resumed.state(), resumed.identity())
+    for run in (trainer, resumed):
+        run.run(END)
+    ours, theirs = trainer.state(), resumed.state()
+    assert_equal_bits(ours, theirs)
+
+
+@pytest.mark.parametrize("tracker", [WHOLE, *TRACKERS])
+def test_resuming_from_a_checkpoint_is_bit_exact(new_run, tracker, tmp_path):
+    straight, interrupted, resumed = (new_run(tracker) for _ in range(3))
+    failures = {400: [1], 1100: [0]}
+    go_on(*straight, END, failures)
+    go_on(*interrupted, 950, failures)
+    identity = interrupted[0].identity() | interrupted[1].identity()
+    write_checkpoint(tmp_path, 950, joint_state(*interrupted), identity)
+    read_latest(tmp_path, joint_state(*resumed), identity)
+    go_on(*resumed, END, failures)
+    assert_equal_bits(joint_state(*resumed), joint_state(*straight))
+
+
+def test_without_lost_changes_a_failure_changes_nothing(new_run):
+    failed, whole = new_run(), new_run()
+    for run in (failed, whole):
+        run[0].run(600)
+        run[1].save(1)
+    failed[1].lose([0, 1, 2])
+    for run in (failed, whole):
+        run[0].run(END)
+    assert_equal_bits(joint_state(*failed), joint_state(*whole))
+
+
+def test_epochs_begin_again_at_the_first_sample(new_trainer):
+    trainer = new_trainer(batch=130, epochs=2)  # 130 does not divide 3000
+    trainer.run(3000)
+    trainer.run(3130)
+    assert trainer.position == 3130
+    with pytest.raises(ParameterError, match="can't train"):
+        trainer.run(3200)
+
+
+@pytest.mark.parametrize(
+    ("samples", "position"), [(0, 0), (64, 0), (66, 130), (2990, 2990), (2996, 3000), (9e9, 6000)]
+)
+def test_positions_are_rounded_to_the_nearest_batch(new_trainer, samples, position):
+    assert new_trainer(batch=130, epochs=2).on_grid(samples) == position
+
+
+def test_a_rate_that_diverges_says_so(new_trainer):
+    with pytest.raises(
+        ParameterError, match="diverged before sample 3000: the learning rate 1e\\+06"
+    ):
+        new_trainer("sgd", rate=1e6).run()
+
+
+def test_the_rate_falls_to_zero(new_trainer):
+    trainer = new_trainer("sgd", schedule="linear", rate=0.5)
+    trainer.run(2950)
+    before = trainer.model.dense.copy()
+    trainer.run()
+    last_step = np.abs(trainer.model.dense - before).max()
+    trainer = new_trainer("sgd", schedule="constant", rate=0.5)
+    trainer.run(2950)
+    before = trainer.model.dense.copy()
+    trainer.run()
+    assert last_step < 0.05 * np.abs(trainer.model.dense - before).max()
+
+
+def test_a_snapshot_fits_only_a_run_of_its_shape(new_run):
+    snapshot = take(*new_run("mfu"))
+    with pytest.raises(ParameterError, match="tracker/counts"):
+        restore(snapshot, *new_run("scar"))

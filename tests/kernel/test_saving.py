@@ -1,0 +1,176 @@
+"""What a save writes, what counts as saved, and what servers lose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.saving import Saver, SavingRules, SmallTables
+from cprsim.kernel.shards import ShardBy, Shards
+
+N_SERVERS = 4
+TRACKED = SavingRules("round-robin", fraction=0.25, n_large_tables=3)
+
+
+@pytest.fixture
+def run(new_trainer):
+    def new(rules: SavingRules = SavingRules(), by: ShardBy = ShardBy.ROWS, **plan):  # noqa: B008 - frozen
+        trainer = new_trainer(**plan)
+        return trainer, Saver(trainer, Shards(trainer.shape.tables, N_SERVERS, by), rules)
+
+    return new
+
+
+def held_by(saver: Saver, servers: list[int]) -> np.ndarray:
+    held = np.zeros(len(saver.saved.table), bool)
+    for segment in saver.shards.of_servers(servers):
+        held[segment.rows] = True
+    return held
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("by", ShardBy)
+def test_lost_servers_go_back_to_the_save_and_the_others_go_on(run, by, optimizer):
+    trainer, saver = run(by=by, optimizer=optimizer)
+    trainer.run(500)
+    saver.save(1)
+    saved = {name: array.copy() for name, array in trainer.state().items()}
+    trainer.run(1000)
+    late = {name: array.copy() for name, array in trainer.state().items()}
+    saver.lose([1, 3])
+    lost = held_by(saver, [1, 3])
+    names = ["table"] + (["row_state"] if optimizer == "adagrad" else [])
+    for name in names:
+        now = trainer.state()[name]
+        assert (now[lost] == saved[name][lost]).all()
+        assert (now[~lost] == late[name][~lost]).all()
+        assert (saved[name][lost] != late[name][lost]).any()
+    assert (trainer.model.dense == late["dense"]).all()
+    assert trainer.position == 1000
+
+
+def test_the_start_of_the_run_is_a_save(run):
+    trainer, saver = run()
+    start = trainer.model.table.copy()
+    trainer.run(500)
+    saver.lose(range(N_SERVERS))
+    assert (trainer.model.table == start).all()
+
+
+def test_the_content_of_a_save_is_fixed_when_it_starts_and_valid_when_it_commits(run):
+    trainer, saver = run()
+    trainer.run(500)
+    at_start = trainer.model.table.copy()
+    saver.start(1)
+    trainer.run(1000)  # goes on while the save is written in the background
+    saver.commit()
+    trainer.run(1500)
+    saver.lose([0])
+    lost = held_by(saver, [0])
+    assert (trainer.model.table[lost] == at_start[lost]).all()
+
+
+def test_an_abandoned_save_never_was(run):
+    trainer, saver = run()
+    trainer.run(500)
+    saver.save(1)
+    good = trainer.model.table.copy()
+    trainer.run(1000)
+    saver.start(2)
+    trainer.run(1500)
+    saver.abandon()
+    saver.lose([2])
+    lost = held_by(saver, [2])
+    assert (trainer.model.table[lost] == good[lost]).all()
+
+
+def test_rows_of_an_abandoned_save_are_in_the_next_one(run):
+    trainer, saver = run()
+    trainer.run(500)
+    saver.start(1)
+    saver.abandon()
+    saver.save(1)
+    table = trainer.model.table.copy()
+    trainer.run(600)
+    saver.lose(range(N_SERVERS))
+    assert (trainer.model.table == table).all()
+
+
+def test_losing_all_servers_takes_the_layers_too(run):
+    trainer, saver = run()
+    trainer.run(500)
+    saver.save(1)
+    dense, squares = trainer.model.dense.copy(), trainer.optimizer.dense_state.copy()
+    trainer.run(1000)
+    saver.lose(range(N_SERVERS))
+    assert (trainer.model.dense == dense).all()
+    assert (trainer.optimizer.dense_state == squares).all()
+
+
+def test_saves_come_one_at_a_time(run):
+    _, saver = run()
+    saver.start(1)
+    for forbidden in (lambda: saver.start(2), lambda: saver.lose([0]), saver.state):
+        with pytest.raises(RuntimeError, match="a save is under way"):
+            forbidden()
+    saver.commit()
+    with pytest.raises(RuntimeError, match="no save"):
+        saver.commit()
+
+
+def test_a_whole_save_writes_all_rows_their_optimizer_rows_and_the_layers(run):
+    trainer, saver = run()
+    saver.save(1)
+    model, optimizer = trainer.model, trainer.optimizer
+    arrays = (model.table, optimizer.row_state, model.dense, optimizer.dense_state)
+    assert saver.bytes_written == sum(array.nbytes for array in arrays)
+    saver.start(2)
+    saver.abandon()
+    assert saver.bytes_abandoned == saver.bytes_written
+
+
+def test_sub_saves_of_an_interval_write_as_much_as_one_whole_save(run):
+    _, whole = run()
+    _, parts = run(TRACKED)
+    whole.save(1)
+    for number in range(1, 5):
+        parts.save(number)
+    assert parts.bytes_written == whole.bytes_written
+
+
+def test_small_tables_with_each_sub_save_write_more(run):
+    _, often = run(SavingRules("round-robin", 0.25, 3, SmallTables.EACH_SUB_SAVE))
+    _, whole = run()
+    whole.save(1)
+    for number in range(1, 5):
+        often.save(number)
+    small_rows = 40 + 3 + 7
+    assert often.bytes_written - whole.bytes_written == 3 * small_rows * (8 * 4 + 4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "fresh"), [(SmallTables.EACH_INTERVAL, False), (SmallTables.EACH_SUB_SAVE, True)]
+)
+def test_small_tables_are_as_fresh_as_their_policy(run, policy, fresh):
+    trainer, saver = run(SavingRules("mfu", 0.25, 3, policy))
+    trainer.run(500)
+    late = trainer.model.table[:43].copy()  # the two small tables at the front
+    saver.save(1)
+    trainer.run(600)
+    saver.lose(range(N_SERVERS))
+    assert (trainer.model.table[:43] == late).all() == fresh
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tracker": "lru"}, "unknown tracker `lru`; one of none, scar"),
+        ({"fraction": 0.3}, "one over a whole number"),
+        ({"fraction": 0}, "one over a whole number"),
+        ({"n_large_tables": 0}, "at least 1"),
+    ],
+)
+def test_rules_that_make_no_sense(wrong, message):
+    with pytest.raises(ParameterError, match=message):
+        SavingRules(**wrong)

@@ -1,0 +1,183 @@
+"""Each tracker's choice, what a commit does to it, and what it loses with its server."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.kernel.shape import TableLayout
+from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
+from cprsim.kernel.trackers.tracker import most_urgent
+
+LAYOUT = TableLayout((12, 3, 16))
+LARGE = (0, 2)  # rows 0 to 11, and 15 to 30
+FIRST_LARGE, SECOND_LARGE = slice(0, 12), slice(15, 31)
+
+
+def tracked(fraction: float = 0.25, n_servers: int = 1, period: int = 1) -> Tracked:
+    segments = Shards(LAYOUT, n_servers).of_tables(LARGE)
+    table = np.zeros((LAYOUT.n_rows, 4), np.float32)
+    return Tracked(segments, fraction, table, table.copy(), seed=1, sample_period=period)
+
+
+def accesses(*pairs: tuple[int, int]) -> np.ndarray:
+    """A batch: each sample one row of the first large table, one of the second."""
+    return np.array([(a, 12, 15 + b) for a, b in pairs], np.int32)
+
+
+def seen(tracker: Tracker, *pairs: tuple[int, int]) -> None:
+    tracker.observe(accesses(*pairs))
+
+
+def test_urgent_rows_tie_to_the_lower_id_and_zeros_are_never_chosen():
+    assert most_urgent(np.array([1, 5, 1, 5, 1]), 3).tolist() == [0, 1, 3]
+    assert most_urgent(np.array([0, 5, 0]), 3).tolist() == [1]
+    assert most_urgent(np.zeros(4), 2).tolist() == []
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(1, 30))
+def test_urgent_rows_are_those_that_sorting_finds(scores, k):
+    by_sorting = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]
+    expected = sorted(i for i in by_sorting if scores[i] > 0)
+    assert most_urgent(np.array(scores), k).tolist() == expected
+
+
+def test_mfu_counts_each_occurrence_in_a_batch():
+    tracker = TRACKERS["mfu"](tracked(0.125))
+    seen(tracker, (7, 1), (3, 2), (7, 2), (3, 1), (7, 1), (5, 2), (5, 2))
+    assert tracker.choose().tolist() == [3, 7, 15 + 1, 15 + 2]  # 3 and 5 tie: the lower id
+    assert tracker.state()["tracker/counts"][12] == 0  # not a large table
+
+
+def test_mfu_clears_what_a_commit_saved_and_keeps_what_came_after():
+    tracker = TRACKERS["mfu"](tracked(1 / 16))
+    seen(tracker, (7, 1), (7, 1), (3, 1))
+    assert tracker.choose().tolist() == [7, 16]
+    seen(tracker, (7, 5))  # while the save is being written
+    tracker.committed()
+    assert tracker.choose().tolist() == [3, 15 + 5]  # 7 has one left, as 3: the lower id
+    tracker.committed()
+    assert tracker.choose().tolist() == [7]
+
+
+def test_mfu_of_an_abandoned_save_clears_nothing():
+    tracker = TRACKERS["mfu"](tracked())
+    seen(tracker, (7, 1), (3, 1))
+    before = tracker.choose().tolist()
+    tracker.abandoned()
+    assert tracker.choose().tolist() == before != []
+
+
+def test_scar_chooses_by_distance_from_the_saved_copy():
+    what = tracked(0.125)
+    what.table[[1, 2, 3]] = [[3, 0, 0, 0], [0, 1, 1, 0], [2, 2, 2, 0]]
+    what.saved_table[1] = [2.9, 0, 0, 0]
+    tracker = TRACKERS["scar"](what)
+    assert tracker.choose().tolist() == [2, 3]
+    what.saved_table[[2, 3]] = what.table[[2, 3]]
+    assert tracker.choose().tolist() == [1]
+
+
+def test_ssu_lists_every_second_sample_across_batches():
+    tracker = TRACKERS["ssu"](tracked(1.0, period=2))
+    seen(tracker, (0, 0), (1, 1), (2, 2))
+    seen(tracker, (3, 3), (4, 4))
+    assert tracker.choose().tolist() == [0, 2, 4, 15, 17, 19]
+
+
+def test_ssu_never_holds_more_than_its_budget_nor_a_row_twice():
+    tracker = TRACKERS["ssu"](tracked(0.25))
+    seen(tracker, *((i % 12, i % 16) for i in range(200)))
+    chosen = tracker.choose()
+    assert len(chosen) == len(set(chosen.tolist())) == 3 + 4
+    assert (chosen < 12).sum() == 3
+
+
+def test_ssu_evicts_at_random_when_full():
+    tracker = TRACKERS["ssu"](tracked(0.25))
+    listed = set()
+    for _ in range(400):
+        seen(tracker, *((i, i) for i in range(12)))
+        listed.add(tuple(tracker.choose().tolist()))
+        tracker.committed()
+    assert len(listed) > 100
+    assert {row for rows in listed for row in rows} == {*range(12), *range(15, 27)}
+
+
+def test_ssu_begins_anew_with_a_save_and_takes_an_abandoned_one_back():
+    tracker = TRACKERS["ssu"](tracked(1.0))
+    seen(tracker, (1, 1), (5, 5))
+    tracker.choose()
+    seen(tracker, (1, 9))
+    tracker.abandoned()
+    assert tracker.choose().tolist() == [1, 5, 16, 20, 24]
+    tracker.committed()
+    assert tracker.choose().tolist() == []
+
+
+def test_round_robin_covers_every_row_once_per_interval():
+    tracker = TRACKERS["round-robin"](tracked(0.25, n_servers=2))
+    chosen = []
+    for _ in range(4):
+        chosen += tracker.choose().tolist()
+        tracker.committed()
+    assert sorted(chosen) == [*range(12), *range(15, 31)]
+
+
+def test_round_robin_writes_an_abandoned_part_again():
+    tracker = TRACKERS["round-robin"](tracked(0.25))
+    first = tracker.choose().tolist()
+    tracker.abandoned()
+    assert tracker.choose().tolist() == first
+    tracker.committed()
+    assert tracker.choose().tolist() != first
+
+
+@pytest.mark.parametrize("name", ["mfu", "ssu"])
+def test_what_a_tracker_knows_is_lost_with_the_server(name):
+    tracker = TRACKERS[name](tracked(1.0, n_servers=2))
+    seen(tracker, (2, 0), (3, 1), (4, 2), (5, 3))  # rows 2 to 5 and 15 to 18
+    tracker.forget(1)
+    assert tracker.choose().tolist() == [2, 4, 16, 18]
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+@pytest.mark.parametrize("by", ShardBy)
+def test_choices_stay_within_the_budget_of_each_segment(name, by):
+    layout = TableLayout((200, 3, 90))
+    segments = Shards(layout, 3, by).of_tables((0, 2))
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((layout.n_rows, 4)).astype(np.float32)
+    what = Tracked(segments, 0.125, table, 0 * table, seed=1, sample_period=2)
+    tracker = TRACKERS[name](what)
+    for _ in range(20):
+        tracker.observe(
+            np.stack([rng.integers(a, b, 64) for a, b in ((0, 200), (200, 203), (203, 293))], 1)
+        )
+    chosen = np.zeros(layout.n_rows, bool)
+    chosen[tracker.choose()] = True
+    for segment, budget in zip(segments, what.budgets, strict=True):
+        assert 0 < chosen[segment.rows].sum() <= budget
+    assert not chosen[200:203].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "paper_percent", "tolerance"),
+    [
+        ("scar", 16, 100, 0.5),  # recalled, as the others; the large tables only
+        ("mfu", 16, 6.25, 0.01),
+        ("mfu", 128, 0.78, 0.005),
+        ("ssu", 16, 0.78, 0.01),
+        ("ssu", 128, 0.097, 0.001),
+    ],
+)
+def test_memory_is_what_the_paper_says(name, dimension, paper_percent, tolerance):
+    layout = TableLayout((100, 200_000, 30_000, 7))
+    table = np.zeros((layout.n_rows, dimension), np.float32)
+    segments = Shards(layout, 8).of_tables(layout.largest(2))
+    tracker = TRACKERS[name](Tracked(segments, 0.125, table, table, seed=1, sample_period=2))
+    percent = 100 * tracker.memory_bytes / table.nbytes
+    assert percent == pytest.approx(paper_percent, abs=tolerance)
