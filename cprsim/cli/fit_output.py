@@ -12,6 +12,7 @@ from rich.table import Table
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlation import WORST_FRACTION, portrait_of
+from cprsim.failures.cost_fit import CostFit
 from cprsim.failures.goodness import Judged
 from cprsim.failures.likelihood import Estimate
 from cprsim.failures.presets import PRESETS
@@ -63,6 +64,22 @@ def as_object(fitted: TraceFit, origin: str, figures: list[Path]) -> dict[str, A
         "notes": list(fitted.warnings),
         "fragment": _fragment_or_reason(fitted, origin),
         "figures": [str(path) for path in figures],
+    }
+
+
+def costs_object(fits: tuple[CostFit, ...], fragment_text: str) -> dict[str, Any]:
+    """Fitted costs as one object; numbers that there are not are null."""
+    return {
+        **{
+            one.kind: {
+                "n": one.durations.n,
+                "mean_h": float(one.durations.duration_h.mean()),
+                "bandwidth_bytes_per_h": _number(one.bandwidth_bytes_per_h),
+                "families": [_judged_object(j) for j in one.ranking.judged] if one.ranking else [],
+            }
+            for one in fits
+        },
+        "fragment": fragment_text,
     }
 
 
