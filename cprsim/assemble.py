@@ -27,7 +27,9 @@ from cprsim.records import (
     Holds,
     RecoveryPolicy,
     Role,
+    SmallTables,
     Storage,
+    SubSaves,
     Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
@@ -262,8 +264,22 @@ def _policies(loaded: LoadedScenario, planning: Planning) -> Iterator[RecoveryPo
 
 def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:
     strategy = STRATEGIES[entry.strategy]
-    job = planning.with_options(interval=entry.interval, target_pls=entry.target_pls)
+    job = planning.with_options(entry.interval, entry.target_pls, _sub_saves(entry))
     return strategy.plan(entry.name, job)
+
+
+def _sub_saves(entry: Recovery) -> SubSaves | None:
+    section = entry.sub_saves
+    if section is None:
+        return None
+    return SubSaves(
+        tracker="",  # the strategy knows its own
+        fraction=section.fraction,
+        extra_h=section.selection_h + section.latency_h,
+        n_large_tables=section.large_tables,
+        small_tables=SmallTables(section.small_tables),
+        sample_period=section.sample_period,
+    )
 
 
 @contextmanager
