@@ -61,6 +61,12 @@ def fit_trace(
     ParameterError
         where nothing at all can be fitted.
     """
+    n_instants = len(togetherness(outages).sizes)
+    if n_instants < 2:
+        raise ParameterError(
+            f"nothing can be fitted to this log: its {int(outages.in_window.sum())} failure(s) "
+            f"all begin at the same instant; two instants at least are needed"
+        )
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(outages, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:

@@ -129,8 +129,15 @@ def test_three_failures_only(tmp_path: Path) -> None:
 def test_zero_gaps_only(tmp_path: Path) -> None:
     rows = [(name, 5.0, 6.0) for name in "abcd"]
     outages = read_tidy(log(tmp_path, rows), time_unit="h", period=(5, 105))
-    with pytest.raises(ParameterError, match=r"nothing can be fitted.*3 of zero length"):
+    with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
         fit_trace(outages, n_bootstrap=0)
+
+
+def test_repairs_that_differ_by_rounding_alone(tmp_path: Path) -> None:
+    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]
+    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+    assert fitted.repairs.ranking is not None
+    assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
 
 
 def test_a_log_without_ends_has_no_repairs_but_the_rest(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ UNREADABLE = (
     zlib.error,
     pd.errors.ParserError,
 )
+LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 
 Instant = str | float
@@ -55,7 +56,7 @@ def read_csv(path: Path) -> pd.DataFrame:
         raise _unreadable(path, error) from None
     table = table.rename(columns=lambda name: str(name).strip()).dropna(how="all")
     if table.empty:
-        raise trace_error(path, None, "names no outage")
+        raise trace_error(path, None, "holds no row below the header")
     return table
 
 
@@ -99,6 +100,8 @@ def named_columns(
             near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             there = ", ".join(str(column) for column in table.columns)
+            if len(table.columns) == 1 and re.search(r"[;\t|]", there):
+                hint = "; separate columns by commas"
             message = f"there is no column {theirs!r}{hint} (there are: {there})"
             raise trace_error(path, 1, message, name)
     return table[list(found)].rename(columns=found)
@@ -116,8 +119,10 @@ def read_text(path: Path) -> str:
 
 def _unreadable(path: Path, error: BaseException) -> TraceError:
     line = re.search(r"line (\d+)", str(error))
+    row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     reason = getattr(error, "strerror", None) or (str(error).strip() or "damaged").splitlines()[-1]
-    return trace_error(path, int(line[1]) if line else None, f"can't be read: {reason}")
+    number = int(line[1]) if line else int(row[1]) + 1 if row else None
+    return trace_error(path, number, f"can't be read: {reason}")
 
 
 def no_row_where(
@@ -153,7 +158,10 @@ def n_observed(given: int | None, named: int, path: Path) -> int:
 
 
 def checked(outages: Outages, path: Path) -> Outages:
-    """Raise TraceError where no outage begins within the period."""
+    """Raise TraceError where no outage begins within the period, or the period is absurd."""
+    if outages.window_h > LONGEST_WINDOW_H:
+        message = f"the log spans {outages.window_h:.3g} h: are its times in another unit?"
+        raise trace_error(path, None, message, "time_unit")
     if not outages.in_window.any():
         raise trace_error(path, None, "no outage begins within the period", "period")
     return outages
