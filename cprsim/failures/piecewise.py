@@ -148,7 +148,7 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     n_numbers = len(rates) + len(from_h) - 1
     mean_error = _log_mean_error(distribution, errors)
     mean = estimate("mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True)
-    return Fit("piecewise", distribution, log_likelihood, len(rates), len(ends_h), parameters, mean)
+    return Fit("piecewise", distribution, log_likelihood, n_numbers, len(ends_h), parameters, mean)
 
 
 def _log_mean_error(distribution: PiecewiseHazard, errors: Floats) -> float:
