@@ -273,7 +273,7 @@ class Job:
 
     def _recover_the_failed(self, struck: set[int]) -> None:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
-        reverted = set(self._shards if self._all_replicas_lost(struck) else self._shards & struck)
+        reverted = self._shards if self._all_replicas_lost(struck) else self._shards & struck
         for slot in sorted(reverted):
             self._log(REVERTED, DETECT, slot)
         for recovery in self._recoveries:
@@ -297,10 +297,10 @@ class Job:
         self._progress_h = 0.0 if from_scratch else self._saved_h
         self._due_h, self._due_whole = self._saves.due_after(self._progress_h)
         self._log(ROLLED_BACK, DETECT)
-        loading = set() if from_scratch else set(self._shards)
+        loading: frozenset[int] = frozenset() if from_scratch else self._shards
         self._start_recovery(struck, loading)
 
-    def _start_recovery(self, slots: set[int], loading: set[int]) -> None:
+    def _start_recovery(self, slots: set[int], loading: frozenset[int]) -> None:
         recovery = Recovery(
             self._env,
             self._scheduler,
