@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +68,10 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         where the failure trace can't be read
     """
     scenario = loaded.scenario
-    cluster = _cluster(scenario)
-    costs = _costs(scenario)
+    with _blaming(loaded, "cluster"):
+        cluster = _cluster(scenario)
+    with _blaming(loaded, "costs"):
+        costs = _costs(scenario)
     with _blaming(loaded, "failures"):
         failures = _failures(loaded, cluster)
         expected = failures.expected(cluster, scenario.job.useful_h)
@@ -199,10 +201,9 @@ def _outages(section: TraceFailures, path: Path) -> Outages:
         period = section.period
         days = (None, None) if period is None else (str(period.first), str(period.last))
         return read_lanl(path, system=section.system, period=days, n_nodes=section.nodes)
-    columns: Mapping[str, str] = {} if section.columns is None else section.columns.model_dump()
-    return read_tidy(
-        path, columns=columns, time_unit=section.time_unit or "h", n_nodes=section.nodes
-    )
+    named = section.columns
+    columns = {} if named is None else named.model_dump(exclude_unset=True)
+    return read_tidy(path, columns=columns, time_unit=section.time_unit, n_nodes=section.nodes)
 
 
 # ----------------------------------------------------------------------------- recovery

@@ -8,37 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, isfinite, log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
-from scipy import linalg, optimize, special
 
-from cprsim.errors import CprsimError, ParameterError
+from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.lifetimes import Lifetimes
+from cprsim.failures.likelihood import FLAT, STEP, Estimate, covariances, estimate, maximum
 from cprsim.records import Floats
-
-Z95 = float(special.ndtri(0.975))
-STEP = 1e-4  # of numerical derivatives, in logarithms of parameters
-IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
-FLAT = 1e-7  # slope of the mean log-likelihood at which the search ends
-STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
-
-
-class NotConvergedError(CprsimError):
-    """The likelihood of a family has no maximum here, or none was found."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number, its standard error and its 95 % interval."""
-
-    name: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    clustered_error: float  # standard error that allows times of one node to resemble each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +43,9 @@ class Fit:
 
     def parameter(self, name: str) -> Estimate:
         """One parameter. Raises KeyError for a name that the family does not have."""
-        for estimate in self.parameters:
-            if estimate.name == name:
-                return estimate
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
         raise KeyError(name)
 
 
@@ -109,8 +87,13 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
     """
     if lifetimes.n_observed == 0:
         raise ParameterError("no failure was observed: nothing can be fitted")
-    point = maximum(family, lifetimes, family.start(lifetimes))
-    errors, clustered = _standard_errors(family, lifetimes, point)
+    point = search(family, lifetimes, family.start(lifetimes))
+    covariance, clustered = covariances(
+        family.name,
+        lambda at: log_likelihoods(family.make(at), lifetimes),
+        point,
+        lifetimes.unit,
+    )
     distribution = family.make(point)
     return Fit(
         family=family.name,
@@ -118,96 +101,31 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
         log_likelihood=float(log_likelihoods(distribution, lifetimes).sum()),
         n_parameters=len(point),
         n_observed=lifetimes.n_observed,
-        parameters=_estimates(family, point, errors, clustered),
-        mean=_mean(family, point, errors, clustered),
+        parameters=_estimates(family, point, covariance, clustered),
+        mean=_mean(family, point, covariance, clustered),
     )
 
 
-def maximum(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Floats:
-    """Where the likelihood is largest, in the family's search numbers.
-
-    Parameters
-    ----------
-    family, lifetimes : what is searched
-    start : where to begin, in the search numbers
-    slope : of the mean log-likelihood, below which the search ends
-
-    Raises
-    ------
-    NotConvergedError
-        where scipy's BFGS does not come to a flat place within the domain.
-    """
-
-    def loss(point: Floats) -> float:
-        try:
-            with np.errstate(all="ignore"):
-                each = log_likelihoods(family.make(point), lifetimes)
-        except (ParameterError, OverflowError):
-            return IMPOSSIBLE
-        mean = -each.sum() / lifetimes.n_observed
-        return float(mean) if isfinite(mean) else IMPOSSIBLE
-
-    found = optimize.minimize(loss, start, method="BFGS", options={"gtol": slope})
-    if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
-        raise NotConvergedError(
-            f"{family.name}: no maximum of the likelihood found ({found.message.rstrip('.')})"
-        )
-    return np.asarray(found.x, dtype=np.float64)
-
-
-def _standard_errors(family: Family, lifetimes: Lifetimes, point: Floats) -> tuple[Floats, Floats]:
-    """Covariance of the search numbers: from the curvature, and clustered by unit (sandwich)."""
-    n = len(point)
-    steps = STEP * np.eye(n)
-
-    def each(at: Floats) -> Floats:
-        return log_likelihoods(family.make(at), lifetimes)
-
-    try:
-        scores = np.array([(each(point + h) - each(point - h)) / (2 * STEP) for h in steps])
-        curvature = np.array(
-            [
-                [
-                    (each(point + g + h) - each(point + g - h)).sum()
-                    - (each(point - g + h) - each(point - g - h)).sum()
-                    for h in steps
-                ]
-                for g in steps
-            ]
-        ) / (4 * STEP**2)
-        covariance = linalg.inv(-curvature)
-    except (ParameterError, linalg.LinAlgError):
-        covariance = np.full((n, n), np.nan)
-    if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
-        raise NotConvergedError(f"{family.name}: the likelihood is flat, no parameter stands out")
-    _, unit = np.unique(lifetimes.unit, return_inverse=True)
-    of_units = np.array([np.bincount(unit, weights=score) for score in scores])
-    n_units = of_units.shape[1]
-    few = n_units / (n_units - 1) if n_units > 1 else np.nan
-    return covariance, few * covariance @ (of_units @ of_units.T) @ covariance
+def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Floats:
+    """Search numbers of the most likely member; see `likelihood.maximum`."""
+    return maximum(
+        family.name,
+        lambda at: log_likelihoods(family.make(at), lifetimes),
+        start,
+        lifetimes.n_observed,
+        slope,
+    )
 
 
 def _estimates(
     family: Family, point: Floats, covariance: Floats, clustered: Floats
 ) -> tuple[Estimate, ...]:
-    rows = zip(
-        family.parameters,
-        family.is_logarithm,
-        point,
-        np.sqrt(np.diag(covariance)),
-        np.sqrt(np.diag(clustered)),
-        strict=True,
-    )
-    return tuple(_estimate(name, is_log, *numbers) for name, is_log, *numbers in rows)
-
-
-def _estimate(name: str, is_log: bool, at: float, error: float, clustered: float) -> Estimate:
-    low, high = at - Z95 * error, at + Z95 * error
-    if not is_log:
-        return Estimate(name, float(at), float(error), float(low), float(high), float(clustered))
-    value = exp(at)
-    return Estimate(
-        name, value, value * float(error), exp(low), exp(min(high, 700.0)), value * float(clustered)
+    errors, clustered_errors = np.sqrt(np.diag(covariance)), np.sqrt(np.diag(clustered))
+    return tuple(
+        estimate(name, float(at), float(error), float(clustered_error), logarithm=is_log)
+        for name, is_log, at, error, clustered_error in zip(
+            family.parameters, family.is_logarithm, point, errors, clustered_errors, strict=True
+        )
     )
 
 
@@ -218,7 +136,8 @@ def _mean(family: Family, point: Floats, covariance: Floats, clustered: Floats) 
         [log(family.make(point + h).mean_h / family.make(point - h).mean_h) for h in steps]
     ) / (2 * STEP)
     error, clustered_error = (sqrt(float(slope @ m @ slope)) for m in (covariance, clustered))
-    return _estimate("mean_h", True, log(family.make(point).mean_h), error, clustered_error)
+    at = log(family.make(point).mean_h)
+    return estimate("mean_h", at, error, clustered_error, logarithm=True)
 
 
 # ------------------------------------------------------------------------------- the families

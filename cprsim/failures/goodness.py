@@ -14,18 +14,14 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution
-from cprsim.failures.fitting import (
-    FAMILIES,
-    Family,
-    Fit,
-    NotConvergedError,
-    fit,
-    maximum,
-)
+from cprsim.failures.fitting import FAMILIES, Fit, fit, search
 from cprsim.failures.lifetimes import Lifetimes
+from cprsim.failures.likelihood import NotConvergedError
+from cprsim.failures.piecewise import PiecewiseHazard, fit_piecewise
 from cprsim.records import Floats
 from cprsim.streams import stream
 
+ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 ROUGHLY_FLAT = 1e-5  # slope at which a bootstrap sample counts as fitted
 
 
@@ -93,7 +89,7 @@ def rank(
     *,
     n_bootstrap: int = 199,
     seed: int = 0,
-    families: Sequence[str] = tuple(FAMILIES),
+    families: Sequence[str] = ALL_FAMILIES,
 ) -> Ranking:
     """Fit every family, judge it, and sort by AIC.
 
@@ -114,40 +110,49 @@ def rank(
     judged, failed = [], []
     for name in families:
         try:
-            fitted = fit(FAMILIES[name], lifetimes)
+            fitted = fit_named(name, lifetimes)
         except NotConvergedError as error:
             failed.append((name, str(error)))
             continue
         ks, rmse = distances(fitted.distribution, lifetimes)
-        p_value = _p_value(FAMILIES[name], fitted, lifetimes, ks, n_bootstrap, seed)
+        p_value = _p_value(fitted, lifetimes, ks, n_bootstrap, seed)
         judged.append(Judged(fitted, ks, p_value, rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
     return Ranking(tuple(sorted(judged, key=lambda one: one.fit.aic)), tuple(failed))
 
 
-def _p_value(
-    family: Family, fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, seed: int
-) -> float:
-    rng = stream(seed, 0, f"fit/bootstrap/{family.name}")
-    start = _search_numbers(family, fitted)
+def fit_named(family: str, lifetimes: Lifetimes) -> Fit:
+    """Fit one of `ALL_FAMILIES`; errors as in `fitting.fit`."""
+    if family == PiecewiseHazard.family:
+        return fit_piecewise(lifetimes)
+    return fit(FAMILIES[family], lifetimes)
+
+
+def _p_value(fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, seed: int) -> float:
+    rng = stream(seed, 0, f"fit/bootstrap/{fitted.family}")
     larger, n_fitted = 0, 0
     for _ in range(n_bootstrap):
         sample = resampled(fitted.distribution, lifetimes, rng)
-        if sample.n_observed == 0:
-            continue
         try:
-            again = family.make(maximum(family, sample, start, ROUGHLY_FLAT))
-        except NotConvergedError:
+            again = _fit_again(fitted, sample)
+        except (NotConvergedError, ParameterError):
             continue
         n_fitted += 1
         larger += distances(again, sample)[0] >= ks
     return (1 + larger) / (1 + n_fitted) if n_fitted > 0 else float("nan")
 
 
-def _search_numbers(family: Family, fitted: Fit) -> Floats:
+def _fit_again(fitted: Fit, sample: Lifetimes) -> Distribution:
+    """The same family fitted to a sample, from where the first search ended."""
+    if sample.n_observed == 0:
+        raise ParameterError("nothing was observed")
+    if fitted.family == PiecewiseHazard.family:
+        return fit_piecewise(sample).distribution
+    family = FAMILIES[fitted.family]
     numbers = zip(fitted.parameters, family.is_logarithm, strict=True)
-    return np.array([np.log(p.estimate) if is_log else p.estimate for p, is_log in numbers])
+    start = np.array([np.log(p.estimate) if is_log else p.estimate for p, is_log in numbers])
+    return family.make(search(family, sample, start, ROUGHLY_FLAT))
 
 
 def resampled(

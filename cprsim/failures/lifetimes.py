@@ -48,6 +48,23 @@ class Lifetimes:
         """Time under observation [h]."""
         return float((self.duration_h - self.entry_h).sum())
 
+    def at_risk_h(self, borders_h: Floats) -> Floats:
+        """Time [h] that all of them spent under observation between ages.
+
+        Parameters
+        ----------
+        borders_h : (n + 1,) increasing ages [h]; the last may be infinite
+
+        Returns
+        -------
+        (n,) hours
+        """
+        younger_h = [
+            np.minimum(self.duration_h, border).sum() - np.minimum(self.entry_h, border).sum()
+            for border in borders_h
+        ]
+        return np.diff(np.array(younger_h, dtype=np.float64))
+
 
 def lifetimes_of(
     duration_h: Floats,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -53,6 +54,35 @@ class Outages:
             ended=self.ended[mask],
             cause=tuple(cause for cause, keep in zip(self.cause, mask, strict=True) if keep),
         )
+
+    def of_node(self, name: str) -> Outages:
+        """The outages of one node alone.
+
+        Raises
+        ------
+        ParameterError
+            for a name that the log does not have.
+        """
+        if name not in self.node_names:
+            near = get_close_matches(name, self.node_names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ParameterError(f"the log names no node {name!r}{hint}")
+        mine = self.where(self.node == self.node_names.index(name))
+        return replace(mine, node=np.zeros_like(mine.node), n_nodes=1, node_names=(name,))
+
+    def of_cause(self, text: str) -> Outages:
+        """The outages whose cause contains a text, in whatever case.
+
+        Raises
+        ------
+        ParameterError
+            where there is none within the window.
+        """
+        mine = np.array([text.lower() in cause.lower() for cause in self.cause], dtype=bool)
+        if not (mine & self.in_window).any():
+            known = ", ".join(sorted({cause for cause in self.cause if cause})[:12]) or "none"
+            raise ParameterError(f"no outage has a cause with {text!r}; there are: {known}")
+        return self.where(mine)
 
     def merged(self) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.

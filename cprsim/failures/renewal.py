@@ -6,6 +6,7 @@ early failures (hazard falling with age) it sees more, with wear-out fewer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, floor, inf
 
@@ -47,6 +48,29 @@ def expected_renewals(distribution: Distribution, horizon_h: float) -> float:
     return _solved_renewals(distribution, solved_h) + beyond
 
 
+@lru_cache(maxsize=64)
+def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]:
+    """Expected renewals as a function of the horizon in mean lives, interpolated.
+
+    Parameters
+    ----------
+    unit_lifetime : with a mean of 1 h; others of its shape follow by scaling
+
+    Notes
+    -----
+    Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
+    straight between points; proportional to time beyond.
+    """
+    lives = np.logspace(-9, 6, 46)
+    table = np.log([expected_renewals(unit_lifetime, float(life)) for life in lives])
+
+    def renewals(horizon: Floats) -> Floats:
+        inside = np.clip(horizon, lives[0], lives[-1])
+        return np.exp(np.interp(np.log(inside), np.log(lives), table)) * (horizon / inside)
+
+    return renewals
+
+
 def _gamma_renewals(lifetime: Gamma, horizon_h: float) -> float:
     """Sum over n of the probability that the n-th failure comes before the horizon."""
     lives = horizon_h / lifetime.mean_h
@@ -55,6 +79,7 @@ def _gamma_renewals(lifetime: Gamma, horizon_h: float) -> float:
     return float(special.gammainc(n * lifetime.shape, horizon_h / lifetime.scale_h).sum())
 
 
+@lru_cache(maxsize=256)
 def _solved_renewals(lifetime: Distribution, horizon_h: float) -> float:
     """Two grids, extrapolated to a step of nothing."""
     coarse, fine = (_on_grid(lifetime, horizon_h, n) for n in (N_STEPS // 2, N_STEPS))
@@ -82,6 +107,7 @@ def renewals_until(
     next_at_h: Floats,
     lifetime: Distribution,
     rng: np.random.Generator,
+    stretch: Floats | None = None,
 ) -> tuple[Ints, Floats]:
     """All failures of some clocks before an instant.
 
@@ -92,6 +118,7 @@ def renewals_until(
     next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
     lifetime : of what a failure renews
     rng : where lifetimes are drawn from
+    stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
 
     Returns
     -------
@@ -104,7 +131,10 @@ def renewals_until(
         instants_h.append(next_at_h[due])
         n_failures += len(due)
         _check_affordable(n_failures, chunk_h)
-        next_at_h[due] = _after(next_at_h[due], lifetime.sample(rng, len(due)))
+        gap_h = lifetime.sample(rng, len(due))
+        if stretch is not None:
+            gap_h = gap_h * stretch[due]
+        next_at_h[due] = _after(next_at_h[due], gap_h)
         due = due[next_at_h[due] < until_h]
     if not clocks:
         return np.zeros(0, dtype=np.int64), np.zeros(0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 
@@ -56,6 +58,71 @@ def read_lane(events: pd.DataFrame) -> Lane:
         end_h=float(events["at_h"].iloc[-1]),
         finished=events["kind"].iloc[-1] == "finished",
     )
+
+
+def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane:
+    """What can be seen of a lane in a window of wall time [h].
+
+    Where there is more than `n_bins` of anything, what falls into one bin of the window is drawn
+    as one: the activity that took most of it, or one mark. A figure is no larger for a job with a
+    million failures, and looks the same.
+    """
+
+    def thinned(instants_h: tuple[float, ...]) -> tuple[float, ...]:
+        return _one_a_bin(instants_h, window, n_bins)
+
+    beside = {max(s[0], window[0]): s for s in lane.background if overlaps(s, window)}
+    kept = set(thinned(tuple(setback.at_h for setback in lane.setbacks)))
+    return replace(
+        lane,
+        spans=_visible_spans(lane.spans, window, n_bins),
+        saved_at_h=thinned(lane.saved_at_h),
+        background=tuple(beside[at_h] for at_h in thinned(tuple(beside))),
+        abandoned_at_h=thinned(lane.abandoned_at_h),
+        failed_at_h=thinned(lane.failed_at_h),
+        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in kept),
+    )
+
+
+def overlaps(stretch: tuple[float, float], window: tuple[float, float]) -> bool:
+    """Whether two stretches of time have more than an instant in common."""
+    return stretch[0] < window[1] and stretch[1] > window[0]
+
+
+def _one_a_bin(
+    instants_h: tuple[float, ...], window: tuple[float, float], n_bins: int
+) -> tuple[float, ...]:
+    inside = np.array([at_h for at_h in instants_h if window[0] <= at_h <= window[1]])
+    if len(inside) > n_bins:
+        bins = (inside - window[0]) * (n_bins / (window[1] - window[0]))
+        inside = inside[np.unique(bins.astype(np.int64), return_index=True)[1]]
+    return tuple(inside.tolist())
+
+
+def _visible_spans(
+    spans: tuple[Span, ...], window: tuple[float, float], n_bins: int
+) -> tuple[Span, ...]:
+    inside = tuple(span for span in spans if overlaps((span.start_h, span.end_h), window))
+    if len(inside) <= n_bins:
+        return inside
+    edges = np.linspace(max(window[0], inside[0].start_h), min(window[1], inside[-1].end_h), n_bins)
+    bounds = np.array([inside[0].start_h, *(span.end_h for span in inside)])
+    activities = sorted({span.activity for span in inside})
+    hours = [
+        np.diff(np.interp(edges, bounds, np.cumsum([0.0, *_hours_of(activity, inside)])))
+        for activity in activities
+    ]
+    most = np.argmax(hours, axis=0)
+    firsts = np.flatnonzero(np.diff(most, prepend=-1))
+    ends = edges[np.append(firsts[1:], len(most))]
+    return tuple(
+        Span(float(start_h), float(end_h), activities[number])
+        for start_h, end_h, number in zip(edges[firsts], ends, most[firsts], strict=True)
+    )
+
+
+def _hours_of(activity: str, spans: tuple[Span, ...]) -> Iterator[float]:
+    return (span.hours if span.activity == activity else 0.0 for span in spans)
 
 
 def _spans(events: pd.DataFrame) -> tuple[Span, ...]:

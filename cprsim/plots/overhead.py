@@ -45,7 +45,7 @@ def overhead_figure(result: Result) -> Figure:
                 _bar(axes, x, mine, top)
         _dress(axes, result, top)
         cut = any(total > top for total in totals)
-        _title(axes, result, spreads[0][FINISHED].n, room=14 if cut else 0)
+        _title(axes, result, max(mine[FINISHED].n for mine in spreads), room=14 if cut else 0)
         _legend(axes, [part for part in STACK if any(mine[part].mean > 0 for mine in spreads)])
     return figure
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.lanes import Lane, read_lane
+from cprsim.plots.lanes import Lane, read_lane, visible
 from cprsim.plots.style import FAINT, INK, LOOKS, style
 from cprsim.results.words import hours, interval, percent
 
@@ -27,6 +27,8 @@ AXES_POINTS = 590.0  # width of the lanes on paper, about
 ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
 # shares of the lanes' width: a narrower span has no hatch, a stall is at least as wide
 WIDE, HAIRLINE = 0.004, 0.0012
+MOST_HAIRLINES = 0.05  # of a lane's length: more of them would hide what else there is
+CUT_ABOVE_TIMES = 4.0  # a lane so many times as long as the next is cut, to let others be seen
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
 
@@ -46,13 +48,14 @@ def timeline_figure(result: Result) -> Figure:
     rows = [
         Row(policy, read_lane(events[policy.name]), result.useful_h) for policy in result.policies
     ]
-    window = close_up([row.lane for row in rows])
+    end_h = shown_until_h([row.lane for row in rows])
+    window = close_up([row.lane for row in rows], end_h)
     lanes_in = LANE_IN * len(rows)
     heights = [lanes_in] if window is None else [lanes_in, lanes_in]
     with style():
         figure = Figure((WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights)), layout="constrained")
         panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        _whole(panels[0], rows, result)
+        _whole(panels[0], rows, result, end_h)
         if window is not None:
             _close_up(panels[1], rows, window)
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
@@ -61,8 +64,23 @@ def timeline_figure(result: Result) -> Figure:
     return figure
 
 
-def close_up(lanes: list[Lane]) -> tuple[float, float] | None:
+def shown_until_h(lanes: list[Lane]) -> float:
+    """Where the axis of the whole timeline ends [h].
+
+    With the last lane, unless that one lasts so long that nothing could be seen of the others.
+    """
+    ends = sorted((lane.end_h for lane in lanes), reverse=True)
+    if len(ends) > 1 and ends[0] > CUT_ABOVE_TIMES * ends[1]:
+        return min(ends[0], 2 * ends[1])
+    return ends[0]
+
+
+def close_up(lanes: list[Lane], end_h: float) -> tuple[float, float] | None:
     """The stretch of wall time around the first failure that shows how each strategy recovers.
+
+    Parameters
+    ----------
+    end_h : how much of the lanes is seen in the whole timeline [h]
 
     Returns
     -------
@@ -71,7 +89,6 @@ def close_up(lanes: list[Lane]) -> tuple[float, float] | None:
     firsts = [lane.failed_at_h[0] for lane in lanes if lane.failed_at_h]
     if not firsts:
         return None
-    end_h = max(lane.end_h for lane in lanes)
     begin_h = min(firsts)
     widest_h = SHARE_OF_CLOSE_UP * end_h
     recoveries_h = [1.5 * (_recovered_at_h(lane, end_h) - begin_h) for lane in lanes]
@@ -87,8 +104,7 @@ def _recovered_at_h(lane: Lane, end_h: float) -> float:
     return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
 
 
-def _whole(axes: Axes, rows: list[Row], result: Result) -> None:
-    end_h = max(row.lane.end_h for row in rows)
+def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
     _draw(axes, rows, (0.0, end_h))
     axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
     axes.annotate(
@@ -97,16 +113,24 @@ def _whole(axes: Axes, rows: list[Row], result: Result) -> None:
         ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color="#555555",
     )  # fmt: skip
     for y, row in _stacked(rows):
-        overhead = row.lane.end_h / result.useful_h - 1
-        text = f"{hours(row.lane.end_h)}\n+{percent(overhead)}"
         axes.annotate(
-            text if row.lane.finished else "not finished", (row.lane.end_h, y + 0.21), (6, 0),
+            _ending(row, end_h), (min(row.lane.end_h, end_h), y + 0.21), (6, 0),
             textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
         )  # fmt: skip
     axes.set_title(
         f"Replication {result.timeline_replication} of {result.name}",
         loc="left", fontweight="bold", pad=18,
     )  # fmt: skip
+
+
+def _ending(row: Row, shown_h: float) -> str:
+    """What stands at the end of a lane; an arrow where the lane goes on beyond the axis."""
+    ended = hours(row.lane.end_h)
+    if row.lane.end_h > shown_h:
+        ended = f"\N{RIGHTWARDS ARROW} {ended}"
+    if not row.lane.finished:
+        return f"{ended},\nnot finished"
+    return f"{ended}\n+{percent(row.lane.end_h / row.useful_h - 1)}"
 
 
 def _close_up(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
@@ -124,9 +148,10 @@ def _draw(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
     axes.set_xlim(*window)
     axes.set_ylim(-0.32, len(rows) - 0.2)
     for y, row in _stacked(rows):
-        _draw_strip(axes, y, row.lane, window)
-        _draw_saves(axes, y, row.lane, window)
-        _draw_failures(axes, y, row.lane, window)
+        lane = visible(row.lane, window)
+        _draw_strip(axes, y, lane, window)
+        _draw_saves(axes, y, lane)
+        _draw_failures(axes, y, lane, window)
         _name(axes, y, row.policy, row.useful_h)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -148,8 +173,10 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     bottom, top = STRIP
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
     for activity, look in LOOKS.items():
-        least_h = 0.0 if activity in ("useful", "save") else hairline_h  # saves have their ticks
         mine = [span for span in lane.spans if span.activity == activity]
+        crowded = len(mine) * hairline_h > MOST_HAIRLINES * lane.end_h
+        # saves have their ticks
+        least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
         wide = [(span.start_h, span.hours) for span in mine if span.hours >= wide_h]
         thin = [(span.start_h, max(span.hours, least_h)) for span in mine if span.hours < wide_h]
         for spans, hatch in ((wide, look.hatch), (thin, "")):
@@ -162,10 +189,9 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     axes.add_patch(outline)
 
 
-def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
+def _draw_saves(axes: Axes, y: float, lane: Lane) -> None:
     top, bottom = (y + end for end in TICKS)
-    n = sum(window[0] <= at_h <= window[1] for at_h in lane.saved_at_h)
-    width = max(0.3, min(1.4, 1.4 * N_READABLE / max(n, 1)))
+    width = max(0.3, min(1.4, 1.4 * N_READABLE / max(len(lane.saved_at_h), 1)))
     colour = LOOKS["save"].colour
     ticks = [[(at_h, bottom), (at_h, top)] for at_h in lane.saved_at_h]
     axes.add_collection(LineCollection(ticks, colors=colour, linewidths=width), autolim=False)
@@ -181,8 +207,7 @@ def _draw_saves(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
 
 
 def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
-    n = sum(window[0] <= at_h <= window[1] for at_h in lane.failed_at_h)
-    crowded = n > N_READABLE
+    crowded = len(lane.failed_at_h) > N_READABLE
     axes.plot(
         lane.failed_at_h, [y + MARKS] * len(lane.failed_at_h),
         ls="", marker="v", ms=3 if crowded else 6.5, color=INK, mec="white", mew=0.4, zorder=6,
@@ -192,13 +217,12 @@ def _draw_failures(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
 
 def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
     """Arrows over the strip, from each failure back to the state that it left the job with."""
-    shown = [setback for setback in lane.setbacks if window[0] <= setback.at_h <= window[1]]
     colour = LOOKS["lost"].colour
-    if len(shown) > N_READABLE:
-        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in shown]
+    if len(lane.setbacks) > N_READABLE:
+        lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in lane.setbacks]
         axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
         return
-    for setback in shown:
+    for setback in lane.setbacks:
         points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
         arrow = FancyArrowPatch(
             (setback.at_h, y), (setback.back_to_h, y),

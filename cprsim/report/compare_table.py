@@ -7,12 +7,10 @@ from math import isnan
 from typing import Any
 
 import pandas as pd
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from cprsim.records import OVERHEAD_PARTS
-from cprsim.report.run_table import print_whole
+from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results import records_of
 from cprsim.results.words import NO_NUMBER, significant
 
@@ -38,7 +36,7 @@ def print_comparison(console: Console, table: pd.DataFrame) -> None:
     """
     shown = table[table["quantity"].isin(list(_LABELS))]
     zero = (shown[["a", "b"]].fillna(1) == 0).all(axis=1)
-    out = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    out = plain_table()
     for heading in ("strategy", "quantity"):
         out.add_column(heading, no_wrap=True)
     for heading in ("A", "B", "B - A", "95 % interval"):

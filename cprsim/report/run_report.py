@@ -19,7 +19,7 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
     result : what was found
     found_again : nothing was simulated, because the finished folder was there already
     """
-    n = lines(result)[0].summary[FINISHED].n
+    n = max(line.summary[FINISHED].n for line in lines(result))
     say(
         console,
         f"{result.name}: {hours(result.useful_h)} of useful work on "
@@ -27,7 +27,8 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
     )
     console.print()
     print_run_table(console, result)
-    for paragraph in (decisions(result), verdicts(result), savings(result)):
+    whole = result.replay is None
+    for paragraph in (decisions(result), verdicts(result), savings(result) if whole else []):
         if paragraph:
             console.print()
         for sentence in paragraph:
@@ -47,9 +48,11 @@ def print_places(console: Console, result: Result, *, found_again: bool) -> None
     """Say where the results and the figures are."""
     again = " (found again, nothing was simulated)" if found_again else ""
     say(console, f"results  {result.path}{again}")
-    figures = sorted(name for name in result.manifest.get("files", {}) if name.endswith(".png"))
-    for name in figures:
-        say(console, f"figure   {result.path / name}")
+    for name in sorted(result.manifest.get("files", {})):
+        if name.endswith(".png"):
+            say(console, f"figure   {result.path / name}")
+        elif name == "events.csv":
+            say(console, f"events   {result.path / name}")
 
 
 def say(console: Console, text: str) -> None:

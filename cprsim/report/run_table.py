@@ -23,6 +23,8 @@ from cprsim.results.words import (
     with_interval,
 )
 
+WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, if they have to be
+UNFOLDED = 1000
 HEADINGS = {
     "save": "save",
     "load": "load",
@@ -62,14 +64,41 @@ def lines(result: Result) -> list[Line]:
 def print_run_table(console: Console, result: Result) -> None:
     """Print the table of a run; as two tables of the same rows where one would be cut."""
     rows = lines(result)
-    head, parts, tail = _head_columns(), _part_columns(rows), _tail_columns(rows)
-    whole = [*head, *parts, *tail]
-    if not console.is_terminal or _width(console, _table(whole, rows)) <= console.width:
-        print_whole(console, _table(whole, rows))
+    parts, tail = _part_columns(rows), _tail_columns(rows)
+    whole = _fitting(console, lambda width: [*_head_columns(width), *parts, *tail], rows)
+    if whole is not None:
+        print_whole(console, whole)
         return
-    print_whole(console, _table([*head, *tail], rows))
+    narrow = _fitting(console, lambda width: [*_head_columns(width), *tail], rows)
+    print_whole(console, narrow or _table([*_head_columns(WORDS_WIDTHS[-1]), *tail], rows))
     console.print("\nof which, in % of useful time:\n")
-    print_whole(console, _table([head[0], *parts], rows))
+    print_whole(console, _table([_head_columns(WORDS_WIDTHS[1])[0], *parts], rows))
+
+
+def _fitting(
+    console: Console, columns: Callable[[int], list[Column]], rows: list[Line]
+) -> Table | None:
+    """The table with its words folded no more than has to be; None where it does not fit.
+
+    Parameters
+    ----------
+    columns : makes the columns, with words folded at a number of characters
+    """
+    if not console.is_terminal:
+        return _table(columns(UNFOLDED), rows)
+    tables = (_table(columns(width), rows) for width in WORDS_WIDTHS)
+    return next((table for table in tables if _width(console, table) <= console.width), None)
+
+
+def plain_table() -> Table:
+    """An empty table in the look of all tables: no lines but the one below the heading."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="bold",
+    )
 
 
 def print_whole(console: Console, table: Table) -> None:
@@ -83,10 +112,13 @@ def _width(console: Console, table: Table) -> int:
     return console.measure(table, options=wide).maximum
 
 
-def _head_columns() -> list[Column]:
+def _head_columns(words_width: int) -> list[Column]:
+    def saves_every(line: Line) -> str:
+        return fill(_every(line.policy), words_width + 1, break_on_hyphens=False)
+
     return [
-        Column("strategy", lambda line: fill(line.policy.name, 16), "left"),
-        Column("saves\nevery", lambda line: fill(_every(line.policy), 16), "left"),
+        Column("strategy", lambda line: fill(line.policy.name, words_width), "left"),
+        Column("saves\nevery", saves_every, "left"),
         Column("overhead\n% of useful", _overhead),
     ]
 
@@ -136,7 +168,7 @@ def _fixed(value: float, digits: int) -> str:
 
 
 def _table(columns: list[Column], rows: list[Line]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table = plain_table()
     for column in columns:
         table.add_column(column.heading, justify=column.align, no_wrap=True, vertical="top")
     for line in rows:

@@ -8,6 +8,8 @@ from cprsim.records import Decision, OnFailure
 from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.words import count, hours, percent, percent_number
 
+FORMULAS = "By the first-order formulas"
+
 
 def decisions(result: Result) -> list[str]:
     """Why each strategy that decides between partial and full recovery chose what it did."""
@@ -21,23 +23,22 @@ def decisions(result: Result) -> list[str]:
 def explain(decision: Decision) -> str:
     """The decision with the first-order prices of both ways."""
     full = (
-        f"full recovery{_saving(decision.full_interval_h)} would cost "
-        f"{percent(decision.full_overhead_fraction)} of useful time"
+        f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
+        f"{_saving(decision.full_interval_h)}"
     )
     if decision.partial_overhead_fraction == inf:
-        return f"falls back to full recovery: no stale shard is allowed; by the formulas {full}."
+        return f"falls back to full recovery, as no stale shard is allowed. {FORMULAS}, {full}."
     partial = (
-        f"partial recovery{_saving(decision.partial_interval_h)} would cost "
-        f"{percent(decision.partial_overhead_fraction)} at an expected PLS of "
-        f"{decision.expected_pls:.3g}"
+        f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
+        f"{_saving(decision.partial_interval_h)}, at an expected PLS of {decision.expected_pls:.3g}"
     )
     if decision.chosen == "partial":
-        return f"chose partial recovery: by the first-order formulas {partial}; {full}."
-    return f"falls back to full recovery: by the first-order formulas {full}; {partial}."
+        return f"chose partial recovery. {FORMULAS}, {partial}; {full}."
+    return f"falls back to full recovery. {FORMULAS}, {full}; {partial}."
 
 
 def _saving(interval_h: float) -> str:
-    return " without saves" if interval_h == inf else f" saving every {hours(interval_h)}"
+    return "never saving" if interval_h == inf else f"saving every {hours(interval_h)}"
 
 
 def verdicts(result: Result) -> list[str]:

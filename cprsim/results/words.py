@@ -31,7 +31,8 @@ def with_interval(value: float, half_width: float) -> str:
     """``10.2 ± 0.6``: both with as many decimals as `significant` gives the value."""
     if isnan(value) or isnan(half_width):
         return significant(value)
-    return f"{significant(value)} ± {half_width:,.{_decimals(value)}f}"
+    half = f"{half_width:,.{_decimals(value)}f}"
+    return f"{significant(value)} ± {significant(half_width) if not half.strip('0.') else half}"
 
 
 def _decimals(value: float) -> int:

@@ -52,7 +52,7 @@ def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) 
     if document.problems:
         raise ScenarioError(document.problems)
     section, path = _section(data, parts, places, place)
-    for other in INSTEAD_OF.get(path, ()):
+    for other in INSTEAD_OF.get(path, ()) if document.data is not None else ():
         if isinstance(section, dict):
             section.pop(other, None)
     section[path[-1]] = document.data

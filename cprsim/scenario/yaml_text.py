@@ -184,8 +184,6 @@ class _Reader:
         if not isinstance(event, ScalarEvent):
             line = line_of(event)
             raise self.error(line, "a key must be plain text (is a ${...} or a {...} unquoted?)")
-        if event.anchor is not None:
-            self.anchors[event.anchor] = Node(line_of(event), event.value)
         return event.value
 
     def count(self, line: int) -> None:

@@ -128,7 +128,7 @@ def test_json_has_null_for_what_is_missing(cprsim, scenario):
 
 
 def test_a_job_that_can_never_finish_gets_a_verdict(cprsim, scenario):
-    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=16 min"]
+    hopeless = ["--set", "failures.mtbf=1 min", "--set", "job.useful=12 min"]
     called = cprsim("run", scenario, "--set", "recovery=[none]", *hopeless)
     assert called.exit_code == 0
     assert "none never finishes" in called.stdout

@@ -15,11 +15,11 @@ from cprsim.failures.fitting import (
     LOGNORMAL,
     WEIBULL,
     Family,
-    NotConvergedError,
     fit,
 )
 from cprsim.failures.goodness import distances, rank, resampled, survival_curve
 from cprsim.failures.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.failures.likelihood import NotConvergedError
 from cprsim.failures.outages import outages_of
 
 
@@ -102,7 +102,12 @@ def test_what_cannot_be_fitted_says_so() -> None:
             fit(FAMILIES[name], same)
     ranking = rank(same, n_bootstrap=0)
     assert ranking.best.fit.family == "exponential"
-    assert [name for name, _ in ranking.failed] == ["weibull", "gamma", "lognormal"]
+    assert [name for name, _ in ranking.failed] == [
+        "weibull",
+        "gamma",
+        "lognormal",
+        "piecewise",
+    ]
     with pytest.raises(KeyError):
         ranking.best.fit.parameter("shape")
 

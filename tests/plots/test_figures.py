@@ -99,7 +99,7 @@ def test_a_timeline_with_many_saves_and_failures_is_drawn(hand, tmp_path):
     rows.append((80.0, "stopped", "over", 80.0, -1))
     result = hand.result(policies=(hand.full,), timeline=hand.events(rows))
     assert len(draw_result(result, tmp_path)) == 4
-    assert "not finished" in texts(timeline_figure(result))
+    assert "80 h,\nnot finished" in texts(timeline_figure(result))
 
 
 def luminance(colour):

@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from cprsim.errors import Problem, ScenarioError
-from cprsim.scenario import load_scenario
-from tests.scenario.writing import GOOD, GOOD_TEXT, write
-
-
-def problems(path: Path, *overrides: str) -> tuple[Problem, ...]:
-    with pytest.raises(ScenarioError) as error:
-        load_scenario(path, overrides)
-    found = error.value.problems
-    assert len(str(error.value).splitlines()) == len(found), "each problem is one line"
-    return tuple(found)
-
-
-def changed(*replacements: tuple[str, str]) -> str:
-    text = GOOD_TEXT
-    for old, new in replacements:
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
+from tests.scenario.writing import changed, problems, write
 
 # The line of each key is that of GOOD_TEXT: 2 job, 3 cluster, 7 failures, 9 costs, 13 recovery.
 ONE_WRONG = {
@@ -74,7 +46,8 @@ ONE_WRONG = {
         ("together: 4", "servers: [0, 18]"), 7, "failures.servers", "numbered 0 to 17"),
     "servers and together": (
         ("together: 4", "together: 1, servers: [2]"), 7, "failures.together", "either"),
-    "no such kind": (("kind: injected", "kind: injcted"), 7, "failures.kind", "`injected`"),
+    "no such kind": (
+        ("kind: injected", "kind: injcted"), 7, "failures.kind", "`injcted` is no kind"),
     "no kind": (("kind: injected, ", ""), 7, "failures.kind", "job, node, injected, trace"),
     "key of another kind": (("count: 5", "count: 5, mtbf: 3 h"), 7, "failures.mtbf", "unknown key"),
     "family without shape": (
@@ -145,7 +118,15 @@ ONE_WRONG = {
     "bits that are barns": (("25 Gbit/s", "25 Gb/s"), 8, "storage.bandwidth", "25 Gbit/s"),
     "no bandwidth": (("25 Gbit/s", "0 Gbit/s"), 8, "storage.bandwidth", "between 1 kbit/s"),
     "no such cost": (("  load: 3 min", "  load: transfr"), 11, "costs.load", "`transfer`"),
-    "missing cost": (("  reschedule: 2 min\n", ""), 9, "costs.reschedule", "is missing"),
+    "unknown key of a distribution": (
+        ("load: 3 min", "load: {family: gamma, mean: 3 min, shpe: 2}"),
+        11, "costs.load.shpe", "`shape`"),
+    "unknown key of a node's clock": (
+        ("kind: injected, count: 5, together: 4",
+         "kind: node, roles: {emb_ps: {family: exponential, mtb: 900 h}}"),
+        7, "failures.roles.emb_ps.mtb", "`mtbf`"),
+    "missing cost": (
+        ("  reschedule: 2 min\n", ""), 9, "costs.reschedule", "until the replacement runs"),
     "target that the short form lacks": (
         ("- full", "- cpr"), 14, "recovery.0.target_pls", "is missing"),
     "no such strategy": (("- full", "- ful"), 14, "recovery.0", "`full`"),
@@ -240,210 +221,3 @@ def test_a_problem_stays_on_one_line_whatever_the_value(tmp_path: Path) -> None:
     path = write(tmp_path, changed(("load: 3 min", r'load: "3\n\e[31m min"')))
     (found,) = problems(path)
     assert str(found).isprintable()
-
-
-# ------------------------------------------------------------------ files that are no scenario
-
-NO_SCENARIO = {
-    "empty": (b"", None, "is empty"),
-    "only a comment": (b"# later\n", None, "is empty"),
-    "a list": (b"- 1\n- 2\n", 1, "is not a mapping"),
-    "a text": (b"\n\nhello", 3, "is not a mapping"),
-    "broken YAML": (b"job: {useful: 50 h}\ncosts: {save: 1 h\nx", 3, "is not valid YAML"),
-    "tab": (b"job:\n\tuseful: 1 h", 2, "is not valid YAML"),
-    "unquoted variable in braces": (b"job: {{x}: 1}", 1, "key must be plain text"),
-    "two documents": (b"job: {}\n---\njob: {}\n", 2, "second document"),
-    "Latin-1": (b"name: caf\xe9", None, "is not UTF-8"),
-    "UTF-16": ("job: {}".encode("utf-16"), None, "is not UTF-8"),
-    "binary": (bytes(range(1, 128)), 1, "is not a text file"),
-    "NUL": (b"job: 1\nx: \0", 2, "is not a text file"),
-    "unknown alias": (b"a: *b", 1, "stands for nothing"),
-    "alias of itself": (b"a: &a [*a]", 1, "stands for nothing"),
-    "deep lists": (b"[" * 100_000, 1, "levels deep"),
-    "deep mappings": (b"{a: " * 100_000, 1, "levels deep"),
-    "deep blocks": (b"- " * 100_000, 1, "levels deep"),
-    "many values": (b"- 1\n" * 100_000, 6000, "more than 6000 values"),
-    "50 MB": (b"x" * 50_000_000, None, "has 50000000 bytes"),
-    "exploding aliases": (
-        b"a: &a [x,x,x,x,x,x,x,x,x]\n"
-        + b"".join(
-            b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 9))
-            for i in range(9)
-        ),
-        1,
-        "do aliases explode?",
-    ),
-    "aliases that nest deeply": (
-        b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [*a%d]\n" % (i, i, i - 1) for i in range(1, 40)),
-        1,
-        "levels deep",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("content", "line", "hint"), NO_SCENARIO.values(), ids=list(NO_SCENARIO))
-def test_what_is_no_scenario_says_so(
-    tmp_path: Path, content: bytes, line: int | None, hint: str
-) -> None:
-    path = write(tmp_path, content)
-    found = problems(path)
-    assert found[0].place.file == path
-    assert found[0].place.line == line
-    assert hint in found[0].message
-
-
-def test_paths_that_are_no_file(tmp_path: Path) -> None:
-    assert "no such file" in problems(tmp_path / "none.yaml")[0].message
-    assert "is a directory" in problems(tmp_path)[0].message
-    assert "not a regular file" in problems(Path(os.devnull))[0].message
-    assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
-
-
-@pytest.mark.parametrize("content", ["exploding aliases", "50 MB", "many values"])
-def test_a_fresh_process_answers_within_two_seconds(tmp_path: Path, content: str) -> None:
-    path = write(tmp_path, NO_SCENARIO[content][0])
-    program = (
-        "import sys; from cprsim.errors import ScenarioError\n"
-        "from cprsim.scenario import load_scenario\n"
-        "try: load_scenario(sys.argv[1])\n"
-        "except ScenarioError: sys.exit(2)"
-    )
-    before = os.times()
-    done = subprocess.run([sys.executable, "-c", program, path], timeout=60, check=False)
-    after = os.times()
-    assert done.returncode == 2
-    spent = after.children_user + after.children_system
-    assert spent - before.children_user - before.children_system < 2.0, "seconds of one core"
-
-
-# ------------------------------------------------------------------ anything else
-
-JUNK = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=20),
-    st.sampled_from(["transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]),
-    st.recursive(
-        st.sampled_from([1, "3 h", "full", None]),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    ["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"]
-                ),
-                inner,
-                max_size=3,
-            )
-        ),
-        max_leaves=6,
-    ),
-)
-BASES = (
-    GOOD["failures"],
-    {"kind": "job", "family": "gamma", "mtbf": "9 h", "shape": 2},
-    {"kind": "node", "roles": {"emb_ps": {"family": "weibull", "mtbf": "900 h", "shape": 0.7}}},
-    {"kind": "trace", "file": "t", "format": "lanl", "system": 2, "period": {"from": "x"}},
-)
-
-
-def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    entries: list[tuple[str | int, object]] = []
-    if isinstance(value, dict):
-        entries = list(value.items())
-    if isinstance(value, list):
-        entries = list(enumerate(value))
-    return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.data())
-def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
-    plain = copy.deepcopy(GOOD)
-    plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
-    path = data.draw(st.sampled_from(key_paths(plain)[1:]))
-    here: Any = plain
-    for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = data.draw(JUNK)
-    with tempfile.TemporaryDirectory() as folder:
-        file = write(Path(folder), yaml.safe_dump(plain, sort_keys=False))
-        try:
-            load_scenario(file)
-        except ScenarioError as error:
-            for problem in error.problems:
-                assert problem.place.line is not None
-                assert str(problem).isprintable()
-
-
-# ------------------------------------------------------------------ the file of a trace
-
-
-def with_trace(file: str, **keys: str) -> str:
-    said = {"kind": "trace", "format": "infinitehbd", "nodes": "400", "file": f"'{file}'", **keys}
-    section = ", ".join(f"{key}: {value}" for key, value in said.items())
-    return changed(("kind: injected, count: 5, together: 4", section))
-
-
-def test_a_variable_that_is_not_set_says_where_the_data_come_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CPRSIM_DATA", raising=False)
-    (found,) = problems(write(tmp_path, with_trace("${CPRSIM_DATA}/fault_trace.json")))
-    assert (found.place.line, found.key) == (7, "failures.file")
-    assert "CPRSIM_DATA is not set" in found.message
-    assert "InfiniteHBD" in found.message
-
-
-def test_a_trace_that_is_missing_says_where_it_comes_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
-    text = with_trace("${CPRSIM_DATA}/x.csv").replace("infinitehbd", "lanl, system: 2")
-    (found,) = problems(write(tmp_path, text))
-    assert str(tmp_path / "x.csv") in found.message
-    assert "is not there" in found.message
-    assert "is not there" in problems(write(tmp_path, with_trace("x" * 900)))[0].message
-    assert "CFDR" in found.message
-
-
-def test_a_variable_is_replaced_for_reading_and_kept_in_the_scenario(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trace = write(tmp_path, "[]", "t.json")
-    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
-    loaded = load_scenario(write(tmp_path, with_trace("${CPRSIM_DATA}/t.json")))
-    assert loaded.trace_path == trace
-    assert loaded.scenario.failures.file == "${CPRSIM_DATA}/t.json"
-
-
-def test_a_relative_trace_stands_beside_the_scenario(tmp_path: Path) -> None:
-    trace = write(tmp_path, "[]", "t.json")
-    assert load_scenario(write(tmp_path, with_trace("t.json"))).trace_path == trace
-
-
-@pytest.mark.parametrize(
-    ("keys", "key", "hint"),
-    [
-        ({"system": "2"}, "failures.system", "belongs to format `lanl`"),
-        ({"time_unit": "h"}, "failures.time_unit", "belongs to format `tidy`"),
-        ({"period": "{from: 2001-01-01, to: 2000-01-01}"}, "failures.period.to", "after `from`"),
-        ({"period": "{from: soon, to: 2000-01-01}"}, "failures.period.from", "2000-01-01"),
-        ({"clock": "wall"}, "failures.clock", "unknown key"),
-        ({"format": "lanl"}, "failures.system", "is missing"),
-    ],
-)
-def test_keys_of_a_trace(tmp_path: Path, keys: dict[str, str], key: str, hint: str) -> None:
-    found = {p.key: p.message for p in problems(write(tmp_path, with_trace("t.json", **keys)))}
-    assert hint in found.get(key, f"only {found}")
-
-
-def test_a_trace_has_a_node_for_every_slot_and_its_own_repairs(tmp_path: Path) -> None:
-    write(tmp_path, "[]", "t.json")
-    text = with_trace("t.json").replace("nodes: 400", "nodes: 37")
-    (found,) = problems(write(tmp_path, text))
-    assert "the trace has 37 nodes, the job 38" in found.message
-    text = with_trace("t.json").replace("emb_ps: 18", "emb_ps: 18\n  repair: 2 h")
-    assert "its own repair" in problems(write(tmp_path, text))[0].message
-    assert "37" not in str(load_scenario(write(tmp_path, with_trace("t.json"))).scenario.failures)

@@ -69,6 +69,14 @@ def test_a_missing_section_is_made(tmp_path: Path) -> None:
     assert loaded.scenario.cluster.others == {"reader": 3}
 
 
+def test_null_takes_a_key_out(tmp_path: Path) -> None:
+    assert load(tmp_path, "failures.at=null").scenario.failures == load(tmp_path).scenario.failures
+    text = GOOD_TEXT.replace("  emb_ps: 18", "  emb_ps: 18\n  spares: 2\n  repair: 1 h")
+    cluster = load(tmp_path, "cluster.spares=null", "cluster.repair=~", text=text).scenario.cluster
+    assert cluster.spares is None
+    assert cluster.repair is None
+
+
 @pytest.mark.parametrize(
     ("override", "check"),
     [
@@ -97,6 +105,7 @@ def test_one_way_to_say_a_thing_replaces_the_other(
         ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
         ("failures.together=19", "--set failures.together: failures.together:", "has 18"),
         ("costs.load=[1", "--set costs.load:1:", "is not valid YAML"),
+        ("costs.save={stall: 1 s, stall: 2 s}", "--set costs.save:1: stall:", "twice"),
         ("costs.save", "--set costs.save:", "KEY=VALUE"),
         ("=5", "--set =5:", "KEY=VALUE"),
         ("costs..save=5 s", "--set", "KEY=VALUE"),

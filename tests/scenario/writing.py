@@ -1,4 +1,4 @@
-"""What the tests of this room share: a scenario that is right, and files on disk."""
+"""What the tests of this room share: a scenario that is right, and ways to get it wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from cprsim.scenario import Scenario
+import pytest
+
+from cprsim.errors import Problem, ScenarioError
+from cprsim.scenario import Scenario, load_scenario
 
 GOOD: dict[str, Any] = {
     "name": "good",
@@ -52,3 +55,19 @@ def write(folder: Path, text: str | bytes, name: str = "bad.yaml") -> Path:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def problems(path: Path, *overrides: str) -> tuple[Problem, ...]:
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path, overrides)
+    found = error.value.problems
+    assert len(str(error.value).splitlines()) == len(found), "each problem is one line"
+    return tuple(found)
+
+
+def changed(*replacements: tuple[str, str]) -> str:
+    text = GOOD_TEXT
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,170 @@
+"""``cprsim fit`` and ``cprsim presets``: distributions from a log, and ready ones."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from cprsim.failures.outages import Outages
+    from cprsim.failures.trace_fit import TraceFit
+
+
+class Format(StrEnum):
+    """How a log is written."""
+
+    auto = "auto"
+    tidy = "tidy"
+    infinitehbd = "infinitehbd"
+    lanl = "lanl"
+
+
+class Age(StrEnum):
+    """What is known of a node's age when its observation begins."""
+
+    new = "new"
+    unknown = "unknown"
+
+
+def fit(
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="The failure log.", show_default=False)
+    ],
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="tidy: CSV with node, start, end (and cause); auto: infinitehbd for .json, lanl "
+            "where --system is given, else tidy.",
+        ),
+    ] = Format.auto,
+    nodes: Annotated[
+        int | None,
+        typer.Option(help="Nodes observed, with those that never failed.", show_default=False),
+    ] = None,
+    system: Annotated[
+        int | None, typer.Option(help="Of lanl: which system.", show_default=False)
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", help="Start of the observation, as the log writes times."),
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", help="End of the observation, itself excluded.")
+    ] = None,
+    node: Annotated[str | None, typer.Option(help="This node alone, by its name.")] = None,
+    cause: Annotated[str | None, typer.Option(help="Only causes that contain this text.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="OURS=THEIRS",
+            help="Of tidy: what a column is called, e.g. start=begin; may be repeated.",
+        ),
+    ] = None,
+    time_unit: Annotated[
+        str | None, typer.Option(help="Of tidy: unit of times that are numbers: ms, s, min, h, d.")
+    ] = None,
+    age: Annotated[
+        Age,
+        typer.Option(
+            help="new: nodes are new when the log begins; unknown: their first up-time is left out."
+        ),
+    ] = Age.new,
+    bootstrap: Annotated[
+        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+    ] = 199,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0)] = 0,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
+    ] = None,
+) -> None:
+    """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
+    import json
+
+    from rich.console import Console
+
+    from cprsim.cli.fit_output import as_object, print_fit
+    from cprsim.failures.lifetimes import FirstUptime
+    from cprsim.failures.trace_fit import fit_trace
+
+    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit)
+    if cause is not None:
+        outages = outages.of_cause(cause)
+    if node is not None:
+        outages = outages.of_node(node)
+    fitted = fit_trace(outages, first=FirstUptime(age.value), n_bootstrap=bootstrap, seed=seed)
+    figures = _draw(fitted, out) if out is not None else []
+    if as_json:
+        typer.echo(json.dumps(as_object(fitted, trace.name, figures), allow_nan=False, indent=2))
+        return
+    print_fit(Console(), fitted, trace.name)
+    for path in figures:
+        typer.echo(path)
+
+
+def presets(as_json: AsJson = False) -> None:
+    """List failure rates that others published or that were fitted to public logs."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from cprsim.cli.fit_output import print_presets
+    from cprsim.failures.presets import PRESETS
+
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in PRESETS], indent=2))
+        return
+    print_presets(Console())
+
+
+def _read(
+    trace: Path,
+    form: Format,
+    nodes: int | None,
+    system: int | None,
+    period: tuple[str | None, str | None],
+    columns: list[str],
+    time_unit: str | None,
+) -> Outages:
+    from cprsim.errors import ParameterError
+    from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+
+    if form is Format.auto:
+        is_json = ".json" in trace.suffixes
+        form = Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+    if form is Format.infinitehbd:
+        if period != (None, None):
+            raise ParameterError("--from and --to: this format is read as a whole")
+        return read_infinitehbd(trace, n_nodes=nodes)
+    if form is Format.lanl:
+        return read_lanl(trace, system=system, period=period, n_nodes=nodes)
+    pairs = [pair.partition("=") for pair in columns]
+    for ours, sign, _ in pairs:
+        if not sign:
+            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
+    named = {ours: theirs for ours, _, theirs in pairs}
+    return read_tidy(trace, columns=named, time_unit=time_unit, n_nodes=nodes, period=period)
+
+
+def _draw(fitted: TraceFit, out: Path) -> list[Path]:
+    from cprsim.errors import ResultError
+    from cprsim.plots.failure_fit import fit_figures
+    from cprsim.plots.save import save_figure
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return [
+            path
+            for name, figure in fit_figures(fitted).items()
+            for path in save_figure(figure, out / f"fit-{name}")
+        ]
+    except OSError as error:
+        raise ResultError(f"can't write to {out}: {error.strerror or error}") from error

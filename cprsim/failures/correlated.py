@@ -1,0 +1,203 @@
+"""Nodes that differ, and failures that come together: what a fitted trace asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Weibull
+from cprsim.failures.frailty import ALIKE, Frailty
+from cprsim.failures.renewal import renewals_by_lives, renewals_until
+from cprsim.failures.sources import Start, p_strikes, repairs, replications_for, trace_of
+from cprsim.records import (
+    Clock,
+    Cluster,
+    Duration,
+    ExpectedFailures,
+    FailureTrace,
+    Floats,
+    Ints,
+)
+from cprsim.streams import stream
+
+STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them
+
+
+@dataclass(frozen=True, slots=True)
+class Shocks:
+    """Events that strike several nodes of a cluster at once, as a Poisson process.
+
+    Parameters
+    ----------
+    rate_per_h : of all sizes together [1/h]
+    sizes, shares : how many nodes an event strikes, and with which probability
+    n_nodes : of the cluster in which this was observed; a job has some of its nodes at random
+    """
+
+    rate_per_h: float
+    sizes: tuple[int, ...]
+    shares: tuple[float, ...]
+    n_nodes: int
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) != len(self.shares) or not np.isclose(sum(self.shares), 1.0):
+            raise ParameterError("each size of a shock needs its share, and they add up to 1")
+        if not (0 <= self.rate_per_h < inf and min(self.sizes) >= 1):
+            raise ParameterError("shocks come at a finite rate and strike one node at least")
+        if max(self.sizes) > self.n_nodes:
+            raise ParameterError(f"no shock strikes more than the {self.n_nodes} nodes there are")
+
+    def striking(self, n_slots: int) -> tuple[float, float]:
+        """Rate [1/h] of events that strike any of `n_slots` nodes, and of nodes struck."""
+        events = sum(
+            share * p_strikes(size, n_slots, self.n_nodes)
+            for size, share in zip(self.sizes, self.shares, strict=True)
+        )
+        mean_size = float(np.dot(self.sizes, self.shares))
+        return float(self.rate_per_h * events), self.rate_per_h * mean_size * n_slots / self.n_nodes
+
+    def draw(
+        self, from_h: float, until_h: float, n_replications: int, n_slots: int,
+        rng: np.random.Generator,
+    ) -> tuple[Ints, Floats, Ints]:  # fmt: skip
+        """Replication, instant [h] and slot of each node of the job that is struck."""
+        n_events = rng.poisson(self.rate_per_h * (until_h - from_h), n_replications)
+        replication = np.repeat(np.arange(n_replications), n_events)
+        at_h = from_h + rng.random(len(replication)) * (until_h - from_h)
+        sizes = rng.choice(self.sizes, len(replication), p=self.shares)
+        n_struck = rng.hypergeometric(n_slots, self.n_nodes - n_slots, sizes)
+        slots = [rng.choice(n_slots, n, replace=False) for n in n_struck[n_struck > 0].tolist()]
+        slot = np.concatenate([np.zeros(0, dtype=np.int64), *slots])
+        return np.repeat(replication, n_struck), np.repeat(at_h, n_struck), slot
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedNodes:
+    """A Weibull clock per node, each with its own factor on the hazard, and shocks besides.
+
+    The factor stays with the slot through its repairs. A shock is a failure like any other, but
+    renews no clock: what strikes many at once says nothing of the wear of each.
+
+    Parameters
+    ----------
+    lifetime : of a node with the factor 1
+    frailty : how the factors are spread
+    shocks : failures of several nodes at once; None for none
+    clock : on which all of it passes
+    start : stationary: the nodes have been up and renewed for long; fresh: all are new
+    watched_h : the job starts at a random instant within so many hours [h] since `start`; the
+        length of the log, where a fit should not be stretched beyond the ages that were seen
+    repair : until a failed node is back in the pool; None for no time at all
+    """
+
+    lifetime: Weibull
+    frailty: Frailty = ALIKE
+    shocks: Shocks | None = None
+    clock: Clock = Clock.WALL
+    start: Start = Start.STATIONARY
+    watched_h: float = 0.0
+    repair: Duration | None = None
+
+    def failures_of_a_node(self, useful_h: float) -> float:
+        """Expected failures of one node's own clock within `useful_h` hours of the job."""
+        factors, weights = self.frailty.quadrature()
+        stretch = factors ** (-1 / self.lifetime.shape)
+        if self.start is Start.STATIONARY:
+            return float(weights @ (useful_h / (self.lifetime.mean_h * stretch)))
+        begins_h = self.watched_h * STARTS if self.watched_h > 0 else np.zeros(1)
+        lives = renewals_by_lives(Weibull.from_mean(1.0, self.lifetime.shape))
+        scale = self.lifetime.mean_h * stretch[:, None]
+        seen = lives((begins_h + useful_h) / scale) - lives(begins_h / scale)
+        return float(weights @ seen.mean(axis=1))
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Exact up to quadrature and the accuracy of `expected_renewals`."""
+        self._check_slots(cluster)
+        own = self.failures_of_a_node(useful_h)
+
+        def of(n_slots: int) -> tuple[float, float]:
+            events, nodes = (0.0, 0.0) if self.shocks is None else self.shocks.striking(n_slots)
+            return n_slots * own + events * useful_h, n_slots * own + nodes * useful_h
+
+        n_any, _ = of(cluster.n_nodes)
+        n_shard, n_shards_struck = of(cluster.n_emb_ps)
+        return ExpectedFailures(
+            mtbf_h=useful_h / n_any if n_any > 0 else inf,
+            mtbf_shard_h=useful_h / n_shard if n_shard > 0 else inf,
+            n_shards_together=n_shards_struck / n_shard if n_shard > 0 else 0.0,
+        )
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Bounded by the failures and by the node clocks of a block."""
+        n_failed = cluster.n_nodes * self.failures_of_a_node(useful_h)
+        return replications_for(n_failed, cluster.n_nodes)
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
+    ) -> Iterator[FailureTrace]:
+        """Endless chunks; see `FailureSource`."""
+        self._check_slots(cluster)
+        n_slots = cluster.n_nodes
+        lives = stream(seed, block, "failures/correlated/lifetimes")
+        shocks = stream(seed, block, "failures/correlated/shocks")
+        repairing = stream(seed, block, "failures/correlated/repair")
+        factors = self.frailty.sample(
+            stream(seed, block, "failures/correlated/frailty"), n_replications * n_slots
+        )
+        clocks = _Clocks.begin(self, factors, n_slots, lives)
+        number = 0
+        while True:
+            number += 1
+            until_h = number * chunk_h
+            clock, at_h = clocks.until(until_h, chunk_h)
+            replication, slot = np.divmod(clock, n_slots)
+            if self.shocks is not None:
+                struck = self.shocks.draw(
+                    until_h - chunk_h, until_h, n_replications, n_slots, shocks
+                )
+                replication, at_h, slot = (
+                    np.concatenate(pair)
+                    for pair in zip((replication, at_h, slot), struck, strict=True)
+                )
+            repair_h = repairs(self.repair, repairing, len(slot))
+            yield trace_of(until_h, replication, at_h, slot, repair_h)
+
+    def _check_slots(self, cluster: Cluster) -> None:
+        if self.shocks is not None and cluster.n_nodes > self.shocks.n_nodes:
+            raise ParameterError(
+                f"the job has {cluster.n_nodes} nodes; the shocks were observed in a cluster "
+                f"of {self.shocks.n_nodes}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """The clocks of all nodes, each running by its own factor."""
+
+    lifetime: Weibull
+    stretch: Floats  # (n_clocks,) of lifetimes
+    rng: np.random.Generator
+    next_at_h: Floats  # (n_clocks,) moved on by `until`
+
+    @classmethod
+    def begin(
+        cls, source: CorrelatedNodes, factors: Floats, n_slots: int, rng: np.random.Generator
+    ) -> _Clocks:
+        stretch = factors ** (-1 / source.lifetime.shape)
+        stationary = source.start is Start.STATIONARY
+        first = source.lifetime.sample_residual if stationary else source.lifetime.sample
+        next_at_h = stretch * first(rng, len(stretch))
+        # the job starts later than the clocks, each replication at its own instant
+        later_h = np.repeat(source.watched_h * rng.random(len(stretch) // n_slots), n_slots)
+        next_at_h -= later_h
+        renewals_until(0.0, source.watched_h, next_at_h, source.lifetime, rng, stretch)
+        return cls(source.lifetime, stretch, rng, next_at_h)
+
+    def until(self, until_h: float, chunk_h: float) -> tuple[Ints, Floats]:
+        return renewals_until(
+            until_h, chunk_h, self.next_at_h, self.lifetime, self.rng, self.stretch
+        )

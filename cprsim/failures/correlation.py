@@ -1,0 +1,146 @@
+"""What one distribution can't say: failures that come together, nodes that differ, trends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import special
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.records import Floats, Ints
+
+WEEK_H = 168.0
+WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
+
+
+@dataclass(frozen=True, slots=True)
+class Togetherness:
+    """Failures of several nodes at the same instant."""
+
+    sizes: Ints  # (n_groups,) nodes of each group, ones included, in order of time
+
+    @property
+    def share_of_zero_gaps(self) -> float:
+        """Of the gaps between successive node failures."""
+        n_failures = int(self.sizes.sum())
+        return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
+
+    @property
+    def larger(self) -> Ints:
+        """Sizes of those groups that have more than one node."""
+        return self.sizes[self.sizes > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Whether the second half of the observation sees as many failures as the first."""
+
+    first_half: int  # groups of failures
+    second_half: int
+    p_value: float  # of so large a difference, given the dispersion of weekly counts
+
+    @property
+    def differs(self) -> bool:
+        return self.p_value < 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """The statistics that a simulation of a trace has to meet."""
+
+    mean_gap_h: float
+    share_of_zero_gaps: float
+    weekly_dispersion: float  # variance over mean of the failures per week
+    concentration: float  # share of the failures on the worst tenth of the nodes
+
+
+def togetherness(outages: Outages) -> Togetherness:
+    """Group sizes: how many outages begin at each instant of the window."""
+    _, sizes = np.unique(outages.start_h[outages.in_window], return_counts=True)
+    return Togetherness(sizes.astype(np.int64))
+
+
+def weekly_counts(at_h: Floats, window_h: float) -> Ints:
+    """Failures in each whole week of the window, (n_weeks,)."""
+    n_weeks = int(window_h // WEEK_H)
+    week = (at_h // WEEK_H).astype(np.int64)
+    return np.bincount(week[week < n_weeks], minlength=n_weeks)
+
+
+def dispersion(counts: Ints) -> float:
+    """Variance over mean: 1 for Poisson, larger where failures come in bursts."""
+    if len(counts) < 2 or counts.sum() == 0:
+        return float("nan")
+    return float(counts.var(ddof=1) / counts.mean())
+
+
+def dispersion_error(counts: Ints) -> float:
+    """Standard error of `dispersion`, by leaving out one week after the other (jackknife)."""
+    n = len(counts)
+    if n < 3:
+        return float("nan")
+    without = np.array([dispersion(np.delete(counts, i)) for i in range(n)])
+    return sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
+
+
+def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
+    """Share of the failures that the worst nodes hold.
+
+    Parameters
+    ----------
+    node : (n_failures,) which node failed
+    n_nodes : observed, also those that never failed
+    fraction : of the nodes that count as the worst, rounded up
+    """
+    counts = np.sort(np.bincount(node, minlength=n_nodes))[::-1]
+    n_worst = int(np.ceil(fraction * n_nodes))
+    return float(counts[:n_worst].sum() / counts.sum())
+
+
+def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrait:
+    """The statistics of failures within a window.
+
+    Parameters
+    ----------
+    at_h, node : (n_failures,) instants [h] and nodes
+    n_nodes, window_h : what was observed
+
+    Raises
+    ------
+    ParameterError
+        for fewer than two failures.
+    """
+    if len(at_h) < 2:
+        raise ParameterError("two failures at least are needed to speak of gaps")
+    gaps_h = np.diff(np.sort(at_h))
+    return Portrait(
+        mean_gap_h=float(gaps_h.mean()),
+        share_of_zero_gaps=float((gaps_h == 0).mean()),
+        weekly_dispersion=dispersion(weekly_counts(at_h, window_h)),
+        concentration=concentration(node, n_nodes),
+    )
+
+
+def portrait_of(outages: Outages) -> Portrait:
+    """The statistics of a log, overlapping outages of a node being one."""
+    merged = outages.merged()
+    merged = merged.where(merged.in_window)
+    return portrait(merged.start_h, merged.node, merged.n_nodes, merged.window_h)
+
+
+def trend(outages: Outages) -> Trend:
+    """Compare the halves of the window.
+
+    Notes
+    -----
+    Given the total n of groups, the first half holds n/2 of them with variance n/4 times the
+    dispersion of weekly counts (1 at least), so that bursts alone raise no alarm.
+    """
+    at_h = np.unique(outages.start_h[outages.in_window])
+    n_first = int((at_h < outages.window_h / 2).sum())
+    spread = max(np.nan_to_num(dispersion(weekly_counts(at_h, outages.window_h)), nan=1.0), 1.0)
+    z = (n_first - len(at_h) / 2) / sqrt(max(len(at_h), 1) / 4 * spread)
+    return Trend(n_first, len(at_h) - n_first, float(2 * special.ndtr(-abs(z))))

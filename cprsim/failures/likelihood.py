@@ -1,0 +1,133 @@
+"""Maxima of likelihoods: where they are, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, isfinite
+
+import numpy as np
+from scipy import linalg, optimize, special
+
+from cprsim.errors import CprsimError, ParameterError
+from cprsim.records import Floats, Ints
+
+Z95 = float(special.ndtri(0.975))
+STEP = 1e-4  # of numerical derivatives, in search numbers
+IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
+FLAT = 1e-7  # slope of the mean log-likelihood at which the search ends
+STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
+
+LogLikelihoods = Callable[[Floats], Floats]  # search numbers to contributions, (n,)
+
+
+class NotConvergedError(CprsimError):
+    """A likelihood has no maximum here, or none was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number, its standard error and its 95 % interval."""
+
+    name: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    clustered_error: float  # standard error that allows times of one node to resemble each other
+
+
+def maximum(
+    name: str, each: LogLikelihoods, start: Floats, n_observed: int, slope: float = FLAT
+) -> Floats:
+    """Where the sum of log-likelihoods is largest.
+
+    Parameters
+    ----------
+    name : of what is searched, for the message
+    each : contributions to the log-likelihood
+    start : where to begin
+    n_observed : what the sum is divided by, so that slopes mean the same for any size
+    slope : of the mean log-likelihood, below which the search ends
+
+    Raises
+    ------
+    NotConvergedError
+        where scipy's BFGS does not come to a flat place within the domain.
+    """
+
+    def loss(point: Floats) -> float:
+        try:
+            with np.errstate(all="ignore"):
+                mean = -each(point).sum() / n_observed
+        except (ParameterError, OverflowError):
+            return IMPOSSIBLE
+        return float(mean) if isfinite(mean) else IMPOSSIBLE
+
+    found = optimize.minimize(loss, start, method="BFGS", options={"gtol": slope})
+    if found.fun >= IMPOSSIBLE or not np.abs(found.jac).max() < STEEPEST:
+        reason = found.message.rstrip(".")
+        raise NotConvergedError(f"{name}: no maximum of the likelihood found ({reason})")
+    return np.asarray(found.x, dtype=np.float64)
+
+
+def covariances(
+    name: str, each: LogLikelihoods, point: Floats, units: Ints | None = None
+) -> tuple[Floats, Floats]:
+    """Covariance of the search numbers at a maximum, plain and clustered.
+
+    Parameters
+    ----------
+    name, each : see `maximum`
+    point : the maximum, (p,)
+    units : (n,) what each contribution belongs to; default: each to its own
+
+    Returns
+    -------
+    (p, p) from the observed information; (p, p) the sandwich with the units' scores in it
+
+    Raises
+    ------
+    NotConvergedError
+        where the likelihood is flat in some direction.
+    """
+    n = len(point)
+    steps = STEP * np.eye(n)
+    try:
+        scores = np.array([(each(point + h) - each(point - h)) / (2 * STEP) for h in steps])
+        curvature = np.array([[_second(each, point, g, h) for h in steps] for g in steps])
+        covariance = linalg.inv(-curvature)
+    except (ParameterError, OverflowError, linalg.LinAlgError, ValueError):
+        covariance = np.full((n, n), np.nan)
+    if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
+        raise NotConvergedError(f"{name}: the likelihood is flat, no parameter stands out")
+    if units is not None:
+        _, unit = np.unique(units, return_inverse=True)
+        scores = np.array([np.bincount(unit, weights=score) for score in scores])
+    n_units = scores.shape[1]
+    few = n_units / (n_units - 1) if n_units > 1 else np.nan
+    return covariance, few * covariance @ (scores @ scores.T) @ covariance
+
+
+def _second(each: LogLikelihoods, point: Floats, g: Floats, h: Floats) -> float:
+    up = each(point + g + h) - each(point + g - h)
+    down = each(point - g + h) - each(point - g - h)
+    return float((up - down).sum()) / (4 * STEP**2)
+
+
+def estimate(name: str, at: float, error: float, clustered: float, *, logarithm: bool) -> Estimate:
+    """A search number as the user's: its logarithm was searched, or itself.
+
+    Parameters
+    ----------
+    name : of the number
+    at, error, clustered : search number and its two standard errors
+    logarithm : whether it is the number's logarithm; then the interval is symmetric in it
+    """
+    low, high = at - Z95 * error, at + Z95 * error
+    if not logarithm:
+        return Estimate(name, at, error, low, high, clustered)
+    value = exp(min(at, 700.0))
+    return Estimate(
+        name, value, value * error, exp(min(low, 700.0)), exp(min(high, 700.0)), value * clustered
+    )

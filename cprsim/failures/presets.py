@@ -1,0 +1,97 @@
+"""Failure rates and distributions that others have published or that were fitted, with sources.
+
+The mark says how sure a number is: published (in the paper's abstract or the authors' own words),
+secondary (in a text that quotes it), derived (follows by arithmetic), recalled (not checked against
+the text), fitted (from the named log, by this project; the command stands beside it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Distribution, with_mean
+
+Mark = Literal["published", "secondary", "derived", "recalled", "fitted"]
+DAY_H = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Failures as a scenario can name them."""
+
+    name: str
+    of: Literal["job", "node"]  # whose clock it is
+    family: str
+    mean_h: float
+    shape: float | None  # of Weibull and gamma, sigma of lognormal
+    mark: Mark
+    source: str
+    note: str
+
+    @property
+    def distribution(self) -> Distribution:
+        return with_mean(self.family, self.mean_h, self.shape)
+
+    def mean_of_job_h(self, n_nodes: int) -> float:
+        """Mean time [h] between failures of a job of `n_nodes`: node rates add up.
+
+        Raises
+        ------
+        ParameterError
+            for the clock of a whole job, which says nothing of nodes.
+        """
+        if self.of == "job":
+            raise ParameterError(f"{self.name} describes a whole job, not its nodes")
+        return self.mean_h / n_nodes
+
+
+CPR = "Maeng et al., MLSys 2021, arXiv 2011.02999"
+
+PRESETS = (
+    Preset(
+        "cpr-frequent", "job", "gamma", 14.0, 0.67, "secondary", CPR,
+        "MTBF of training jobs 14 to 30 h (secondary), this the lower end; shape 0.67 derived from "
+        "recalled medians",
+    ),
+    Preset(
+        "cpr", "job", "gamma", 28.0, 0.67, "recalled", CPR,
+        "MTBF of the emulation (recalled); shape 0.67 derived from recalled medians",
+    ),
+    Preset(
+        "cpr-rare", "job", "gamma", 30.0, 0.67, "secondary", CPR,
+        "MTBF of training jobs 14 to 30 h (secondary), this the upper end",
+    ),
+    Preset(
+        "kokolis-rsc1", "node", "exponential", 1000 * DAY_H / 6.50, None, "published",
+        "Kokolis et al. 2025", "6.50 failures per 1000 node-days",
+    ),
+    Preset(
+        "kokolis-rsc2", "node", "exponential", 1000 * DAY_H / 2.34, None, "published",
+        "Kokolis et al. 2025", "2.34 failures per 1000 node-days",
+    ),
+    Preset(
+        "llama3", "job", "exponential", 54 * DAY_H / 419, None, "derived",
+        "Llama 3 (2024)", "419 interruptions in 54 days of a job on 16,384 GPUs",
+    ),
+    Preset(
+        "infinitehbd", "job", "gamma", 0.4895 * 32.0256, 0.4895, "fitted",
+        "InfiniteHBD's fault trace (StepFun)",
+        "gaps between failures of all 400 servers; 9.4 % more gaps are zero",
+    ),
+    Preset(
+        "lanl-system-2", "job", "weibull", 15.99, 0.8226, "fitted",
+        "Los Alamos, LA-UR-05-7318",
+        "gaps between failures of all 49 nodes of system 2, 2000 to 2005; its rate falls",
+    ),
+)  # fmt: skip
+
+
+def preset(name: str) -> Preset:
+    """One preset. Raises ParameterError for a name that there is not."""
+    for one in PRESETS:
+        if one.name == name:
+            return one
+    known = ", ".join(one.name for one in PRESETS)
+    raise ParameterError(f"there is no preset {name!r}; there are {known}")

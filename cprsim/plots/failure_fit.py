@@ -1,0 +1,167 @@
+"""Figures of a fit: survival, hazard, quantiles, and when which node failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.failures.goodness import Judged, survival_curve
+from cprsim.failures.lifetimes import Lifetimes
+from cprsim.failures.trace_fit import Subject, TraceFit
+from cprsim.plots.style import FAINT, INK, style
+from cprsim.records import Floats
+
+COLOURS = {
+    "exponential": "#e69f00",
+    "weibull": "#0072b2",
+    "gamma": "#d55e00",
+    "lognormal": "#009e73",
+    "piecewise": "#cc79a7",
+}
+DASHES = {
+    "exponential": (0, (1, 1)),
+    "weibull": "-",
+    "gamma": "--",
+    "lognormal": "-.",
+    "piecewise": (0, (5, 1, 1, 1)),
+}
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+Z95 = 1.96
+N_AGES = 200
+
+
+def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
+    """Figures by name: one per kind of times that was fitted, and the failures over time.
+
+    Raises nothing where a kind could not be fitted: its figure is left out.
+    """
+    figures = {
+        subject.name: subject_figure(subject)
+        for subject in fitted.subjects
+        if subject.ranking is not None
+    }
+    return {**figures, "failures": nodes_figure(fitted)}
+
+
+def subject_figure(subject: Subject) -> Figure:
+    """Survival with its fits, hazard over age, and quantiles, side by side."""
+    if subject.ranking is None:
+        raise ValueError(f"{subject.name} were not fitted")
+    judged, lifetimes = subject.ranking.judged, subject.lifetimes
+    with style():
+        figure = Figure(figsize=(11, 3.6), layout="constrained")
+        panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
+            _survival,
+            _hazard,
+            _quantiles,
+        )
+        for axes, draw in zip(figure.subplots(1, 3), panels, strict=True):
+            draw(axes, lifetimes, judged)
+        censored = lifetimes.n - lifetimes.n_observed
+        figure.suptitle(
+            f"{TITLES[subject.name]}: {lifetimes.n_observed} ended, {censored} censored, "
+            f"{lifetimes.n_zero} of zero left out"
+        )
+    return figure
+
+
+def nodes_figure(fitted: TraceFit) -> Figure:
+    """Each failure as a dot over time, the nodes that fail most on top."""
+    outages = fitted.outages.where(fitted.outages.in_window)
+    counts = np.bincount(outages.node, minlength=outages.n_nodes)
+    place = np.empty(outages.n_nodes, dtype=np.int64)
+    place[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
+    with style():
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(
+            outages.start_h / 24, place[outages.node], ".", markersize=2.5, color=INK, alpha=0.6,
+            markeredgewidth=0,
+        )  # fmt: skip
+        axes.set_xlabel(f"days since {outages.origin}")
+        axes.set_ylabel("node, by number of failures")
+        axes.set_ylim(max(int((counts > 0).sum()), 1) + 0.5, 0.5)
+        never = int((counts == 0).sum())
+        axes.set_title(
+            f"{outages.n_outages} failures; {never} of {outages.n_nodes} nodes never failed"
+        )
+    return figure
+
+
+def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    curve = survival_curve(lifetimes)
+    age_h = np.append(curve.age_h[0] / 2, curve.age_h)
+    survival = np.append(1.0, curve.survival)
+    error = np.append(0.0, curve.standard_error)
+    axes.fill_between(
+        age_h, np.clip(survival - Z95 * error, 0, 1), np.clip(survival + Z95 * error, 0, 1),
+        step="post", color=FAINT, alpha=0.3, linewidth=0,
+    )  # fmt: skip
+    axes.step(age_h, survival, where="post", color=INK, linewidth=1.2, label="Kaplan-Meier")
+    ages_h = _ages(lifetimes)
+    for one in judged:
+        axes.plot(ages_h, one.fit.distribution.survival(ages_h), **_line(one))
+    axes.set_xscale("log")
+    axes.set_xlabel("hours")
+    axes.set_ylabel("share that lasts longer")
+    axes.legend(fontsize=7)
+
+
+def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    """Fitted hazards, and ends over time at risk between quantiles of the ages."""
+    ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
+    n_bins = int(np.clip(sqrt(len(ends_h)) / 2, 2, 20))
+    borders = np.unique(np.append(0.0, np.quantile(ends_h, np.linspace(0, 1, n_bins + 1)[1:])))
+    n_ends = np.histogram(ends_h, borders)[0]
+    rate = n_ends / lifetimes.at_risk_h(borders)
+    middle = np.sqrt(np.maximum(borders[:-1], ends_h[0] / 2) * borders[1:])
+    axes.errorbar(
+        middle, rate, yerr=Z95 * rate / np.sqrt(np.maximum(n_ends, 1)), fmt="o", markersize=3,
+        color=INK, elinewidth=0.8, label="ends over time at risk",
+    )  # fmt: skip
+    ages_h = _ages(lifetimes)
+    for one in judged:
+        axes.plot(ages_h, one.fit.distribution.hazard_per_h(ages_h), **_line(one))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(rate[rate > 0].min() / 5, rate.max() * 5)
+    axes.set_xlabel("age in hours")
+    axes.set_ylabel("hazard per hour")
+
+
+def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    """Observed ages over those that each fit expects at the same survival."""
+    curve = survival_curve(lifetimes)
+    middle = (np.append(1.0, curve.survival[:-1]) + curve.survival) / 2
+    shown = slice(None, None, max(1, ceil(len(middle) / N_AGES)))
+    for one in judged:
+        expected = one.fit.distribution.quantile(1 - middle[shown])
+        axes.plot(
+            expected, curve.age_h[shown], ".", markersize=3, color=COLOURS[one.fit.family],
+            markeredgewidth=0,
+        )  # fmt: skip
+    ends = [curve.age_h[0], curve.age_h[-1]]
+    axes.plot(ends, ends, color=INK, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(ends[0] / 3, ends[1] * 3)
+    axes.set_xlabel("hours expected by the fit")
+    axes.set_ylabel("hours observed")
+
+
+def _ages(lifetimes: Lifetimes) -> Floats:
+    ends_h = lifetimes.duration_h[lifetimes.observed]
+    return np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+
+
+def _line(one: Judged) -> dict[str, Any]:
+    family = one.fit.family
+    label = f"{family}, AIC {one.fit.aic:.0f}"
+    return {
+        "color": COLOURS[family], "linestyle": DASHES[family], "linewidth": 1.2, "label": label,
+    }  # fmt: skip

@@ -1,0 +1,259 @@
+"""Nodes that differ and shocks: drawn as described, found again by the fit, true to the logs."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from cprsim.errors import ParameterError
+from cprsim.failures.circle import close_circle, fit_correlated
+from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.correlation import (
+    concentration,
+    dispersion,
+    dispersion_error,
+    portrait,
+    togetherness,
+    trend,
+    weekly_counts,
+)
+from cprsim.failures.distributions import Exponential, Weibull
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, fit_frailty
+from cprsim.failures.lifetimes import lifetimes_of, uptimes
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.sources import Start
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.records import Cluster, FailureTrace, Holds, Role
+
+SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
+CLUSTER = Cluster((Role("emb_ps", 6, Holds.SHARD), Role("trainer", 4, Holds.REPLICA)))
+SHOCKS = Shocks(0.02, (2, 5), (0.75, 0.25), 40)
+
+
+def trace_of_fit(source: CorrelatedNodes, n_nodes: int, window_h: float, seed: int) -> Outages:
+    cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
+    trace = next(source.draw(cluster, seed, 0, 1, window_h))
+    at_h = np.repeat(trace.at_h, np.diff(trace.first_slot))
+    return outages_of(
+        trace.slot, at_h, at_h, ("",) * len(at_h),
+        n_nodes=n_nodes, window_h=window_h, origin="hour 0",
+    )  # fmt: skip
+
+
+def content(trace: FailureTrace) -> tuple[bytes, ...]:
+    arrays = (trace.replication, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
+    return tuple(array.tobytes() for array in arrays)
+
+
+# ---------------------------------------------------------------------------------- frailty
+
+
+@pytest.mark.parametrize("frailty", SPREADS, ids=repr)
+def test_quadrature_and_samples_agree(frailty: Frailty) -> None:
+    points, weights = frailty.quadrature()
+    drawn = frailty.sample(np.random.default_rng(1), 40_000)
+    assert weights.sum() == pytest.approx(1.0)
+    for power in (1.0, 1.4):
+        values = drawn**power
+        error = values.std() / math.sqrt(len(values))
+        assert abs(values.mean() - weights @ points**power) <= 4 * error + 1e-12
+
+
+def test_gamma_frailty_integrates_out() -> None:
+    shape, n_failures, hazard = 2.5, 3.0, 1.7
+
+    def integrand(z: float) -> float:
+        return z**n_failures * math.exp(-z * hazard) * stats.gamma(shape, scale=1 / shape).pdf(z)
+
+    by_hand = math.log(integrate.quad(integrand, 0, math.inf)[0])
+    ours = GammaFrailty(shape).log_likelihood(np.array([n_failures]), np.array([hazard]))
+    assert ours[0] == pytest.approx(by_hand)
+
+
+def test_frailty_is_found_again() -> None:
+    source = CorrelatedNodes(Weibull(0.7, 500.0), GammaFrailty(2.0), start=Start.FRESH)
+    fits = fit_frailty(uptimes(trace_of_fit(source, 400, 3000.0, seed=3)))
+    by_name = {fit.name: fit for fit in fits}
+    truth = {"shape": 0.7, "scale_h": 500.0, "frailty_shape": 2.0}
+    for estimate in by_name["gamma"].parameters:
+        log_error = estimate.standard_error / estimate.estimate
+        assert abs(math.log(estimate.estimate / truth[estimate.name])) <= 4 * log_error
+    assert by_name["gamma"].aic < by_name["alike"].aic - 100
+
+
+def test_equal_nodes_are_not_told_apart() -> None:
+    source = CorrelatedNodes(Weibull(0.7, 500.0), start=Start.FRESH)
+    fits = fit_frailty(uptimes(trace_of_fit(source, 200, 2000.0, seed=4)))
+    best, alike = fits[0], next(fit for fit in fits if fit.name == "alike")
+    assert alike.aic - best.aic < 6
+
+
+def test_lemons_out_of_range_are_refused() -> None:
+    for share in (0.0, 1.0, math.nan):
+        with pytest.raises(ParameterError, match="share of lemons"):
+            Lemons(share, 3.0)
+    with pytest.raises(ParameterError, match="factor of lemons"):
+        Lemons(0.1, 0.0)
+    with pytest.raises(ParameterError, match="frailty shape"):
+        GammaFrailty(-1.0)
+
+
+# ----------------------------------------------------------------------------------- source
+
+
+@pytest.mark.parametrize("frailty", SPREADS, ids=repr)
+@pytest.mark.parametrize(
+    ("start", "watched_h"), [(Start.STATIONARY, 0.0), (Start.FRESH, 0.0), (Start.FRESH, 900.0)]
+)
+def test_expected_failures_come_out(frailty: Frailty, start: Start, watched_h: float) -> None:
+    source = CorrelatedNodes(Weibull(0.7, 100.0), frailty, SHOCKS, start=start, watched_h=watched_h)
+    n, useful_h = 1500, 50.0
+    failures, shards = np.zeros(n), np.zeros(n)
+    for chunk in islice(source.draw(CLUSTER, 5, 0, n, 25.0), 2):
+        failures += np.bincount(chunk.replication, minlength=n)
+        of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
+        shards += np.bincount(of_failure[chunk.slot < 6], minlength=n)
+    expected = source.expected(CLUSTER, useful_h)
+    of_shards = useful_h / expected.mtbf_shard_h * expected.n_shards_together
+    for values, mean in ((failures, useful_h / expected.mtbf_h), (shards, of_shards)):
+        assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n), (values.mean(), mean)
+
+
+def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
+    events, nodes = SHOCKS.striking(10)
+    # one of two: 1 - C(30, 2) / C(40, 2); one of five: 1 - C(30, 5) / C(40, 5)
+    by_hand = 0.75 * (1 - 435 / 780) + 0.25 * (1 - 142_506 / 658_008)
+    assert events == pytest.approx(0.02 * by_hand)
+    assert nodes == pytest.approx(0.02 * (0.75 * 2 + 0.25 * 5) * 10 / 40)
+
+
+def test_chunks_of_correlated_nodes_depend_on_nothing_else() -> None:
+    source = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS, repair=Exponential(3.0))
+    many = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 10)]
+    few = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 2)]
+    assert few == many[:2]
+    assert content(next(source.draw(CLUSTER, 5, 1, 40, 10.0))) != few[0]
+    bare = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS)
+    assert content(next(bare.draw(CLUSTER, 5, 0, 40, 10.0)))[:4] == few[0][:4]
+
+
+def test_failures_lie_in_their_chunk_in_order() -> None:
+    source = CorrelatedNodes(
+        Weibull(0.5, 100.0), SPREADS[2], SHOCKS, start=Start.FRESH, watched_h=500.0
+    )
+    for number, chunk in enumerate(islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 5)):
+        assert ((chunk.at_h >= 10.0 * number) & (chunk.at_h < 10.0 * (number + 1))).all()
+        for failures in chunk.by_replication(40):
+            instants = [failure.at_h for failure in failures]
+            assert all(earlier < later for earlier, later in pairwise(instants))
+
+
+def test_shocks_and_jobs_that_can_not_be() -> None:
+    with pytest.raises(ParameterError, match="add up to 1"):
+        Shocks(0.1, (2, 3), (0.5, 0.4), 10)
+    with pytest.raises(ParameterError, match="no shock strikes more"):
+        Shocks(0.1, (12,), (1.0,), 10)
+    with pytest.raises(ParameterError, match="finite rate"):
+        Shocks(math.inf, (2,), (1.0,), 10)
+    small = CorrelatedNodes(Weibull(0.7, 100.0), shocks=Shocks(0.1, (2,), (1.0,), 8))
+    with pytest.raises(
+        ParameterError, match="10 nodes; the shocks were observed in a cluster of 8"
+    ):
+        small.expected(CLUSTER, 50.0)
+
+
+# ------------------------------------------------------------------------------- statistics
+
+
+def test_statistics_by_hand() -> None:
+    at_h = np.array([10.0, 10.0, 200.0, 400.0])
+    drawn = portrait(at_h, np.array([0, 1, 0, 0]), n_nodes=10, window_h=4 * 168.0)
+    assert drawn.mean_gap_h == 130.0
+    assert drawn.share_of_zero_gaps == pytest.approx(1 / 3)
+    assert drawn.weekly_dispersion == pytest.approx(2 / 3)  # counts 2, 1, 1, 0
+    assert drawn.concentration == 0.75
+    assert weekly_counts(at_h, 500.0).tolist() == [2, 1]  # whole weeks only
+    assert concentration(np.array([3, 3, 1]), 4, 0.5) == 1.0
+    with pytest.raises(ParameterError, match="two failures"):
+        portrait(at_h[:1], np.array([0]), 10, 500.0)
+
+
+def test_poisson_counts_have_dispersion_one() -> None:
+    counts = np.random.default_rng(2).poisson(9.0, 500)
+    assert abs(dispersion(counts) - 1) <= 4 * dispersion_error(counts)
+    assert dispersion_error(counts) == pytest.approx(math.sqrt(2 / 499), rel=0.2)
+    assert math.isnan(dispersion(np.array([3])))
+
+
+def test_a_trend_is_seen_and_none_is_not() -> None:
+    rng = np.random.default_rng(3)
+
+    def log(at_h: np.ndarray) -> Outages:
+        return outages_of(
+            np.zeros(len(at_h), dtype=np.int64), at_h, at_h, ("",) * len(at_h),
+            n_nodes=1, window_h=10_000.0, origin="hour 0",
+        )  # fmt: skip
+
+    assert not trend(log(rng.random(800) * 10_000)).differs
+    falling = trend(log(rng.random(800) ** 1.5 * 10_000))
+    assert falling.differs
+    assert falling.first_half > falling.second_half
+    assert falling.first_half + falling.second_half == 800
+
+
+def test_uptimes_need_single_failures() -> None:
+    at_h = np.array([10.0, 10.0])
+    both = outages_of(
+        np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=50.0, origin="hour 0"
+    )
+    assert togetherness(both).sizes.tolist() == [2]
+    assert togetherness(both).share_of_zero_gaps == 1.0
+    with pytest.raises(ParameterError, match="only 0 nodes failed alone"):
+        fit_correlated(both)
+
+
+def test_one_time_of_a_node_is_enough() -> None:
+    fits = fit_frailty(lifetimes_of(np.random.default_rng(1).weibull(0.7, 200) * 100))
+    assert fits[0].lifetime.shape == pytest.approx(0.7, abs=0.25)
+
+
+# ------------------------------------------------------------------------------ the circle
+
+
+@pytest.mark.parametrize("log", ["infinitehbd", "lanl"])
+def test_the_circle_closes(failure_logs: Path, log: str) -> None:
+    if log == "infinitehbd":
+        outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    else:
+        file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+        outages = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
+    rows = {row.name: row for row in close_circle(outages, fit_correlated(outages), seed=1)}
+    for row in rows.values():
+        print(f"{row.name:20} {row.trace:8.4f} [{row.low:8.4f}, {row.high:8.4f}] {row.inside}")
+    for name in ("mean_gap_h", "share_of_zero_gaps", "concentration"):
+        assert rows[name].inside
+
+
+def test_known_dispersion_of_the_logs(failure_logs: Path) -> None:
+    hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    assert f"{dispersion(weekly_counts(hbd.start_h, hbd.window_h)):.1f}" == "5.2"
+    sizes = np.bincount(togetherness(hbd).sizes)
+    assert sizes.tolist() == [0, 499, 20, 5, 2, 0, 1, 0, 2]
+    assert f"{concentration(hbd.node, 400):.1%}" in ("40.9%", "41.6%")
+    file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+    lanl = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
+    lanl = lanl.where(lanl.in_window)
+    assert f"{dispersion(weekly_counts(lanl.start_h, lanl.window_h)):.2f}" == "3.04"
+    assert f"{concentration(lanl.node, 49):.1%}" == "31.9%"
+    assert trend(lanl).differs
+    everything = read_lanl(file, system=2)
+    sizes = togetherness(everything).sizes
+    assert (len(sizes), sizes.max()) == (5397, 48)
+    assert f"{sizes.mean():.3f}" == "1.316"
+    assert f"{(sizes > 1).mean():.1%}" == "4.1%"
+    assert f"{sizes[sizes > 1].sum() / sizes.sum():.1%}" == "27.1%"

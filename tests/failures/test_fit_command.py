@@ -1,0 +1,127 @@
+"""The commands ``fit`` and ``presets``, and a scenario that runs on what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from cprsim.assemble import assemble
+from cprsim.cli import fit as commands
+from cprsim.cli.app import Guarded
+from cprsim.scenario import load_scenario
+
+REST = """\
+job: {useful: 50 h}
+cluster: {trainers: 2, emb_ps: 4}
+costs: {save: 5 min, load: 3 min, reschedule: 2 min}
+recovery: [full]
+simulation: {replications: 10}
+"""
+
+
+def call(*arguments: object) -> Result:
+    app = typer.Typer(cls=Guarded, pretty_exceptions_enable=False)
+    app.command("fit")(commands.fit)
+    app.command("presets")(commands.presets)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Six nodes, gamma gaps of the cluster with shape 0.6 and mean 20 h, in days."""
+    rng = np.random.default_rng(3)
+    at = np.cumsum(rng.gamma(0.6, 20 / 0.6, 200)) / 24
+    rows = [f"{t:.6f},rack{rng.integers(6)},{t + 0.1:.6f},disk" for t in at]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["begin,host,end,cause", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def options() -> list[str]:
+    columns = ["--column", "start=begin", "--column", "node=host"]
+    return [*columns, "--time-unit", "d", "--bootstrap", "9"]
+
+
+def test_fit_prints_tables_and_a_fragment_that_a_scenario_takes(
+    log: Path, options: list[str], tmp_path: Path
+) -> None:
+    result = call("fit", log, *options)
+    assert result.exit_code == 0, result.output
+    for line in ("Gaps between failures", "Up-times of the nodes", "Repair times", "failures:"):
+        assert line in result.stdout
+    scenario = tmp_path / "fitted.yaml"
+    scenario.write_text(REST + result.stdout[result.stdout.index("# fitted to log.csv") :])
+    loaded = load_scenario(scenario)
+    expected = assemble(loaded).failures.expected
+    from cprsim.records import Cluster, Holds, Role
+
+    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
+    assert 16 < expected(cluster, 50.0).mtbf_h < 25
+
+
+def test_fit_as_one_object(log: Path, options: list[str]) -> None:
+    result = call("fit", log, *options, "--json", "--nodes", 10)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    best = said["gaps"]["families"][0]
+    assert {"name", "log_likelihood", "aic", "ks", "p_value", "parameters"} <= set(best)
+    gamma = next(one for one in said["gaps"]["families"] if one["name"] == "gamma")
+    shape = gamma["parameters"]["shape"]
+    assert shape["low"] < 0.6 < shape["high"]
+    assert said["uptimes"]["n_censored"] in (9, 10)
+    assert said["groups"]["share_of_zero_gaps"] == 0
+    assert call("fit", log, *options, "--json", "--nodes", 10).stdout == result.stdout
+
+
+def test_filters_and_figures(log: Path, options: list[str], tmp_path: Path) -> None:
+    alone = call("fit", log, *options, "--node", "rack3", "--json", "--out", tmp_path / "drawn")
+    assert alone.exit_code == 0, alone.output
+    said = json.loads(alone.stdout)
+    assert 10 < said["gaps"]["n_observed"] < 80
+    assert len(said["figures"]) == 8 == len(list((tmp_path / "drawn").iterdir()))
+    both = call("fit", log, *options, "--cause", "DISK", "--json")
+    assert json.loads(both.stdout)["gaps"]["n_observed"] == 199
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--node", "rack9"], "no node 'rack9'; did you mean 'rack"),
+        (["--cause", "power"], "no outage has a cause with 'power'; there are: disk"),
+        (["--column", "start"], "'start' is no pair"),
+        (["--from", "1e9"], "period"),
+        (["--format", "infinitehbd"], "no JSON array"),
+        (["--format", "lanl"], "column of LANL's records is missing"),
+        (["--nodes", "2"], "2 nodes given, but the file names 6"),
+    ],
+)
+def test_what_is_wrong_ends_in_one_clear_message(
+    log: Path, options: list[str], arguments: list[str], complaint: str
+) -> None:
+    result = call("fit", log, *options, *arguments)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_presets_are_listed_with_their_sources() -> None:
+    result = call("presets")
+    assert result.exit_code == 0
+    assert "6.50 failures per 1000 node-days (published; Kokolis et al. 2025)" in result.stdout
+    said = json.loads(call("presets", "--json").stdout)
+    assert {"name", "family", "mean_h", "mark", "source"} <= set(said[0])
+
+
+def test_lanl_from_one_command(failure_logs: Path) -> None:
+    file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+    result = call("fit", file, "--system", 2, "--bootstrap", 0, "--json")
+    families = {one["name"]: one for one in json.loads(result.stdout)["gaps"]["families"]}
+    assert f"{families['weibull']['log_likelihood']:.1f}" == "-19126.0"
+    assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.638"

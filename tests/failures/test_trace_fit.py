@@ -1,0 +1,152 @@
+"""A whole log fitted: the fragment that a scenario takes, logs that say little, presets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from matplotlib.figure import Figure
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import with_mean
+from cprsim.failures.presets import PRESETS, preset
+from cprsim.failures.trace_fit import TraceFit, fit_trace, fragment
+from cprsim.failures.traces import read_infinitehbd, read_tidy
+from cprsim.plots.failure_fit import fit_figures
+from cprsim.plots.save import save_figure
+
+
+def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
+    path = folder / "log.csv"
+    path.write_text(
+        "node,start,end\n" + "".join(f"{n},{float(s)!r},{float(e)!r}\n" for n, s, e in rows)
+    )
+    return path
+
+
+@pytest.fixture
+def fitted(tmp_path: Path) -> TraceFit:
+    """Twenty nodes with gamma gaps of the cluster, shape 0.6 and mean 20 h, and some pairs."""
+    rng = np.random.default_rng(1)
+    at_h = np.cumsum(rng.gamma(0.6, 20 / 0.6, 400))
+    rows = [(f"n{rng.integers(20)}", float(at), float(at + rng.lognormal(0.0, 1.0))) for at in at_h]
+    rows += [(f"n{i}", float(at_h[i]), float(at_h[i] + 2)) for i in range(20, 30)]
+    return fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=9)
+
+
+def test_the_fragment_is_yaml_that_gives_the_fit_back(fitted: TraceFit) -> None:
+    text = fragment(fitted, "a synthetic log")
+    section = yaml.safe_load(text)["failures"]
+    assert section["kind"] == "job"
+    shape = section.get("shape", section.get("sigma"))
+    again = with_mean(section["family"], float(section["mtbf"].removesuffix(" h")), shape)
+    assert fitted.gaps.ranking is not None
+    best = fitted.gaps.ranking.best.fit
+    assert section["family"] == best.family
+    assert again.mean_h == pytest.approx(best.distribution.mean_h, rel=1e-5)
+    assert best.mean.low < 20.0 < best.mean.high
+    assert text.startswith("# fitted to a synthetic log\n")
+    assert "95 %" in text
+
+
+def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
+    assert fitted.together.larger.tolist() == [2] * 10
+    assert fitted.repairs.ranking is not None
+    assert fitted.repairs.ranking.best.fit.family == "lognormal"
+    assert not fitted.trend.differs
+    assert fitted.correlated is not None
+    assert fitted.correlated.shocks is not None
+    assert fitted.correlated.shocks.sizes == (2,)
+
+
+def test_figures_of_a_fit_are_drawn_the_same_each_time(fitted: TraceFit, tmp_path: Path) -> None:
+    figures = fit_figures(fitted)
+    assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]
+    assert all(isinstance(figure, Figure) for figure in figures.values())
+    drawn = [
+        save_figure(fit_figures(fitted)["gaps"], tmp_path / name, ("svg",))[0].read_bytes()
+        for name in ("a", "b")
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_one_node_only(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    starts = np.cumsum(rng.exponential(50.0, 30))
+    outages = read_tidy(log(tmp_path, [("a", s, s + 1) for s in starts]), time_unit="h")
+    fitted = fit_trace(outages, n_bootstrap=0)
+    assert fitted.uptimes.ranking is not None
+    assert fitted.uptimes.ranking.best.fit.mean.low < 50 < fitted.uptimes.ranking.best.fit.mean.high
+
+
+def test_three_failures_only(tmp_path: Path) -> None:
+    rows = [("a", 0.0, 1.0), ("b", 30.0, 31.0), ("a", 90.0, 95.0)]
+    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+    assert fitted.gaps.ranking is not None
+    by_name = {judged.fit.family: judged.fit for judged in fitted.gaps.ranking.judged}
+    mean = by_name["exponential"].mean
+    assert mean.high / mean.low > 10
+    assert any("only 2 gaps" in warning for warning in fitted.warnings)
+
+
+def test_zero_gaps_only(tmp_path: Path) -> None:
+    rows = [(name, 5.0, 6.0) for name in "abcd"]
+    outages = read_tidy(log(tmp_path, rows), time_unit="h", period=(5, 105))
+    with pytest.raises(ParameterError, match=r"nothing can be fitted.*3 of zero length"):
+        fit_trace(outages, n_bootstrap=0)
+
+
+def test_a_log_without_ends_has_no_repairs_but_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\n" + "".join(f"n{i},{at}\n" for i, at in enumerate((1, 9, 30, 77))))
+    fitted = fit_trace(read_tidy(path, time_unit="h"), n_bootstrap=0)
+    assert fitted.repairs.ranking is None
+    assert "no failure was observed" in fitted.repairs.why_not
+    assert "no repair times" in fragment(fitted, "a log without ends")
+
+
+def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
+    outages = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    fitted = fit_trace(outages, n_bootstrap=19)
+    assert fitted.gaps.ranking is not None
+    best = fitted.gaps.ranking.best
+    assert best.fit.family == "gamma"
+    assert best.p_value > 0.05
+    assert {judged.p_value for judged in fitted.gaps.ranking.judged[2:]} == {1 / 20}
+    assert yaml.safe_load(fragment(fitted, "InfiniteHBD"))["failures"]["shape"] == 0.489519
+
+
+@pytest.mark.parametrize("one", PRESETS, ids=lambda one: one.name)
+def test_presets_are_simulable_and_say_where_they_come_from(one: object) -> None:
+    named = preset(one.name)  # type: ignore[attr-defined]
+    assert named is one
+    assert named.distribution.mean_h == pytest.approx(named.mean_h)
+    assert named.source
+    assert named.note
+
+
+def test_rates_per_node_add_up() -> None:
+    # 16,384 GPUs are 2,048 servers; 6.50 failures per 1000 node-days
+    assert preset("kokolis-rsc1").mean_of_job_h(2048) == pytest.approx(24_000 / 6.5 / 2048)
+    assert preset("llama3").mean_h == pytest.approx(3.093, abs=1e-3)
+    with pytest.raises(ParameterError, match="describes a whole job"):
+        preset("cpr").mean_of_job_h(10)
+    with pytest.raises(ParameterError, match="there is no preset 'crp'; there are cpr-frequent"):
+        preset("crp")
+
+
+def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
+    from cprsim.failures.fitting import FAMILIES, fit
+    from cprsim.failures.lifetimes import gaps
+    from cprsim.failures.traces import read_lanl
+
+    hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
+    file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+    lanl = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
+    for name, outages in (("infinitehbd", hbd), ("lanl-system-2", lanl)):
+        kept = preset(name)
+        again = fit(FAMILIES[kept.family], gaps(outages))
+        assert again.mean.estimate == pytest.approx(kept.mean_h, rel=1e-3)
+        assert again.parameter("shape").estimate == pytest.approx(kept.shape, rel=1e-3)

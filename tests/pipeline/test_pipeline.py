@@ -1,0 +1,162 @@
+"""A scenario through the whole chain: the same failures for everybody, the same numbers twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.cluster import cost_breakdown
+from cprsim.errors import ScenarioError
+from cprsim.records import CostBreakdown, OnFailure
+from cprsim.scenario import load_scenario
+
+SCENARIO = """\
+job: {useful: 20 h}
+cluster: {emb_ps: 4, trainers: 2}
+failures: {kind: job, family: gamma, shape: 0.7, mtbf: 6 h, role: any}
+costs:
+  save: {family: gamma, mean: 3 min, shape: 4}
+  load: {family: lognormal, mean: 6 min, sigma: 0.5}
+  detect: 30 s
+  reschedule: {family: exponential, mean: 9 min}
+recovery: [none, full, partial, {strategy: cpr, target_pls: 0.1}]
+simulation: {seed: 5, replications: 120}
+"""
+
+Make = Callable[..., Experiment]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """An experiment from the scenario above, with overrides."""
+
+    def experiment(*overrides: str) -> Experiment:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(SCENARIO)
+        return assemble(load_scenario(path, list(overrides)))
+
+    return experiment
+
+
+def same(a: CostBreakdown, b: CostBreakdown) -> bool:
+    return all(np.array_equal(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+
+
+def by_name(outcome: pipeline.Outcome) -> dict[str, CostBreakdown]:
+    return {one.policy.name: one.costs for one in outcome.strategies}
+
+
+def test_the_same_seed_gives_the_same_numbers_whatever_the_order_of_strategies(make: Make) -> None:
+    experiment = make()
+    turned = replace(experiment, policies=experiment.policies[::-1])
+    first, second = by_name(pipeline.simulate(experiment)), by_name(pipeline.simulate(turned))
+    assert list(first) == list(second)[::-1]
+    assert all(same(first[name], second[name]) for name in first)
+
+
+def test_another_seed_gives_other_numbers(make: Make) -> None:
+    first, second = (by_name(pipeline.simulate(make(f"simulation.seed={s}"))) for s in (5, 6))
+    assert not np.array_equal(first["full"].wall_h, second["full"].wall_h)
+
+
+def test_more_replications_leave_the_first_ones_as_they_were(make: Make) -> None:
+    few, many = (
+        by_name(pipeline.simulate(make(f"simulation.replications={n}")))["full"] for n in (30, 120)
+    )
+    assert np.array_equal(few.wall_h, many.wall_h[:30])
+    assert many.replication.tolist() == list(range(120))
+
+
+def test_a_replication_replayed_alone_is_the_one_of_the_run(make: Make) -> None:
+    experiment = make()
+    whole = by_name(pipeline.simulate(experiment))
+    for name, log in pipeline.replay(experiment, 17).items():
+        alone = cost_breakdown(log, experiment.useful_h)
+        assert alone.wall_h[0] == whole[name].wall_h[17]
+        assert alone.n_failures[0] == whole[name].n_failures[17]
+        assert alone.replication[0] == 17
+
+
+def test_replications_go_on_over_the_end_of_a_block(make: Make) -> None:
+    experiment = make("simulation.replications=1005")
+    whole = by_name(pipeline.simulate(experiment))["full"]
+    assert whole.replication.tolist() == list(range(1005))
+    alone = cost_breakdown(pipeline.replay(experiment, 1003)["full"], experiment.useful_h)
+    assert alone.wall_h[0] == whole.wall_h[1003]
+
+
+def test_all_strategies_meet_every_injected_failure(make: Make) -> None:
+    experiment = make("failures={kind: injected, count: 4, role: emb_ps, together: 2}")
+    for costs in by_name(pipeline.simulate(experiment)).values():
+        assert (costs.n_failures == 4).all()
+
+
+def test_a_precision_decides_the_replications(make: Make) -> None:
+    precise = "simulation={seed: 5, precision: 3 %, at_most: 3000}"
+    outcome = pipeline.simulate(make(precise, "recovery=[full]"))
+    wall_h = outcome.strategies[0].costs.wall_h
+    overhead_h = wall_h - 20.0
+    assert 100 < len(wall_h) < 3000
+    assert 1.96 * overhead_h.std(ddof=1) / len(wall_h) ** 0.5 <= 0.03 * overhead_h.mean()
+
+
+def test_a_precision_out_of_reach_stops_at_most_there(make: Make) -> None:
+    outcome = pipeline.simulate(make("simulation={seed: 5, precision: 0.1 %, at_most: 250}"))
+    assert outcome.strategies[0].costs.n_replications == 250
+
+
+def test_a_job_that_never_finishes_is_given_up_early(make: Make) -> None:
+    outcome = pipeline.simulate(make("failures.mtbf=1 min", "recovery=[none, full]"))
+    for one in outcome.strategies:
+        assert one.gave_up
+        assert one.costs.n_replications == pipeline.FIRST_LOOK
+        assert not one.costs.finished.any()
+
+
+def test_progress_is_told_to_the_end(make: Make) -> None:
+    told: list[tuple[int, int]] = []
+    pipeline.simulate(make(), on_progress=lambda done, wanted: told.append((done, wanted)))
+    assert told[-1] == (120, 120)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+class TestAssembling:
+    def test_cpr_divides_by_the_shards_that_a_failure_strikes(self, make: Make) -> None:
+        struck = "failures={kind: injected, count: 5, role: emb_ps, together: 2}"
+        divided, undivided = (
+            make(struck, f"recovery=[{{strategy: cpr, target_pls: 0.1, interval: {rule}}}]")
+            .policies[0]
+            .save_interval_h
+            for rule in ("cpr", "cpr-undivided")
+        )
+        assert divided == pytest.approx(2 * 0.1 * 4 * (20 / 5) / 2)
+        assert undivided == pytest.approx(2 * divided)
+
+    def test_failures_of_trainers_alone_leave_cpr_nothing_to_save_for(self, make: Make) -> None:
+        job = "failures={kind: job, family: exponential, mtbf: 6 h, role: trainer}"
+        policy = make(job, "recovery=[{strategy: cpr, target_pls: 0.1}]").policies[0]
+        assert policy.save_interval_h == inf
+
+    def test_a_target_of_zero_leaves_only_full_recovery(self, make: Make) -> None:
+        policy = make("recovery=[{strategy: cpr, target_pls: 0}]").policies[0]
+        assert policy.on_failure is OnFailure.ROLL_BACK
+        assert policy.decision is not None
+        assert policy.decision.chosen == "full"
+
+    def test_a_rule_that_gives_no_interval_is_blamed_on_its_line(self, make: Make) -> None:
+        with pytest.raises(ScenarioError, match=r"recovery\.1.*young.*name the interval"):
+            make("costs.save=0 s")
+
+    def test_a_trace_with_fewer_nodes_than_the_job_is_blamed_on_its_section(
+        self, make: Make, tmp_path: Path
+    ) -> None:
+        (tmp_path / "log.csv").write_text("node,start,end\na,1,2\nb,5,9\n")
+        with pytest.raises(ScenarioError, match=r"failures"):
+            make("failures={kind: trace, file: log.csv, format: tidy, time_unit: h}")

@@ -1,0 +1,150 @@
+"""Files that are no scenario at all, and junk in every place of one that is."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cprsim.errors import ScenarioError
+from cprsim.scenario import load_scenario
+from tests.scenario.writing import GOOD, problems, write
+
+NO_SCENARIO = {
+    "empty": (b"", None, "is empty"),
+    "only a comment": (b"# later\n", None, "is empty"),
+    "a list": (b"- 1\n- 2\n", 1, "is not a mapping"),
+    "a text": (b"\n\nhello", 3, "is not a mapping"),
+    "broken YAML": (b"job: {useful: 50 h}\ncosts: {save: 1 h\nx", 3, "is not valid YAML"),
+    "tab": (b"job:\n\tuseful: 1 h", 2, "is not valid YAML"),
+    "unquoted variable in braces": (b"job: {{x}: 1}", 1, "key must be plain text"),
+    "two documents": (b"job: {}\n---\njob: {}\n", 2, "second document"),
+    "Latin-1": (b"name: caf\xe9", None, "is not UTF-8"),
+    "UTF-16": ("job: {}".encode("utf-16"), None, "is not UTF-8"),
+    "binary": (bytes(range(1, 128)), 1, "is not a text file"),
+    "NUL": (b"job: 1\nx: \0", 2, "is not a text file"),
+    "unknown alias": (b"a: *b", 1, "stands for nothing"),
+    "alias of itself": (b"a: &a [*a]", 1, "stands for nothing"),
+    "deep lists": (b"[" * 100_000, 1, "levels deep"),
+    "deep mappings": (b"{a: " * 100_000, 1, "levels deep"),
+    "deep blocks": (b"- " * 100_000, 1, "levels deep"),
+    "many values": (b"- 1\n" * 100_000, 6000, "more than 6000 values"),
+    "50 MB": (b"x" * 50_000_000, None, "has 50000000 bytes"),
+    "exploding aliases": (
+        b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + b"".join(
+            b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 9))
+            for i in range(9)
+        ),
+        1,
+        "do aliases explode?",
+    ),
+    "aliases that nest deeply": (
+        b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [*a%d]\n" % (i, i, i - 1) for i in range(1, 40)),
+        1,
+        "levels deep",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "line", "hint"), NO_SCENARIO.values(), ids=list(NO_SCENARIO))
+def test_what_is_no_scenario_says_so(
+    tmp_path: Path, content: bytes, line: int | None, hint: str
+) -> None:
+    path = write(tmp_path, content)
+    found = problems(path)
+    assert found[0].place.file == path
+    assert found[0].place.line == line
+    assert hint in found[0].message
+
+
+def test_paths_that_are_no_file(tmp_path: Path) -> None:
+    assert "no such file" in problems(tmp_path / "none.yaml")[0].message
+    assert "is a directory" in problems(tmp_path)[0].message
+    assert "not a regular file" in problems(Path(os.devnull))[0].message
+    assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
+
+
+@pytest.mark.parametrize("content", ["exploding aliases", "50 MB", "many values"])
+def test_a_fresh_process_answers_within_two_seconds(tmp_path: Path, content: str) -> None:
+    path = write(tmp_path, NO_SCENARIO[content][0])
+    program = (
+        "import sys; from cprsim.errors import ScenarioError\n"
+        "from cprsim.scenario import load_scenario\n"
+        "try: load_scenario(sys.argv[1])\n"
+        "except ScenarioError: sys.exit(2)"
+    )
+    before = os.times()
+    done = subprocess.run([sys.executable, "-c", program, path], timeout=60, check=False)
+    after = os.times()
+    assert done.returncode == 2
+    spent = after.children_user + after.children_system
+    assert spent - before.children_user - before.children_system < 2.0, "seconds of one core"
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(["transfer", "3 h", "any", "full", "\ud800", "x" * 2000, "${HOME}"]),
+    st.recursive(
+        st.sampled_from([1, "3 h", "full", None]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["family", "mean", "stall", "rows", "name", "strategy", "kind", "0"]
+                ),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=6,
+    ),
+)
+BASES = (
+    GOOD["failures"],
+    {"kind": "job", "family": "gamma", "mtbf": "9 h", "shape": 2},
+    {"kind": "node", "roles": {"emb_ps": {"family": "weibull", "mtbf": "900 h", "shape": 0.7}}},
+    {"kind": "trace", "file": "t", "format": "lanl", "system": 2, "period": {"from": "x"}},
+)
+
+
+def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    entries: list[tuple[str | int, object]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    if isinstance(value, list):
+        entries = list(enumerate(value))
+    return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
+    plain = copy.deepcopy(GOOD)
+    plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
+    path = data.draw(st.sampled_from(key_paths(plain)[1:]))
+    here: Any = plain
+    for key in path[:-1]:
+        here = here[key]
+    here[path[-1]] = data.draw(JUNK)
+    with tempfile.TemporaryDirectory() as folder:
+        file = write(Path(folder), yaml.safe_dump(plain, sort_keys=False))
+        try:
+            load_scenario(file)
+        except ScenarioError as error:
+            for problem in error.problems:
+                assert problem.place.line is not None
+                assert str(problem).isprintable()

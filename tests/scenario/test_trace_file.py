@@ -1,0 +1,79 @@
+"""The trace that a scenario names: variables, paths, and the keys of each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cprsim.scenario import load_scenario
+from tests.scenario.writing import changed, problems, write
+
+
+def with_trace(file: str, **keys: str) -> str:
+    said = {"kind": "trace", "format": "infinitehbd", "nodes": "400", "file": f"'{file}'", **keys}
+    section = ", ".join(f"{key}: {value}" for key, value in said.items())
+    return changed(("kind: injected, count: 5, together: 4", section))
+
+
+def test_a_variable_that_is_not_set_says_where_the_data_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CPRSIM_DATA", raising=False)
+    (found,) = problems(write(tmp_path, with_trace("${CPRSIM_DATA}/fault_trace.json")))
+    assert (found.place.line, found.key) == (7, "failures.file")
+    assert "CPRSIM_DATA is not set" in found.message
+    assert "InfiniteHBD" in found.message
+
+
+def test_a_trace_that_is_missing_says_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
+    text = with_trace("${CPRSIM_DATA}/x.csv").replace("infinitehbd", "lanl, system: 2")
+    (found,) = problems(write(tmp_path, text))
+    assert str(tmp_path / "x.csv") in found.message
+    assert "is not there" in found.message
+    assert "is not there" in problems(write(tmp_path, with_trace("x" * 900)))[0].message
+    assert "CFDR" in found.message
+
+
+def test_a_variable_is_replaced_for_reading_and_kept_in_the_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = write(tmp_path, "[]", "t.json")
+    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
+    loaded = load_scenario(write(tmp_path, with_trace("${CPRSIM_DATA}/t.json")))
+    assert loaded.trace_path == trace
+    assert loaded.scenario.failures.file == "${CPRSIM_DATA}/t.json"
+
+
+def test_a_relative_trace_stands_beside_the_scenario(tmp_path: Path) -> None:
+    trace = write(tmp_path, "[]", "t.json")
+    assert load_scenario(write(tmp_path, with_trace("t.json"))).trace_path == trace
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "hint"),
+    [
+        ({"system": "2"}, "failures.system", "belongs to format `lanl`"),
+        ({"time_unit": "h"}, "failures.time_unit", "belongs to format `tidy`"),
+        ({"period": "{from: 2001-01-01, to: 2000-01-01}"}, "failures.period.to", "after `from`"),
+        ({"period": "{from: soon, to: 2000-01-01}"}, "failures.period.from", "2000-01-01"),
+        ({"clock": "wall"}, "failures.clock", "unknown key"),
+        ({"format": "lanl"}, "failures.system", "is missing"),
+    ],
+)
+def test_keys_of_a_trace(tmp_path: Path, keys: dict[str, str], key: str, hint: str) -> None:
+    found = {p.key: p.message for p in problems(write(tmp_path, with_trace("t.json", **keys)))}
+    assert hint in found.get(key, f"only {found}")
+
+
+def test_a_trace_has_a_node_for_every_slot_and_its_own_repairs(tmp_path: Path) -> None:
+    write(tmp_path, "[]", "t.json")
+    text = with_trace("t.json").replace("nodes: 400", "nodes: 37")
+    (found,) = problems(write(tmp_path, text))
+    assert "the trace has 37 nodes, the job 38" in found.message
+    text = with_trace("t.json").replace("emb_ps: 18", "emb_ps: 18\n  repair: 2 h")
+    assert "its own repair" in problems(write(tmp_path, text))[0].message
+    assert "37" not in str(load_scenario(write(tmp_path, with_trace("t.json"))).scenario.failures)
