@@ -7,7 +7,8 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,44 @@ OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
 }
+
+
+def named_columns(
+    table: pd.DataFrame,
+    columns: Mapping[str, str],
+    path: Path,
+    ours: tuple[str, ...],
+    optional: Collection[str],
+) -> pd.DataFrame:
+    """The columns that are there, under our names.
+
+    Parameters
+    ----------
+    table, path : as read, and from where
+    columns : the file's names of those columns that it calls something else
+    ours : our names
+    optional : those that may be absent
+
+    Raises
+    ------
+    TraceError
+        for a column that has to be there and is not, or a name that is none of ours.
+    """
+    if unknown := sorted(set(columns) - set(ours)):
+        message = f"there is no such column; known are {', '.join(ours)}"
+        raise trace_error(path, None, message, f"columns.{unknown[0]}")
+    found = {}
+    for name in ours:
+        theirs = columns.get(name, name)
+        if theirs in table:
+            found[theirs] = name
+        elif name not in optional or name in columns:
+            near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            there = ", ".join(str(column) for column in table.columns)
+            message = f"there is no column {theirs!r}{hint} (there are: {there})"
+            raise trace_error(path, 1, message, name)
+    return table[list(found)].rename(columns=found)
 
 
 def read_text(path: Path) -> str:
