@@ -25,6 +25,12 @@ HEADINGS = (
     "written\n[MB]",
 )
 
+PAPERS_MEMORY = {  # for rows of 16 and of 128 numbers
+    "scar": " (the paper's, recalled: 100 %; here the large tables' share of it)",
+    "mfu": " (the paper's, recalled: 6.25 % to 0.78 %)",
+    "ssu": " (the paper's, recalled: 0.78 % to 0.097 %, of large tables)",
+}
+
 
 def print_accuracy(console: Console, measured: Accuracy, useful_h: float) -> None:
     """Print the table, and under it what was trained and what is known of it."""
@@ -75,6 +81,12 @@ def sentences(measured: Accuracy) -> list[str]:
         said.append(
             "A strategy that rolls everybody back ends bit by bit as the run without failures."
         )
+    said += [
+        f"{one.policy.name}: its tracker takes {100 * one.tracker_fraction:.3g} % of the memory of "
+        f"the tables{PAPERS_MEMORY.get(one.policy.sub_saves.tracker, '')}."
+        for one in measured.strategies
+        if one.policy.sub_saves is not None and one.bytes_written is not None
+    ]
     if what.n_skipped:
         said.append(f"{what.n_skipped} bad lines of the log were left out.")
     return said
@@ -97,6 +109,7 @@ def accuracy_as_json(measured: Accuracy) -> dict[str, Any]:
                 "pls": one.pls,
                 **_plain(None if one.trained is None else one.trained.quality),
                 "bytes_written": one.bytes_written,
+                "tracker_memory_fraction": one.tracker_fraction,
             }
             for one in measured.strategies
         ],
