@@ -42,7 +42,7 @@ class StrategyAccuracy:
     overhead_fraction: float  # (wall - useful) / useful, of this replication
     pls: float
     bytes_written: int | None  # by saves of the stand-in; None where it was not trained anew
-    tracker_fraction: float  # memory of the tracker over that of the tables; 0 without one
+    tracker_fraction: float  # memory of the tracker over that of the rows it tracks; 0 without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def measure(
                 overhead_fraction=float(costs.wall_h[0] / experiment.useful_h - 1.0),
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
                 bytes_written=None if saver is None else saver.bytes_written,
-                tracker_fraction=_tracker_fraction(saver, what),
+                tracker_fraction=0.0 if saver is None else saver.tracker_fraction,
             )
         )
     return Accuracy(what, replication, whole, tuple(strategies))
@@ -106,10 +106,6 @@ def _under(
     saver = Saver(trainer, what.shards, policy.sub_saves)
     curve = replay(log, experiment.useful_h, experiment.cluster.shard_slots, course, saver)
     return Trained(trainer.evaluate(what.test), curve), saver
-
-
-def _tracker_fraction(saver: Saver | None, what: StandIn) -> float:
-    return 0.0 if saver is None else saver.tracker_memory_bytes / what.shape.table_bytes
 
 
 def _trainer(what: StandIn) -> Trainer:

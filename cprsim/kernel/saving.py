@@ -47,6 +47,7 @@ class Saver:
         large = self.shards.layout.largest(how.n_large_tables)
         return TRACKERS[how.tracker](
             Tracked(
+                self.shards.layout,
                 self.shards.of_tables(large),
                 how.fraction,
                 trainer.model.table,
@@ -114,9 +115,13 @@ class Saver:
             self.saved.revert_dense()
 
     @property
-    def tracker_memory_bytes(self) -> int:
-        """What the tracker takes on all servers together."""
-        return 0 if self.tracker is None else self.tracker.memory_bytes
+    def tracker_fraction(self) -> float:
+        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
+        if self.tracker is None or self.sub_saves is None:
+            return 0.0
+        large = self.shards.layout.largest(self.sub_saves.n_large_tables)
+        n_rows = sum(self.shards.layout.rows[table] for table in large)
+        return self.tracker.memory_bytes / (n_rows * self.saved.table[:1].nbytes)
 
     def identity(self) -> dict[str, Any]:
         """What tells how this run is saved, for its checkpoints; of JSON's types."""

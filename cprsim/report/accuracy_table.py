@@ -25,10 +25,10 @@ HEADINGS = (
     "written\n[MB]",
 )
 
-PAPERS_MEMORY = {  # for rows of 16 and of 128 numbers
-    "scar": " (the paper's, recalled: 100 %; here the large tables' share of it)",
-    "mfu": " (the paper's, recalled: 6.25 % to 0.78 %)",
-    "ssu": " (the paper's, recalled: 0.78 % to 0.097 %, of large tables)",
+PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
+    "scar": "100 %",
+    "mfu": "6.25 % to 0.78 %",
+    "ssu": "0.78 % to 0.097 %",
 }
 
 
@@ -82,14 +82,19 @@ def sentences(measured: Accuracy) -> list[str]:
             "A strategy that rolls everybody back ends bit by bit as the run without failures."
         )
     said += [
-        f"{one.policy.name}: its tracker takes {100 * one.tracker_fraction:.3g} % of the memory of "
-        f"the tables{PAPERS_MEMORY.get(one.policy.sub_saves.tracker, '')}."
+        _memory(one.policy.name, one.policy.sub_saves.tracker, one.tracker_fraction)
         for one in measured.strategies
         if one.policy.sub_saves is not None and one.bytes_written is not None
     ]
     if what.n_skipped:
         said.append(f"{what.n_skipped} bad lines of the log were left out.")
     return said
+
+
+def _memory(name: str, tracker: str, fraction: float) -> str:
+    recalled = PAPERS_MEMORY.get(tracker)
+    beside = "" if recalled is None else f" (the paper's, recalled: {recalled})"
+    return f"{name}: its tracker adds {100 * fraction:.3g} % to the tables that it tracks{beside}."
 
 
 def accuracy_as_json(measured: Accuracy) -> dict[str, Any]:
