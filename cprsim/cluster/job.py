@@ -94,7 +94,7 @@ class Job:
         replication: int,
         row_number: int,
     ) -> None:
-        # At most 30 attributes: with more, CPython looks each of them up the slow way (a tenth of all).
+        # At most 30 attributes: CPython looks those of a larger object up the slow way
         self.rows = bytearray()  # of the event log
         self._env = env
         self._setting = setting
