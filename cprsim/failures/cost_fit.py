@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import exp, isfinite, log, nan, sqrt
 
 import numpy as np
+from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant, Distribution
@@ -105,13 +106,26 @@ class CostFit:
         if self.best is None:
             assert self.fixed is not None
             return self.fixed
-        mean = self.best.fit.mean
-        return Mean(mean.estimate, mean.low, mean.high)
+        return mean_of(self.best)
 
     @property
     def distribution(self) -> Distribution:
         best = self.best
         return Constant(self.mean.estimate) if best is None else best.fit.distribution
+
+
+def mean_of(judged: Judged) -> Mean:
+    """The mean of a fit, with an interval that holds for few durations too.
+
+    Notes
+    -----
+    That of the likelihood holds for many. As for a normal mean, Student's quantile with n - 1
+    degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
+    """
+    mean, n = judged.fit.mean, judged.fit.n_observed
+    wider = float(special.stdtrit(n - 1, 0.975)) / Z95 * sqrt(n / (n - 1))
+    low, high = (mean.estimate * (end / mean.estimate) ** wider for end in (mean.low, mean.high))
+    return Mean(mean.estimate, low, high)
 
 
 def fit_costs(
@@ -253,8 +267,8 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
     elif n < FEW and isfinite(mean.low) and found.best is not None:
         notes.append(
             f"only {n} {kind}s: their mean of {mean.estimate * 3600:.3g} s may be anything from "
-            f"{mean.low * 3600:.3g} to {mean.high * 3600:.3g} s, and with so few even this 95 % "
-            "interval is too narrow"
+            f"{mean.low * 3600:.3g} to {mean.high * 3600:.3g} s (95 %), and the intervals of other "
+            "parameters are too narrow with so few"
         )
     elif found.best is None and not isfinite(found.fixed_aic):
         notes.append(

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from cprsim.failures.cost_fit import Bandwidth, CostFit, Mean
+from cprsim.failures.cost_fit import Bandwidth, CostFit, Mean, mean_of
 from cprsim.failures.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.failures.goodness import Judged
 from cprsim.failures.likelihood import Estimate
@@ -68,14 +68,14 @@ def _rows(one: CostFit) -> list[list[str]]:
 
 
 def _row(judged: Judged, like: Mean) -> list[str]:
-    fit, mean = judged.fit, judged.fit.mean
+    fit = judged.fit
     shapes = [p for p in fit.parameters if p.name in ("shape", "sigma")]
     return [
         fit.family,
         f"{fit.aic:.1f}",
         f"{judged.ks:.3f}",
         NO_NUMBER if isnan(judged.p_value) else f"{judged.p_value:.3f}",
-        _mean_text(Mean(mean.estimate, mean.low, mean.high), like),
+        _mean_text(mean_of(judged), like),
         "".join(f"{p.name} {p.estimate:.4g}, {p.low:.4g} to {p.high:.4g}" for p in shapes),
     ]
 
@@ -128,7 +128,7 @@ def _fixed(one: CostFit) -> list[dict[str, Any]]:
 
 
 def _judged(judged: Judged) -> dict[str, Any]:
-    fit = judged.fit
+    fit, mean = judged.fit, mean_of(judged)
     return {
         "name": fit.family,
         "log_likelihood": fit.log_likelihood,
@@ -136,7 +136,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "ks": judged.ks,
         "p_value": number(judged.p_value),
         "parameters": {p.name: _interval(p) for p in fit.parameters},
-        "mean_h": _interval(fit.mean),
+        "mean_h": _triple(mean.estimate, mean.low, mean.high),
     }
 
 

@@ -129,6 +129,15 @@ def test_three_times_say_how_wide_their_interval_is() -> None:
     assert fitted(np.random.default_rng(0).gamma(4, 20, 20)).notes == ()
 
 
+def test_the_interval_of_the_mean_holds_for_five_times() -> None:
+    rng = np.random.default_rng(1)
+    n_logs, n_inside = 200, 0
+    for _ in range(n_logs):
+        mean = fitted(rng.gamma(20, 94 / 20, 5), resolution_s=1e-6).mean
+        n_inside += mean.low < 94 / 3600 < mean.high
+    assert 0.90 <= n_inside / n_logs <= 0.98
+
+
 def test_zeros_and_coarse_times_are_said() -> None:
     one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
     assert one.durations.n == 4
