@@ -109,11 +109,6 @@ class CostFit:
         return Mean(mean.estimate, mean.low, mean.high)
 
     @property
-    def bandwidth_bytes_per_h(self) -> float:
-        """Bytes over hours; NaN where the log names no bytes."""
-        return nan if self.bandwidth is None else self.bandwidth.bytes_per_h
-
-    @property
     def distribution(self) -> Distribution:
         best = self.best
         return Constant(self.mean.estimate) if best is None else best.fit.distribution
@@ -280,10 +275,3 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
             f"{kind} of the whole job, from the first server's start to the last one's end"
         )
     return notes
-
-
-def costs_fragment(fits: tuple[CostFit, ...], origin: str) -> str:
-    """See `cost_fragment.costs_fragment`."""
-    from cprsim.failures import cost_fragment
-
-    return cost_fragment.costs_fragment(fits, origin)

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from cprsim.assemble import assemble
-from cprsim.cli import fit as commands
-from cprsim.cli.app import Guarded
+from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
 
 REST = """\
@@ -25,9 +23,6 @@ simulation: {replications: 10}
 
 
 def call(*arguments: object) -> Result:
-    app = typer.Typer(cls=Guarded, pretty_exceptions_enable=False)
-    app.command("fit")(commands.fit)
-    app.command("presets")(commands.presets)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
