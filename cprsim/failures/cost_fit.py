@@ -261,6 +261,11 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(found.durations.duration_h):.3g} %: their mean is taken"
         )
+    if found.best is not None and found.ranking and found.best is not found.ranking.best:
+        notes.append(
+            f"{found.ranking.best.fit.family} describes the {kind}s best, but spreads further than "
+            f"can be simulated: {found.family} is taken"
+        )
     if found.durations.n_zero:
         notes.append(f"{count(found.durations.n_zero, kind)} of no time at all left out")
     if found.resolution_h > COARSE * mean.estimate:

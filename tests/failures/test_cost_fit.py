@@ -137,6 +137,14 @@ def test_zeros_and_coarse_times_are_said() -> None:
     assert "in steps of 60 s" in text
 
 
+def test_a_family_that_spreads_too_far_is_passed_over_and_named() -> None:
+    one = fitted(np.random.default_rng(9).lognormal(0, 6, 200), resolution_s=1e-9)
+    assert one.ranking is not None
+    assert one.ranking.best.fit.family == "lognormal"
+    assert one.family != "lognormal"
+    assert any("lognormal describes the saves best" in note for note in one.notes)
+
+
 def test_rows_of_several_servers_are_noticed() -> None:
     several = transfers([60.0] * 4)
     overlapping = Transfers(

@@ -40,7 +40,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def options() -> list[str]:
     columns = ["--column", "start=begin", "--column", "node=host"]
-    return [*columns, "--time-unit", "d", "--bootstrap", "9"]
+    return [*columns, "--time-unit", "d", "--bootstrap", "3"]
 
 
 def test_fit_prints_tables_and_a_fragment_that_a_scenario_takes(
