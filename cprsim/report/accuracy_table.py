@@ -12,7 +12,7 @@ from cprsim.accuracy import Accuracy, StrategyAccuracy
 from cprsim.kernel.metrics import Quality
 from cprsim.report.run_report import say
 from cprsim.report.run_table import print_whole
-from cprsim.results.words import NO_NUMBER, interval, percent_number
+from cprsim.results.words import NO_NUMBER, count, interval, percent_number
 
 HEADINGS = (
     "saves\nevery",
@@ -87,7 +87,7 @@ def sentences(measured: Accuracy) -> list[str]:
         if one.policy.sub_saves is not None and one.bytes_written is not None
     ]
     if what.n_skipped:
-        said.append(f"{what.n_skipped} bad lines of the log were left out.")
+        said.append(f"Left out of the log: {count(what.n_skipped, 'bad line')}.")
     return said
 
 

@@ -134,6 +134,8 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
     assert called.exit_code == 2
     assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
     assert trained("kernel.clicks={file: clicks.tsv, skip_bad: true}")["skipped_lines"] == 1
+    called = drawing_cprsim("train", scenario, "--set", override, "--skip-bad")
+    assert "Left out of the log: 1 bad line." in called.stdout
 
 
 @pytest.mark.parametrize(
