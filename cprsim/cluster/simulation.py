@@ -13,9 +13,7 @@ from cprsim.cluster.job import Job, JobSetting
 from cprsim.cluster.log import event_log
 from cprsim.cluster.save_plan import SavePlan
 from cprsim.failures.block import BlockFailures
-from cprsim.records import EventLog, Failure, RecoveryPolicy
-
-STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
+from cprsim.records import STOPPED_BEYOND, EventLog, Failure, RecoveryPolicy
 
 
 @dataclass(frozen=True, slots=True)

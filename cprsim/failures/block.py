@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from math import ceil
 
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Failure
+from cprsim.records import STOPPED_BEYOND, Cluster, Failure
+
+N_CHUNKS = ceil(STOPPED_BEYOND)  # of the useful hours each: no clock gets further
 
 
 class BlockFailures:
@@ -25,7 +27,7 @@ class BlockFailures:
 
     def of(self, replication: int) -> Iterator[Failure]:
         """The failures of one replication, in order, for as long as anybody asks."""
-        for number in count():
+        for number in range(N_CHUNKS):
             if number == len(self._drawn):
                 chunk = next(self._more, None)
                 if chunk is None:
