@@ -49,6 +49,8 @@ from cprsim.scenario.failures_schema import (
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
 
+FEWEST_OUTAGES = 2  # of a trace that is replayed
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
@@ -177,7 +179,13 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
     if isinstance(section, InjectedFailures):
         return _injected(section, cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
-    return Replay(_outages(section, loaded.trace_path))
+    outages = _outages(section, loaded.trace_path)
+    if outages.n_outages < FEWEST_OUTAGES:
+        raise ParameterError(
+            f"the trace has {outages.n_outages} outage: what lies between outages can't be told; "
+            f"replay needs {FEWEST_OUTAGES} at least"
+        )
+    return Replay(outages)
 
 
 def _lifetime(section: Lifetime) -> Distribution:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.records import Decision, OnFailure
+from cprsim.records import Decision, OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
 from cprsim.results.words import count, hours, percent, percent_number
 
@@ -65,8 +65,22 @@ def verdicts(result: Result) -> list[str]:
             said.append(
                 f"{name} never saves: its interval of {hours(interval_h)} is longer than the job."
             )
+        said += _staler_than_expected(strategy.policy, spreads[name]["pls"])
         said += _imprecise(result, name, spreads[name]["overhead_fraction"])
     return said
+
+
+def _staler_than_expected(policy: RecoveryPolicy, pls: Spread) -> list[str]:
+    """What to say where more is lost than CPR's formula expects, as with a single trainer."""
+    decision = policy.decision
+    if decision is None or policy.on_failure is not OnFailure.RELOAD:
+        return []
+    if not pls.low > 1.25 * decision.expected_pls:
+        return []
+    return [
+        f"{policy.name} loses more than its formula expects: PLS {pls.mean:.3g} where "
+        f"{decision.expected_pls:.3g} was expected; see docs/model.md, sections 5 and 7."
+    ]
 
 
 def _imprecise(result: Result, name: str, overhead: Spread) -> list[str]:

@@ -194,3 +194,8 @@ class TestAssembling:
         (tmp_path / "log.csv").write_text("node,start,end\na,1,2\nb,5,9\n")
         with pytest.raises(ScenarioError, match=r"failures"):
             make("failures={kind: trace, file: log.csv, format: tidy, time_unit: h}")
+
+    def test_a_trace_of_one_outage_tells_nothing_between(self, make: Make, tmp_path: Path) -> None:
+        (tmp_path / "log.csv").write_text("node,start,end\na,1,2\n")
+        with pytest.raises(ScenarioError, match=r"failures.*1 outage"):
+            make("failures={kind: trace, file: log.csv, format: tidy, time_unit: h, nodes: 9}")

@@ -51,7 +51,8 @@ def read_times(
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     if time_unit not in HOURS:
         known = ", ".join(HOURS)
-        message = f"the times are numbers: say in which unit ({known}), not {time_unit!r}"
+        message = f"the times are numbers: say in which unit ({known})"
+        message += "" if time_unit is None else f", not {time_unit!r}"
         raise trace_error(path, FIRST_ROW, message, "time_unit")
     return Times(np.asarray(numbers * HOURS[time_unit], dtype=np.float64), dated=False)
 
