@@ -11,7 +11,7 @@ import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.cluster.draws import CostDraws
+from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
 

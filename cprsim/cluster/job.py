@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
-from math import floor, inf
 
 import simpy
 from simpy.events import Timeout
 
-from cprsim.cluster.clock import AGES_IN, FailureClock
-from cprsim.cluster.draws import CostDraws, Draws
+from cprsim.cluster.clock import FailureClock
 from cprsim.cluster.log import NO_SLOT, pack
 from cprsim.cluster.recovering import Recovery, Steps
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
+from cprsim.draws import CostDraws, Draws
 from cprsim.records import (
     Activity,
-    Clock,
-    Cluster,
-    Costs,
     EventKind,
     Failure,
     OnFailure,
     RecoveryPolicy,
     Transfer,
 )
+from cprsim.setting import HOPELESS_AFTER, JobSetting, save_grid
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
 USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
@@ -48,54 +42,6 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
     FINISHED,
     STOPPED,
 ) = EventKind
-
-HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
-
-ROUNDING = 1e-9  # intervals: how far from whole a job may be and still count as whole
-
-
-@dataclass(frozen=True, slots=True)
-class JobSetting:
-    """What the simulation of one job needs besides its failures and its recovery policy."""
-
-    useful_h: float
-    cluster: Cluster
-    costs: Costs
-    clock: Clock
-    shards: frozenset[int] = field(init=False)  # slots of the embedding servers
-    replicas: frozenset[int] = field(init=False)  # slots of the trainers
-    ages_in: tuple[bool, ...] = field(init=False)  # by Activity: whether failures age in it
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shards", frozenset(self.cluster.shard_slots))
-        object.__setattr__(self, "replicas", frozenset(self.cluster.replica_slots))
-        object.__setattr__(self, "ages_in", AGES_IN[self.clock])
-
-
-@dataclass(frozen=True, slots=True)
-class SaveGrid:
-    """The instants of progress at which saves are due: the whole multiples of the interval.
-
-    An interval as long as the job or longer means no save; a save at the very end counts.
-    """
-
-    interval_h: float
-    useful_h: float
-
-    instants_h: list[float] = field(init=False)  # the last is infinite: no save is due any more
-
-    def __post_init__(self) -> None:
-        never = self.interval_h >= self.useful_h * (1.0 - ROUNDING)
-        n_saves = 0 if never else floor(self.useful_h / self.interval_h + ROUNDING)
-        due_h = (min(n * self.interval_h, self.useful_h) for n in range(1, n_saves + 1))
-        object.__setattr__(self, "instants_h", [*due_h, inf])
-
-    def due_after(self, progress_h: float) -> float:
-        """The first due instant beyond `progress_h`, infinite where none is left [h]."""
-        return self.instants_h[bisect_right(self.instants_h, progress_h * (1.0 + ROUNDING))]
-
-
-save_grid = lru_cache(maxsize=64)(SaveGrid)  # one for all replications
 
 
 class HopelessError(Exception):

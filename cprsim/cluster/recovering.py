@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 
 import simpy
 
-from cprsim.cluster.draws import CostDraws, Draws
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
+from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, Transfer
 
 Steps = Generator[simpy.Event, None, None]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import simpy
 from simpy.core import StopSimulation
 
-from cprsim.cluster.draws import CostDraws
-from cprsim.cluster.job import Job, JobSetting
+from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
+from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.records import EventLog, Failure, RecoveryPolicy
-
-STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
+from cprsim.setting import STOPPED_BEYOND, JobSetting
 
 
 @dataclass(frozen=True, slots=True)

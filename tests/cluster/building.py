@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from math import inf
 
 from cprsim.cluster import JobSetting, replicate
-from cprsim.cluster.draws import CostDraws
 from cprsim.cluster.log import event_log
+from cprsim.draws import CostDraws
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
