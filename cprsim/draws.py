@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from cprsim.failures.distributions import Constant
-from cprsim.records import Costs, Duration, Floats, Transfer
+from cprsim.records import Costs, Duration, Floats, Ints, Transfer
 from cprsim.streams import stream
 
 
@@ -22,25 +24,45 @@ class Draws:
     block: int
     name: str
     n_replications: int
-    _columns: list[Floats] = field(default_factory=list)
     fixed_h: float | None = field(init=False)
+    _table: Floats = field(init=False, repr=False)  # (n_drawn, n_replications)
+    _sums: Floats = field(init=False, repr=False)  # (n_drawn + 1, n_replications) of those before
 
     def __post_init__(self) -> None:
         self.fixed_h = self.duration.mean_h if isinstance(self.duration, Constant) else None
+        self._table = np.zeros((0, self.n_replications))
+        self._sums = np.zeros((1, self.n_replications))
 
     def hours(self, replication: int, n: int) -> float:
         """The nth draw of one replication [h]; both count from 0."""
         if self.fixed_h is not None:
             return self.fixed_h
-        if n >= len(self._columns):
+        if n >= len(self._table):
             self._extend(n)
-        return float(self._columns[n][replication])
+        return float(self._table[n, replication])
+
+    def of(self, replication: Ints, n: Ints) -> Floats:
+        """The nth draw of each of some replications [h], both (n_asked,)."""
+        if self.fixed_h is not None:
+            return np.full(len(replication), self.fixed_h)
+        if len(n) and n.max() >= len(self._table):
+            self._extend(int(n.max()))
+        return self._table[n, replication]
+
+    def sum_before(self, replication: Ints, n: Ints) -> Floats:
+        """Sum of the draws before the nth of each of some replications [h], both (n_asked,)."""
+        if self.fixed_h is not None:
+            return n * self.fixed_h
+        if len(n) and n.max() >= len(self._sums):
+            self._extend(int(n.max()))
+        return self._sums[n, replication]
 
     def _extend(self, n: int) -> None:
         rng = stream(self.seed, self.block, self.name)
-        wanted = max(n + 1, 2 * len(self._columns))
-        draws = (self.duration.sample(rng, self.n_replications) for _ in range(wanted))
-        self._columns = list(draws)
+        wanted = max(n + 1, 2 * len(self._table))
+        draws = [self.duration.sample(rng, self.n_replications) for _ in range(wanted)]
+        self._table = np.stack(draws)
+        self._sums = np.vstack([np.zeros(self.n_replications), self._table.cumsum(axis=0)])
 
 
 @dataclass(frozen=True, slots=True)
