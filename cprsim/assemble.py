@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.distributions import Constant, Distribution, with_mean
 from cprsim.failures.injected import Injected
@@ -55,6 +56,7 @@ class Experiment:
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
+    in_arrays: bool = False  # by the fast engine; only where `engine.why_not` has nothing to say
 
 
 def assemble(loaded: LoadedScenario) -> Experiment:
@@ -84,17 +86,34 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         failures=expected,
     )
     simulation = scenario.simulation
+    policies = tuple(_policies(loaded, planning))
     return Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning)),
+        policies=policies,
         seed=simulation.seed,
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
+        in_arrays=_in_arrays(loaded, cluster, costs, policies),
     )
+
+
+def _in_arrays(
+    loaded: LoadedScenario, cluster: Cluster, costs: Costs, policies: tuple[RecoveryPolicy, ...]
+) -> bool:
+    """Whether the fast engine runs this. Raises ScenarioError where it is asked for and can't."""
+    wanted = loaded.scenario.simulation.engine
+    if wanted == "simpy":
+        return False
+    reason = why_not(loaded.scenario.job.useful_h, cluster, costs, policies)
+    if reason is not None and wanted == "fast":
+        key = "simulation.engine"
+        message = f"the fast engine can't run this: {reason}; write `auto` or `simpy`"
+        raise ScenarioError.at(loaded.place(key), message, key=key)
+    return reason is None
 
 
 def _cluster(scenario: Scenario) -> Cluster:

@@ -12,6 +12,7 @@ import numpy as np
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
+from cprsim.engines import Arrays, Engine, Events
 from cprsim.failures.block import BlockFailures
 from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
 
@@ -53,7 +54,7 @@ def simulate(
     """
     runs = [_Run(policy, experiment) for policy in experiment.policies]
     for number, block in enumerate(_blocks(experiment)):
-        for first, last in _steps(block.failures.n_replications):
+        for first, last in _steps(experiment, block.failures.n_replications):
             begins_at = number * block.failures.n_replications + first
             wanted = _wanted(experiment, runs, begins_at)
             if begins_at >= wanted:
@@ -99,9 +100,11 @@ def _block(experiment: Experiment, number: int) -> Block:
     return Block(setting, number, failures, costs)
 
 
-def _steps(n_replications: int) -> Iterator[tuple[int, int]]:
+def _steps(experiment: Experiment, n_replications: int) -> Iterator[tuple[int, int]]:
     """Stretches of a block; the first is short, to see early whether jobs finish at all."""
-    edges = [0, FIRST_LOOK, *range(STEP, n_replications, STEP)]
+    at_once = experiment.in_arrays and experiment.n_replications is not None
+    step = n_replications if at_once else STEP
+    edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
     within = [edge for edge in edges if edge < n_replications]
     yield from pairwise([*within, n_replications])
 
@@ -114,13 +117,16 @@ class _Run:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         self._n_emb_ps = experiment.cluster.n_emb_ps
+        self._engine: Engine = (Arrays if experiment.in_arrays else Events)(policy)
         self._costs: list[CostBreakdown] = []
         self._losses: list[ShardLoss] = []
 
     def go_on(self, block: Block, replications: range) -> None:
         if self.gave_up:
             return
-        self.add(block.simulate(self.policy, replications))
+        costs, losses = self._engine.run(block, replications)
+        self._costs.append(costs)
+        self._losses.append(losses)
         self.gave_up = not any(costs.finished.any() for costs in self._costs)
 
     def add(self, log: EventLog) -> None:
