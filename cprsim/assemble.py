@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.failures.distributions import Constant, Distribution, with_mean
+from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
+from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import Outages
+from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
@@ -25,11 +29,15 @@ from cprsim.records import (
     Holds,
     RecoveryPolicy,
     Role,
+    SmallTables,
     Storage,
+    SubSaves,
     Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario.checks import MAX_FAILURES
+from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.costs_schema import DurationSpec
 from cprsim.scenario.failures_schema import (
     ANY,
@@ -40,6 +48,7 @@ from cprsim.scenario.failures_schema import (
     NodeFailures,
     TraceFailures,
 )
+from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
 
 
@@ -56,7 +65,7 @@ class Experiment:
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
-    in_arrays: bool = False  # by the fast engine; only where `engine.why_not` has nothing to say
+    engine: Literal["auto", "simpy", "fast"] = "auto"
 
 
 def assemble(loaded: LoadedScenario) -> Experiment:
@@ -86,34 +95,30 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         failures=expected,
     )
     simulation = scenario.simulation
-    policies = tuple(_policies(loaded, planning))
-    return Experiment(
+    experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=policies,
+        policies=tuple(_policies(loaded, planning)),
         seed=simulation.seed,
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
-        in_arrays=_in_arrays(loaded, cluster, costs, policies),
+        engine=simulation.engine,
     )
+    _require_fast(loaded, experiment)
+    return experiment
 
 
-def _in_arrays(
-    loaded: LoadedScenario, cluster: Cluster, costs: Costs, policies: tuple[RecoveryPolicy, ...]
-) -> bool:
-    """Whether the fast engine runs this. Raises ScenarioError where it is asked for and can't."""
-    wanted = loaded.scenario.simulation.engine
-    if wanted == "simpy":
-        return False
-    reason = why_not(loaded.scenario.job.useful_h, cluster, costs, policies)
-    if reason is not None and wanted == "fast":
-        key = "simulation.engine"
-        message = f"the fast engine can't run this: {reason}; write `auto` or `simpy`"
-        raise ScenarioError.at(loaded.place(key), message, key=key)
-    return reason is None
+def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
+    """Raise ScenarioError where the fast engine is asked for and does not apply."""
+    for policy in experiment.policies if experiment.engine == "fast" else ():
+        reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+        if reason is not None:
+            key = "simulation.engine"
+            message = f"`fast` does not apply: {reason}; write `auto` or `simpy`"
+            raise ScenarioError.at(loaded.place(key), message, key=key)
 
 
 def _cluster(scenario: Scenario) -> Cluster:
@@ -173,7 +178,7 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
     section = loaded.scenario.failures
     if isinstance(section, JobFailures):
         return JobClock(
-            lifetime=with_mean(section.family, section.mtbf_h, section.spread),
+            lifetime=_lifetime(section),
             slots=_slots(cluster, section.role),
             together=section.together,
             clock=Clock(section.clock),
@@ -182,18 +187,57 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
         )
     if isinstance(section, NodeFailures):
         return NodeClocks(
-            lifetimes={
-                role: with_mean(lifetime.family, lifetime.mtbf_h, lifetime.spread)
-                for role, lifetime in section.roles.items()
-            },
+            lifetimes={role: _lifetime(lifetime) for role, lifetime in section.roles.items()},
             clock=Clock(section.clock),
             start=Start(section.start),
             repair=cluster.repair,
         )
+    if isinstance(section, CorrelatedFailures):
+        return _correlated(section, cluster, loaded.scenario.job.useful_h)
     if isinstance(section, InjectedFailures):
         return _injected(section, cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
     return Replay(_outages(section, loaded.trace_path))
+
+
+def _lifetime(section: Lifetime) -> Distribution:
+    if section.ages_h is not None and section.hazards_per_h is not None:
+        return PiecewiseHazard(section.ages_h, section.hazards_per_h).simulable()
+    return with_mean(section.family, section.mtbf_h, section.spread)
+
+
+def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
+    nodes = CorrelatedNodes(
+        lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
+        frailty=_frailty(section),
+        shocks=_shocks(section),
+        clock=Clock(section.clock),
+        start=Start(section.start),
+        watched_h=section.watched_h,
+        repair=cluster.repair,
+    )
+    # how often nodes that differ fail does not follow from `mtbf` alone
+    n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
+    if n_failures > MAX_FAILURES:
+        raise ParameterError(
+            f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
+        )
+    return nodes
+
+
+def _frailty(section: CorrelatedFailures) -> Frailty:
+    others = ALIKE if section.frailty is None else GammaFrailty(section.frailty.shape)
+    lemons = section.lemons
+    return others if lemons is None else Lemons(lemons.share_fraction, lemons.factor, others)
+
+
+def _shocks(section: CorrelatedFailures) -> Shocks | None:
+    seen = section.shocks
+    if seen is None:
+        return None
+    total = sum(seen.sizes.values())
+    shares = tuple(weight / total for weight in seen.sizes.values())
+    return Shocks(1 / seen.every_h, tuple(seen.sizes), shares, seen.nodes)
 
 
 def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
@@ -236,8 +280,22 @@ def _policies(loaded: LoadedScenario, planning: Planning) -> Iterator[RecoveryPo
 
 def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:
     strategy = STRATEGIES[entry.strategy]
-    job = planning.with_options(interval=entry.interval, target_pls=entry.target_pls)
+    job = planning.with_options(entry.interval, entry.target_pls, _sub_saves(entry))
     return strategy.plan(entry.name, job)
+
+
+def _sub_saves(entry: Recovery) -> SubSaves | None:
+    section = entry.sub_saves
+    if section is None:
+        return None
+    return SubSaves(
+        tracker="",  # the strategy knows its own
+        fraction=section.fraction,
+        extra_h=section.selection_h + section.latency_h,
+        n_large_tables=section.large_tables,
+        small_tables=SmallTables(section.small_tables),
+        sample_period=section.sample_period,
+    )
 
 
 @contextmanager

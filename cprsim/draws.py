@@ -52,7 +52,7 @@ class Draws:
     def sum_before(self, replication: Ints, n: Ints) -> Floats:
         """Sum of the draws before the nth of each of some replications [h], both (n_asked,)."""
         if self.fixed_h is not None:
-            return n * self.fixed_h
+            return n * np.float64(self.fixed_h)
         if len(n) and n.max() >= len(self._sums):
             self._extend(int(n.max()))
         return self._sums[n, replication]

@@ -12,8 +12,10 @@ import numpy as np
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
+from cprsim.engine import why_not
 from cprsim.engines import Arrays, Engine, Events
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.sources import MOST_REPLICATIONS
 from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
 
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
@@ -53,8 +55,10 @@ def simulate(
     on_progress : called with the replications done and, as far as it is known, those to do
     """
     runs = [_Run(policy, experiment) for policy in experiment.policies]
+    at_once = all(run.in_arrays for run in runs) and experiment.n_replications is not None
+    step = MOST_REPLICATIONS if at_once else STEP
     for number, block in enumerate(_blocks(experiment)):
-        for first, last in _steps(experiment, block.failures.n_replications):
+        for first, last in _steps(block.failures.n_replications, step):
             begins_at = number * block.failures.n_replications + first
             wanted = _wanted(experiment, runs, begins_at)
             if begins_at >= wanted:
@@ -100,10 +104,16 @@ def _block(experiment: Experiment, number: int) -> Block:
     return Block(setting, number, failures, costs)
 
 
-def _steps(experiment: Experiment, n_replications: int) -> Iterator[tuple[int, int]]:
+def _in_arrays(policy: RecoveryPolicy, experiment: Experiment) -> bool:
+    """Whether the fast engine runs this strategy."""
+    if experiment.engine == "simpy":
+        return False
+    reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+    return reason is None
+
+
+def _steps(n_replications: int, step: int) -> Iterator[tuple[int, int]]:
     """Stretches of a block; the first is short, to see early whether jobs finish at all."""
-    at_once = experiment.in_arrays and experiment.n_replications is not None
-    step = n_replications if at_once else STEP
     edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
     within = [edge for edge in edges if edge < n_replications]
     yield from pairwise([*within, n_replications])
@@ -117,7 +127,8 @@ class _Run:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         self._n_emb_ps = experiment.cluster.n_emb_ps
-        self._engine: Engine = (Arrays if experiment.in_arrays else Events)(policy)
+        self.in_arrays = _in_arrays(policy, experiment)
+        self._engine: Engine = (Arrays if self.in_arrays else Events)(policy)
         self._costs: list[CostBreakdown] = []
         self._losses: list[ShardLoss] = []
 

@@ -178,6 +178,35 @@ class Decision:
     expected_pls: float
 
 
+class SmallTables(StrEnum):
+    """When the tables that a priority strategy does not prioritise are saved."""
+
+    EACH_INTERVAL = "interval"  # with the save that ends T_save, as in the paper: equal bytes
+    EACH_SUB_SAVE = "sub-save"  # with every sub-save: more bytes, fresher rows
+
+
+@dataclass(frozen=True, slots=True)
+class SubSaves:
+    """Priority saving: each interval is cut into 1 / `fraction` saves of the most urgent rows.
+
+    A sub-save costs `fraction` of a whole save and `extra_h` on top, for choosing the rows and as
+    fixed latency. The last one of an interval is the one that counts for PLS. Which rows are
+    urgent is the tracker's business: engines know nothing of rows.
+    """
+
+    tracker: str
+    fraction: float = 0.125  # the paper's r (recalled)
+    extra_h: float = 0.0
+    n_large_tables: int = 7
+    small_tables: SmallTables = SmallTables.EACH_INTERVAL
+    sample_period: int = 2  # of SSU: it looks at every so-manieth sample
+
+    @property
+    def n_per_interval(self) -> int:
+        """How many an interval has, the one that ends it included."""
+        return round(1.0 / self.fraction)
+
+
 @dataclass(frozen=True, slots=True)
 class RecoveryPolicy:
     """What a recovery strategy does, as data that every engine can interpret.
@@ -190,6 +219,7 @@ class RecoveryPolicy:
     save_interval_h: float
     interval_rule: str  # how the interval came about, in words for the table
     decision: Decision | None = None
+    sub_saves: SubSaves | None = None  # None: every save is whole
 
 
 # --------------------------------------------------------------------------- failures
@@ -285,6 +315,8 @@ class EventKind(IntEnum):
     CAUGHT_UP = 12  # re-execution has come to where the job had been
     FINISHED = 13
     STOPPED = 14  # given up: this job does not finish (docs/model.md, section 12)
+    SUB_SAVE_STARTED = 15  # of a priority strategy, between two saves
+    SUB_SAVE_COMMITTED = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import floor, inf
 
-from cprsim.records import Activity, Clock, Cluster, Costs
+from cprsim.records import Activity, Clock, Cluster, Costs, RecoveryPolicy, SubSaves
 
 _AGES_IN = {
     Clock.PROGRESS: {Activity.USEFUL},
@@ -45,27 +44,36 @@ class JobSetting:
         object.__setattr__(self, "ages_in", AGES_IN[self.clock])
 
 
-@dataclass(frozen=True, slots=True)
-class SaveGrid:
-    """The instants of progress at which saves are due: the whole multiples of the interval.
+def n_saves_due(interval_h: float, useful_h: float) -> int:
+    """How many saves a job of `useful_h` hours has, one every `interval_h` hours of progress."""
+    never = interval_h >= useful_h * (1.0 - ROUNDING)
+    return 0 if never else floor(useful_h / interval_h + ROUNDING)
 
-    An interval as long as the job or longer means no save; a save at the very end counts.
+
+@dataclass(frozen=True, slots=True)
+class SavePlan:
+    """The saves of a job: due at the whole multiples of an interval of progress.
+
+    An interval as long as the job or longer means no save; a save at the very end counts. Those of
+    a priority strategy are its sub-saves, of which the last of an interval ends it: it is whole.
     """
 
-    interval_h: float
-    useful_h: float
+    due_h: list[float]  # of progress; the last is infinite: no more
+    whole: list[bool]  # whether the save that is due then ends an interval
+    fraction: float = 1.0  # of a whole save, that each of these costs
+    extra_h: float = 0.0  # that each stalls the job on top
 
-    instants_h: list[float] = field(init=False)  # the last is infinite: no save is due any more
+    @classmethod
+    def of(cls, policy: RecoveryPolicy, useful_h: float) -> SavePlan:
+        """The saves of a policy in a job of `useful_h` hours."""
+        parts = policy.sub_saves or SubSaves("none", fraction=1.0)
+        interval_h = parts.fraction * policy.save_interval_h
+        n_saves = n_saves_due(interval_h, useful_h)
+        due_h = [min(n * interval_h, useful_h) for n in range(1, n_saves + 1)]
+        whole = [n % parts.n_per_interval == 0 for n in range(1, n_saves + 1)]
+        return cls([*due_h, inf], [*whole, True], parts.fraction, parts.extra_h)
 
-    def __post_init__(self) -> None:
-        never = self.interval_h >= self.useful_h * (1.0 - ROUNDING)
-        n_saves = 0 if never else floor(self.useful_h / self.interval_h + ROUNDING)
-        due_h = (min(n * self.interval_h, self.useful_h) for n in range(1, n_saves + 1))
-        object.__setattr__(self, "instants_h", [*due_h, inf])
-
-    def due_after(self, progress_h: float) -> float:
-        """The first due instant beyond `progress_h`, infinite where none is left [h]."""
-        return self.instants_h[bisect_right(self.instants_h, progress_h * (1.0 + ROUNDING))]
-
-
-save_grid = lru_cache(maxsize=64)(SaveGrid)  # one for all replications
+    def due_after(self, progress_h: float) -> tuple[float, bool]:
+        """At which progress [h] the next save beyond `progress_h` is due, and if it is whole."""
+        number = bisect_right(self.due_h, progress_h * (1.0 + ROUNDING))
+        return self.due_h[number], self.whole[number]

@@ -120,6 +120,13 @@ THROUGHPUT = Dimension(
     also=("samples/min", "sample/s", "samples/d"),
     examples=("20000 samples/s",),
 )
+HAZARD = Dimension(
+    what="a hazard",
+    inside="failure / hour",
+    written=("failures/h", "failures/d", "failures/min"),
+    also=("failure/h", "failures/s", "failures/week", "failures/year"),
+    examples=("0.02 failures/h", "12 failures/year"),
+)
 SHARE = Dimension(
     what="a share in per cent",
     inside="dimensionless",
@@ -140,6 +147,7 @@ def _registry() -> UnitRegistry[Fraction]:
 
     registry: UnitRegistry[Fraction] = UnitRegistry(non_int_type=Fraction)
     registry.define("sample = [sample] = _ = samples")
+    registry.define("failure = [failure] = _ = failures")
     return registry
 
 

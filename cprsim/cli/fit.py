@@ -1,4 +1,4 @@
-"""``cprsim fit`` and ``cprsim presets``: distributions from a log, and ready ones."""
+"""``cprsim fit``, ``fit-costs`` and ``presets``: distributions from a log, and ready ones."""
 
 from __future__ import annotations
 
@@ -31,6 +31,23 @@ class Age(StrEnum):
     unknown = "unknown"
 
 
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="OURS=THEIRS",
+        help="Of a CSV: what a column is called, e.g. start=begin; may be repeated.",
+    ),
+]
+TimeUnit = Annotated[
+    str | None, typer.Option(help="Of a CSV: unit of times that are numbers: ms, s, min, h, d.")
+]
+Bootstrap = Annotated[
+    int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+]
+Seed = Annotated[int, typer.Option(help="Of the bootstrap.", min=0)]
+
+
 def fit(
     trace: Annotated[
         Path, typer.Argument(metavar="TRACE", help="The failure log.", show_default=False)
@@ -59,27 +76,16 @@ def fit(
     ] = None,
     node: Annotated[str | None, typer.Option(help="This node alone, by its name.")] = None,
     cause: Annotated[str | None, typer.Option(help="Only causes that contain this text.")] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="OURS=THEIRS",
-            help="Of tidy: what a column is called, e.g. start=begin; may be repeated.",
-        ),
-    ] = None,
-    time_unit: Annotated[
-        str | None, typer.Option(help="Of tidy: unit of times that are numbers: ms, s, min, h, d.")
-    ] = None,
+    columns: Columns = None,
+    time_unit: TimeUnit = None,
     age: Annotated[
         Age,
         typer.Option(
             help="new: nodes are new when the log begins; unknown: their first up-time is left out."
         ),
     ] = Age.new,
-    bootstrap: Annotated[
-        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
-    ] = 199,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0)] = 0,
+    bootstrap: Bootstrap = 199,
+    seed: Seed = 0,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
@@ -107,6 +113,34 @@ def fit(
     print_fit(Console(), fitted, trace.name)
     for path in figures:
         typer.echo(path)
+
+
+def fit_costs(
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="CSV: kind (save or load), start, end, bytes."),
+    ],
+    columns: Columns = None,
+    time_unit: TimeUnit = None,
+    bootstrap: Bootstrap = 199,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit what saves and loads cost to a log of them."""
+    import json
+
+    from cprsim.cli.fit_output import costs_object
+    from cprsim.failures.cost_fit import costs_fragment
+    from cprsim.failures.cost_fit import fit_costs as fit_durations
+    from cprsim.failures.traces import read_transfers
+
+    transfers = read_transfers(log, columns=_pairs(columns or []), time_unit=time_unit)
+    fits = fit_durations(transfers, n_bootstrap=bootstrap, seed=seed)
+    fragment = costs_fragment(fits, log.name)
+    if as_json:
+        typer.echo(json.dumps(costs_object(fits, fragment), allow_nan=False, indent=2))
+        return
+    typer.echo(fragment, nl=False)
 
 
 def presets(as_json: AsJson = False) -> None:
@@ -146,12 +180,20 @@ def _read(
         return read_infinitehbd(trace, n_nodes=nodes)
     if form is Format.lanl:
         return read_lanl(trace, system=system, period=period, n_nodes=nodes)
+    return read_tidy(
+        trace, columns=_pairs(columns), time_unit=time_unit, n_nodes=nodes, period=period
+    )
+
+
+def _pairs(columns: list[str]) -> dict[str, str]:
+    """The file's names of columns, by ours."""
+    from cprsim.errors import ParameterError
+
     pairs = [pair.partition("=") for pair in columns]
     for ours, sign, _ in pairs:
         if not sign:
             raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-    named = {ours: theirs for ours, _, theirs in pairs}
-    return read_tidy(trace, columns=named, time_unit=time_unit, n_nodes=nodes, period=period)
+    return {ours: theirs for ours, _, theirs in pairs}
 
 
 def _draw(fitted: TraceFit, out: Path) -> list[Path]:

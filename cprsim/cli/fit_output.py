@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from rich.table import Table
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlation import WORST_FRACTION, portrait_of
+from cprsim.failures.cost_fit import CostFit
+from cprsim.failures.fragments import asks_for_correlation, fragment, job_fragment
 from cprsim.failures.goodness import Judged
 from cprsim.failures.likelihood import Estimate
 from cprsim.failures.presets import PRESETS
-from cprsim.failures.trace_fit import Subject, TraceFit, fragment
+from cprsim.failures.trace_fit import Subject, TraceFit
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",
@@ -31,7 +34,10 @@ def print_fit(console: Console, fitted: TraceFit, origin: str) -> None:
     for subject in fitted.subjects:
         _print_subject(console, subject)
     _print_correlation(console, fitted)
-    _say(console, "\n" + _fragment_or_reason(fitted, origin))
+    _say(console, "\n" + _or_reason(fragment, fitted, origin))
+    if asks_for_correlation(fitted):
+        simpler = _or_reason(job_fragment, fitted, origin).splitlines()
+        _say(console, "\n".join(["# or, simpler, without groups and lemons:", *simpler]))
 
 
 def as_object(fitted: TraceFit, origin: str, figures: list[Path]) -> dict[str, Any]:
@@ -61,8 +67,25 @@ def as_object(fitted: TraceFit, origin: str, figures: list[Path]) -> dict[str, A
             "p_value": fitted.trend.p_value,
         },
         "notes": list(fitted.warnings),
-        "fragment": _fragment_or_reason(fitted, origin),
+        "fragment": _or_reason(fragment, fitted, origin),
+        "job_fragment": _or_reason(job_fragment, fitted, origin),
         "figures": [str(path) for path in figures],
+    }
+
+
+def costs_object(fits: tuple[CostFit, ...], fragment_text: str) -> dict[str, Any]:
+    """Fitted costs as one object; numbers that there are not are null."""
+    return {
+        **{
+            one.kind: {
+                "n": one.durations.n,
+                "mean_h": float(one.durations.duration_h.mean()),
+                "bandwidth_bytes_per_h": _number(one.bandwidth_bytes_per_h),
+                "families": [_judged_object(j) for j in one.ranking.judged] if one.ranking else [],
+            }
+            for one in fits
+        },
+        "fragment": fragment_text,
     }
 
 
@@ -78,9 +101,9 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _fragment_or_reason(fitted: TraceFit, origin: str) -> str:
+def _or_reason(write: Callable[[TraceFit, str], str], fitted: TraceFit, origin: str) -> str:
     try:
-        return fragment(fitted, origin)
+        return write(fitted, origin)
     except ParameterError as error:
         return f"# no fragment: {error}\n"
 

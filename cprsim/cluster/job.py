@@ -21,9 +21,10 @@ from cprsim.records import (
     RecoveryPolicy,
     Transfer,
 )
-from cprsim.setting import HOPELESS_AFTER, JobSetting, save_grid
+from cprsim.setting import HOPELESS_AFTER, JobSetting, SavePlan
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
+RESTART, ROLL_BACK, RELOAD = OnFailure
 USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
 (
     STARTED,
@@ -41,6 +42,8 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
     CAUGHT_UP,
     FINISHED,
     STOPPED,
+    SUB_SAVE_STARTED,
+    SUB_SAVE_COMMITTED,
 ) = EventKind
 
 
@@ -61,6 +64,7 @@ class Job:
         env: simpy.Environment,
         setting: JobSetting,
         policy: RecoveryPolicy,
+        saves: SavePlan,
         costs: CostDraws,
         failures: Iterator[Failure],
         replication: int,
@@ -81,15 +85,14 @@ class Job:
         self._clock = FailureClock(env, failures, self._interrupt)
 
         self._shards, self._replicas = setting.shards, setting.replicas
-        self._grid = save_grid(policy.save_interval_h, setting.useful_h)
+        self._saves = saves
         self._progress_h = 0.0  # as of the start of the work in hand
         self._working_since_h: float | None = None
         self._frontier_h = 0.0  # the furthest that the job has ever been
         self._saved_h = 0.0  # content of the last committed save; the state at 0 is a free one
-        self._due_h = self._grid.due_after(0.0)
-        self._fixed_stall_h = (
-            costs.save_stall.fixed_h if isinstance(costs.save_stall, Draws) else None
-        )
+        self._due_h, self._due_whole = self._saves.due_after(0.0)
+        self._saving_whole = True
+        self._fixed_stall_h = self._fixed_stall()
         self._saving_h: float | None = None  # content of the save that is being written
         self._writer: simpy.Process | None = None  # its part in the background
         self._n_saves = 0  # attempted
@@ -128,7 +131,14 @@ class Job:
         useful_h = self._setting.useful_h
         while True:
             if self._progress_h >= self._due_h:
-                yield from self._save()
+                if self._writer is not None:
+                    yield from self._await_commit()
+                self._begin_save()
+                if self._fixed_stall_h is not None:
+                    yield Timeout(self._env, self._fixed_stall_h)
+                else:
+                    yield from self._hold_save(self._costs.save_stall, self._saves.extra_h)
+                self._end_stall()
             if self._progress_h >= useful_h:
                 break
             stop_h = min(self._due_h, useful_h)
@@ -137,9 +147,8 @@ class Job:
             self._working_since_h = self._env.now
             yield Timeout(self._env, stop_h - self._progress_h)
             self._working_since_h = None
-            catching_up = self._progress_h < self._frontier_h
-            self._progress_h = stop_h
-            if not catching_up:
+            again, self._progress_h = self._progress_h < self._frontier_h, stop_h
+            if not again:
                 self._frontier_h = stop_h
             elif stop_h == self._frontier_h:
                 self._log(CAUGHT_UP, USEFUL)
@@ -148,48 +157,59 @@ class Job:
 
     # ----------------------------------------------------------------- saves
 
-    def _save(self) -> Steps:
-        if self._writer is not None:
-            yield from self._await_commit()
-        self._saving_h = self._progress_h
-        self._due_h = self._grid.due_after(self._progress_h)
-        number, self._n_saves = self._n_saves, self._n_saves + 1
-        self._log(SAVE_STARTED, SAVE)
-        if self._fixed_stall_h is not None:  # as in `_hold_save`, without the way there: hot
-            yield Timeout(self._env, self._fixed_stall_h)
-        else:
-            yield from self._hold_save(self._costs.save_stall, number)
+    def _begin_save(self) -> None:
+        self._saving_h, self._saving_whole = self._progress_h, self._due_whole
+        self._due_h, self._due_whole = self._saves.due_after(self._progress_h)
+        self._n_saves += 1
+        self._log(SAVE_STARTED if self._saving_whole else SUB_SAVE_STARTED, SAVE)
+
+    def _end_stall(self) -> None:
         if self._costs.save_background is None:
             self._commit(self._activity_of_work())
         else:
             self._log(SAVE_RESUMED, self._activity_of_work())
-            self._writer = self._env.process(self._write_behind(number))
+            self._writer = self._env.process(self._write_behind())
 
     def _await_commit(self) -> Steps:
         assert self._writer is not None
         self._log(SAVE_DUE, SAVE)
         yield self._writer
 
-    def _write_behind(self, number: int) -> Steps:
+    def _write_behind(self) -> Steps:
         assert self._costs.save_background is not None
         try:
-            yield from self._hold_save(self._costs.save_background, number)
+            yield from self._hold_save(self._costs.save_background)
         except simpy.Interrupt:
             return
         self._writer = None
         self._commit(self._activity)  # in the background: the job's activity stays as it is
 
-    def _hold_save(self, cost: Draws | Transfer, number: int) -> Steps:
+    def _hold_save(self, cost: Draws | Transfer, extra_h: float = 0.0) -> Steps:
         if isinstance(cost, Draws):
-            yield self._env.timeout(cost.hours(self._replication, number))
+            hours = self._saves.fraction * cost.hours(self._replication, self._n_saves - 1)
+            yield self._env.timeout(hours + extra_h)
             return
         assert self._storage is not None, "assembly sees to it that a transfer has a storage"
-        yield from self._storage.move(len(self._shards))
+        yield from self._storage.move(len(self._shards), self._saves.fraction)
+        yield self._env.timeout(extra_h)
 
     def _commit(self, activity: Activity) -> None:
         assert self._saving_h is not None
         self._saved_h, self._saving_h = self._saving_h, None
-        self._log(SAVE_COMMITTED, activity)
+        self._log(SAVE_COMMITTED if self._saving_whole else SUB_SAVE_COMMITTED, activity)
+
+    def _fixed_stall(self) -> float | None:
+        """Hours that every save stalls the job, None where they vary."""
+        stall = self._costs.save_stall
+        if not isinstance(stall, Draws) or stall.fixed_h is None:
+            return None
+        return self._saves.fraction * stall.fixed_h + self._saves.extra_h
+
+    def _try_again(self) -> None:
+        """Save as soon as the job goes on: once, also where the next save is due by then."""
+        next_is_due = self._progress_h >= self._due_h
+        self._due_whole = self._saving_whole or (next_is_due and self._due_whole)
+        self._due_h = self._progress_h
 
     def _abandon_save(self, activity: Activity) -> None:
         self._saving_h = None
@@ -216,13 +236,13 @@ class Job:
         self._give_up_if_hopeless()
         if self._saving_h is not None:
             self._abandon_save(DETECT)
-            if self._policy.on_failure is OnFailure.RELOAD:
-                self._due_h = self._progress_h  # tried again as soon as the job goes on
+            if self._policy.on_failure is RELOAD:
+                self._try_again()
         for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
             if slot in struck:
                 self._scheduler.lose(slot, repair_h)
                 self._log(FAILED, DETECT, slot)
-        if self._policy.on_failure is OnFailure.RELOAD:
+        if self._policy.on_failure is RELOAD:
             self._recover_the_failed(set(struck))
         else:
             self._recover_all(set(struck))
@@ -249,9 +269,9 @@ class Job:
             struck |= recovery.slots
             recovery.cancel()
         self._recoveries.clear()
-        from_scratch = self._policy.on_failure is OnFailure.RESTART
+        from_scratch = self._policy.on_failure is RESTART
         self._progress_h = 0.0 if from_scratch else self._saved_h
-        self._due_h = self._grid.due_after(self._progress_h)
+        self._due_h, self._due_whole = self._saves.due_after(self._progress_h)
         self._log(ROLLED_BACK, DETECT)
         loading = set() if from_scratch else set(self._shards)
         self._start_recovery(struck, loading)

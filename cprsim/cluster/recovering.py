@@ -11,6 +11,14 @@ from cprsim.cluster.storage import SharedStorage
 from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, Transfer
 
+# by name, for the same reason as in job.py
+DETECT, WAIT, RESCHEDULE, LOAD = (
+    Activity.DETECT,
+    Activity.WAIT,
+    Activity.RESCHEDULE,
+    Activity.LOAD,
+)
+
 Steps = Generator[simpy.Event, None, None]
 
 
@@ -37,7 +45,7 @@ class Recovery:
     ) -> None:
         self.slots = slots
         self.loading = loading  # the shards that it has to load, of its own slots or of all
-        self.stage = Activity.DETECT
+        self.stage = DETECT
         self._env = env
         self._scheduler = scheduler
         self._storage = storage
@@ -65,10 +73,10 @@ class Recovery:
             if hours := self._costs.detect.hours(self._replication, self._number):
                 yield self._env.timeout(hours)
             if waiting_for := self._scheduler.request(sorted(self.slots)):
-                self._enter(Activity.WAIT)
+                self._enter(WAIT)
                 yield self._env.all_of(waiting_for)
             if hours := self._costs.reschedule.hours(self._replication, self._number):
-                self._enter(Activity.RESCHEDULE)
+                self._enter(RESCHEDULE)
                 yield self._env.timeout(hours)
             if self.loading:
                 yield from self._load(self._costs.load)
@@ -79,11 +87,11 @@ class Recovery:
     def _load(self, cost: Draws | Transfer) -> Steps:
         if isinstance(cost, Draws):
             if hours := cost.hours(self._replication, self._number):
-                self._enter(Activity.LOAD)
+                self._enter(LOAD)
                 yield self._env.timeout(hours)
             return
         assert self._storage is not None, "assembly sees to it that a transfer has a storage"
-        self._enter(Activity.LOAD)
+        self._enter(LOAD)
         yield from self._storage.move(len(self.loading))
 
     def _enter(self, stage: Activity) -> None:

@@ -13,7 +13,7 @@ from cprsim.cluster.log import event_log
 from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.records import EventLog, Failure, RecoveryPolicy
-from cprsim.setting import STOPPED_BEYOND, JobSetting
+from cprsim.setting import STOPPED_BEYOND, JobSetting, SavePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,17 @@ class Block:
 
     def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:
         """Run some replications, numbered within the block, and log what happens."""
-        return event_log(self._replicate(policy, replication) for replication in replications)
+        saves = SavePlan.of(policy, self.setting.useful_h)
+        return event_log(
+            self._replicate(policy, saves, replication) for replication in replications
+        )
 
-    def _replicate(self, policy: RecoveryPolicy, replication: int) -> bytearray:
+    def _replicate(self, policy: RecoveryPolicy, saves: SavePlan, replication: int) -> bytearray:
         first = self.number * self.failures.n_replications
         return replicate(
             self.setting,
             policy,
+            saves,
             self.costs,
             self.failures.of(replication),
             replication,
@@ -44,6 +48,7 @@ class Block:
 def replicate(
     setting: JobSetting,
     policy: RecoveryPolicy,
+    saves: SavePlan,
     costs: CostDraws,
     failures: Iterator[Failure],
     replication: int = 0,
@@ -57,7 +62,7 @@ def replicate(
     row_number : number that the rows carry
     """
     env = simpy.Environment()
-    job = Job(env, setting, policy, costs, failures, replication, row_number)
+    job = Job(env, setting, policy, saves, costs, failures, replication, row_number)
     deadline = env.timeout(STOPPED_BEYOND * setting.useful_h)
     deadline.callbacks.append(StopSimulation.callback)
     env.run(until=job.process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import insort
 from collections.abc import Generator
 
 import simpy
@@ -11,7 +11,7 @@ from cprsim.records import Storage
 
 
 class Flows(simpy.Event):
-    """Some servers moving one shard each; done when the last byte of all is moved."""
+    """Some servers moving a shard each; done when the last byte of all is moved."""
 
     def __init__(self, env: simpy.Environment, n_servers: int, ends_at_bytes: float) -> None:
         super().__init__(env)
@@ -23,32 +23,34 @@ class SharedStorage:
     """Equal flows through one bandwidth (processor sharing).
 
     All flows move at the same rate, so one odometer, the bytes that a flow would have moved since
-    the start of the job, tells when each ends; and as all shards have one size, the flows that
-    began first end first.
+    the start of the job, tells when each ends.
     """
 
     def __init__(self, env: simpy.Environment, storage: Storage) -> None:
         self._env = env
         self._storage = storage
-        self._active: deque[Flows] = deque()
+        self._active: list[Flows] = []  # the first to end comes first
         self._odometer_bytes = 0.0
         self._read_at_h = 0.0
         self._alarm: simpy.Timeout | None = None
 
-    def move(self, n_servers: int) -> Generator[simpy.Event, None, None]:
-        """Have `n_servers` move one shard each; an interrupt stops the transfer and goes on."""
-        flows = self._start(n_servers)
+    def move(self, n_servers: int, fraction: float = 1.0) -> Generator[simpy.Event, None, None]:
+        """Have `n_servers` move their shard, or a fraction of it, each.
+
+        An interrupt stops the transfer and goes on.
+        """
+        flows = self._start(n_servers, fraction)
         try:
             yield flows
         except simpy.Interrupt:
             self._cancel(flows)
             raise
 
-    def _start(self, n_servers: int) -> Flows:
+    def _start(self, n_servers: int, fraction: float) -> Flows:
         self._advance()
-        ends_at_bytes = self._odometer_bytes + self._storage.shard_bytes
+        ends_at_bytes = self._odometer_bytes + fraction * self._storage.shard_bytes
         flows = Flows(self._env, n_servers, ends_at_bytes)
-        self._active.append(flows)
+        insort(self._active, flows, key=lambda flows: flows.ends_at_bytes)
         self._set_alarm()
         return flows
 
@@ -80,6 +82,6 @@ class SharedStorage:
         self._advance()
         first_end_bytes = self._active[0].ends_at_bytes
         while self._active and self._active[0].ends_at_bytes <= first_end_bytes:
-            self._active.popleft().succeed()
+            self._active.pop(0).succeed()
         self._odometer_bytes = first_end_bytes
         self._set_alarm()

@@ -12,7 +12,7 @@ from cprsim.draws import CostDraws, Draws
 from cprsim.engine.jobs import Jobs
 from cprsim.engine.recovering import book_recovery, take_back
 from cprsim.engine.rows import Ran, Rows
-from cprsim.engine.saves import FixedSaves, Grid, Saves, Stretch, VaryingSaves
+from cprsim.engine.saves import Saves, Stretch, saves_of
 from cprsim.engine.strikes import Strikes, no_more
 from cprsim.records import Bools, Clock, FailureTrace, Floats, Ints, OnFailure, RecoveryPolicy
 from cprsim.setting import HOPELESS_AFTER, STOPPED_BEYOND, JobSetting
@@ -50,7 +50,13 @@ def simulate(
     - under partial recovery, in which a failure strikes during a recovery and either recovery times
       vary or loads share the storage's bandwidth, or it may take the last trainer.
     """
-    course = _Course(setting, policy, costs, Rows.of(setting, failures.n_replications))
+    course = _Course(
+        setting,
+        policy,
+        costs,
+        saves_of(policy, setting, costs),
+        Rows.of(setting, failures.n_replications),
+    )
     jobs = Jobs.new(np.arange(replications.start, replications.stop))
     for number in count():
         chunk = failures.chunk(number)
@@ -68,16 +74,8 @@ class _Course:
     setting: JobSetting
     policy: RecoveryPolicy
     costs: CostDraws
+    saves: Saves
     rows: Rows
-
-    @property
-    def saves(self) -> Saves:
-        grid = Grid.of(self.policy.save_interval_h, self.setting.useful_h)
-        stall = self.costs.save_stall
-        if isinstance(stall, Draws) and stall.fixed_h is None:
-            return VaryingSaves(grid, stall)
-        n_shards = self.setting.cluster.n_emb_ps
-        return FixedSaves(grid, self.setting.costs.mean_h(self.setting.costs.save_stall, n_shards))
 
     def strikes(self, chunk: FailureTrace | None, n_replications: int) -> Strikes:
         """The failures of a chunk; none, for ever, after the last one."""
@@ -194,7 +192,8 @@ class _Course:
 
     def _book(self, jobs: Jobs, stretch: Stretch) -> None:
         """Add a stretch to the jobs, in place, up to the instant at which it ends."""
-        n_passed = stretch.n_committed - jobs.n_committed
+        n_whole = self.saves.grid.n_whole
+        n_passed = n_whole(stretch.n_committed) - n_whole(jobs.n_committed)
         jobs.worked_h += self._worked_h(jobs, stretch)
         jobs.save_h += stretch.saving_h
         jobs.n_saves += n_passed
@@ -210,14 +209,16 @@ class _Course:
         self, jobs: Jobs, strikes: Strikes, failure: Ints, at_h: Floats, struck_at_h: Floats
     ) -> Jobs:
         """What a failure does to the state, and the hours until the jobs work on."""
-        saved_h = self.saves.grid.content_h(jobs.n_committed)
+        grid = self.saves.grid
         if self.policy.on_failure is OnFailure.RELOAD:
             all_lost, unclear = self._trainers(jobs, strikes, failure, at_h)
             n_loading = np.where(all_lost, self.setting.cluster.n_emb_ps, strikes.n_shards[failure])
             lost = _where((n_loading > 0) & ~unclear)
-            progress_h = saved_h[lost] + jobs.beyond_h[lost]
+            n_committed = jobs.n_committed[lost]
+            progress_h = grid.content_h(n_committed) + jobs.beyond_h[lost]
+            saved_h = grid.content_h(grid.n_whole(n_committed) * grid.n_per_whole)
             self.rows.lose(
-                strikes, failure[lost], all_lost[lost], jobs.row[lost], progress_h, saved_h[lost]
+                strikes, failure[lost], all_lost[lost], jobs.row[lost], progress_h, saved_h
             )
         else:
             unclear = np.zeros(len(jobs), dtype=bool)

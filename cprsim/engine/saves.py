@@ -8,12 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from cprsim.draws import Draws
+from cprsim.draws import CostDraws, Draws
 from cprsim.engine.jobs import Jobs
-from cprsim.records import Bools, Floats, Ints
-from cprsim.setting import save_grid
+from cprsim.records import Bools, Floats, Ints, RecoveryPolicy, SubSaves
+from cprsim.setting import JobSetting, n_saves_due
 
 NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
+WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
 
 
 @dataclass(slots=True)
@@ -46,18 +47,27 @@ class Grid:
     n_saves: int
     tail_h: float  # work after the last save
     near_h: float
+    n_per_whole: int = 1  # so many make a whole save: 1 unless there are sub-saves
 
     @classmethod
-    def of(cls, interval_h: float, useful_h: float) -> Grid:
-        """The grid of `setting.SaveGrid`, without its list of instants."""
-        n_saves = len(save_grid(interval_h, useful_h).instants_h) - 1
+    def of(cls, policy: RecoveryPolicy, useful_h: float) -> Grid:
+        """The instants of `setting.SavePlan`, without their list."""
+        parts = policy.sub_saves or WHOLE
+        interval_h = parts.fraction * policy.save_interval_h
+        n_saves = n_saves_due(interval_h, useful_h)
         interval_h = interval_h if n_saves else inf
         tail_h = max(0.0, useful_h - n_saves * interval_h) if n_saves else useful_h
-        return cls(interval_h, n_saves, tail_h, NEAR * useful_h)
+        return cls(interval_h, n_saves, tail_h, NEAR * useful_h, parts.n_per_interval)
+
+    def n_whole(self, n_committed: Ints) -> Ints:
+        """How many whole saves there are among so many."""
+        return n_committed if self.n_per_whole == 1 else n_committed // self.n_per_whole
 
     def content_h(self, n_committed: Ints) -> Floats:
         """Progress that the nth save contains [h]; the state at 0 is a free one."""
-        return n_committed * self.interval_h if self.n_saves else np.zeros(len(n_committed))
+        if not self.n_saves:
+            return np.zeros(len(n_committed))
+        return n_committed * np.float64(self.interval_h)
 
     def intervals_in(self, hours: Floats, period_h: float) -> Ints:
         """Whole periods in some hours, (n,), as many as saves are left at most."""
@@ -84,7 +94,8 @@ class Grid:
 class Saves(Protocol):
     """The course of a job between failures."""
 
-    grid: Grid
+    @property
+    def grid(self) -> Grid: ...
 
     def within(self, jobs: Jobs, hours: Floats) -> Stretch:
         """After so many hours [h] of work and saves, (n_jobs,)."""
@@ -119,7 +130,7 @@ class FixedSaves:
         return Stretch(
             n_committed,
             beyond_h,
-            n_passed * self.stall_h + in_hand_h,
+            n_passed * np.float64(self.stall_h) + in_hand_h,
             jobs.n_attempts,
             last & (rest_h >= room_h),
             near & (hours > grid.near_h),
@@ -137,6 +148,8 @@ class VaryingSaves:
 
     grid: Grid
     stall: Draws
+    fraction: float  # of a draw, that each save takes
+    extra_h: float  # on top
 
     def within(self, jobs: Jobs, hours: Floats) -> Stretch:
         grid = self.grid
@@ -151,7 +164,7 @@ class VaryingSaves:
         beyond_h = np.minimum(rest_h, room_h)
         in_hand = ~last & (rest_h >= room_h)
         n_attempts = jobs.n_attempts + n_passed
-        stall_h = self.stall.of(jobs.row, n_attempts)
+        stall_h = self.fraction * self.stall.of(jobs.row, n_attempts) + self.extra_h
         edge_h = room_h + np.where(last, 0.0, stall_h)
         near = (hours - passed_h < grid.near_h) & (n_passed > 0)
         near |= (np.abs(rest_h - edge_h) < grid.near_h) | (np.abs(rest_h - room_h) < grid.near_h)
@@ -191,4 +204,16 @@ class VaryingSaves:
 
     def _saving_h(self, jobs: Jobs, n_passed: Ints) -> Floats:
         before = self.stall.sum_before(jobs.row, jobs.n_attempts)
-        return self.stall.sum_before(jobs.row, jobs.n_attempts + n_passed) - before
+        drawn_h = self.stall.sum_before(jobs.row, jobs.n_attempts + n_passed) - before
+        return self.fraction * drawn_h + n_passed * self.extra_h
+
+
+def saves_of(policy: RecoveryPolicy, setting: JobSetting, costs: CostDraws) -> Saves:
+    """The saves of a job under a policy."""
+    grid = Grid.of(policy, setting.useful_h)
+    parts = policy.sub_saves or WHOLE
+    stall = costs.save_stall
+    if isinstance(stall, Draws) and stall.fixed_h is None:
+        return VaryingSaves(grid, stall, parts.fraction, parts.extra_h)
+    stall_h = setting.costs.mean_h(setting.costs.save_stall, setting.cluster.n_emb_ps)
+    return FixedSaves(grid, parts.fraction * stall_h + parts.extra_h)

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from cprsim.records import FailureTrace, Floats, Ints
+from cprsim.records import Bools, FailureTrace, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Strikes:
             shards,
         )
 
-    def slots_reverted(self, failures: Ints, all_lost: np.ndarray) -> tuple[Ints, Ints]:  # type: ignore[type-arg]
+    def slots_reverted(self, failures: Ints, all_lost: Bools) -> tuple[Ints, Ints]:
         """Place in `failures` and slot of each shard that goes back, in the order of `failures`.
 
         Parameters
@@ -71,5 +71,5 @@ def _n_struck(trace: FailureTrace, slots: range) -> Ints:
     struck = (trace.slot >= slots.start) & (trace.slot < slots.stop)
     if len(trace.slot) == trace.n_failures:
         return struck.astype(np.int64)
-    so_far = np.append(0, np.cumsum(struck))
+    so_far: Ints = np.append(0, np.cumsum(struck))
     return so_far[trace.first_slot[1:]] - so_far[trace.first_slot[:-1]]

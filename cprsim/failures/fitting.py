@@ -15,8 +15,18 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.lifetimes import Lifetimes
-from cprsim.failures.likelihood import FLAT, STEP, Estimate, covariances, estimate, maximum
+from cprsim.failures.likelihood import (
+    FLAT,
+    STEP,
+    Estimate,
+    NotConvergedError,
+    covariances,
+    estimate,
+    maximum,
+)
 from cprsim.records import Floats
+
+FEW = 500  # times that are quick to fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,7 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
     """
     if lifetimes.n_observed == 0:
         raise ParameterError("no failure was observed: nothing can be fitted")
-    point = search(family, lifetimes, family.start(lifetimes))
+    point = search(family, lifetimes, _near(family, lifetimes))
     covariance, clustered = covariances(
         family.name,
         lambda at: log_likelihoods(family.make(at), lifetimes),
@@ -104,6 +114,18 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
         parameters=_estimates(family, point, covariance, clustered),
         mean=_mean(family, point, covariance, clustered),
     )
+
+
+def _near(family: Family, lifetimes: Lifetimes) -> Floats:
+    """Where to begin: for many times, at the maximum of every n-th of them."""
+    start = family.start(lifetimes)
+    if lifetimes.n < 2 * FEW:
+        return start
+    some = lifetimes.every(lifetimes.n // FEW)
+    try:
+        return search(family, some, start, slope=1 / FEW)
+    except (NotConvergedError, ZeroDivisionError):
+        return start
 
 
 def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 
@@ -47,6 +47,11 @@ class Lifetimes:
     def total_h(self) -> float:
         """Time under observation [h]."""
         return float((self.duration_h - self.entry_h).sum())
+
+    def every(self, nth: int) -> Lifetimes:
+        """Every n-th of them."""
+        columns = ("duration_h", "observed", "entry_h", "limit_h", "unit")
+        return replace(self, **{name: getattr(self, name)[::nth] for name in columns})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
         """Time [h] that all of them spent under observation between ages.

@@ -15,7 +15,7 @@ from cprsim.records import Floats, Ints
 Z95 = float(special.ndtri(0.975))
 STEP = 1e-4  # of numerical derivatives, in search numbers
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
-FLAT = 1e-7  # slope of the mean log-likelihood at which the search ends
+FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
 STEEPEST = 1e-4  # and at which it may end, where it can't come nearer
 
 LogLikelihoods = Callable[[Floats], Floats]  # search numbers to contributions, (n,)
@@ -94,8 +94,9 @@ def covariances(
     n = len(point)
     steps = STEP * np.eye(n)
     try:
-        scores = np.array([(each(point + h) - each(point - h)) / (2 * STEP) for h in steps])
-        curvature = np.array([[_second(each, point, g, h) for h in steps] for g in steps])
+        sides = [(each(point + h), each(point - h)) for h in steps]
+        scores = np.array([up - down for up, down in sides]) / (2 * STEP)
+        curvature = _curvature(each, point, sides)
         covariance = linalg.inv(-curvature)
     except (ParameterError, OverflowError, linalg.LinAlgError, ValueError):
         covariance = np.full((n, n), np.nan)
@@ -109,10 +110,17 @@ def covariances(
     return covariance, few * covariance @ (scores @ scores.T) @ covariance
 
 
-def _second(each: LogLikelihoods, point: Floats, g: Floats, h: Floats) -> float:
-    up = each(point + g + h) - each(point + g - h)
-    down = each(point - g + h) - each(point - g - h)
-    return float((up - down).sum()) / (4 * STEP**2)
+def _curvature(each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Floats]]) -> Floats:
+    """Second derivatives (p, p) of the sum, given its terms a step up and down each axis."""
+    n, middle = len(point), each(point)
+    curvature = np.diag([float((up + down - 2 * middle).sum()) for up, down in sides])
+    for i in range(n):
+        for j in range(i):
+            both = np.zeros(n)
+            both[[i, j]] = STEP
+            along = float((each(point + both) + each(point - both) - 2 * middle).sum())
+            curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
+    return curvature / STEP**2
 
 
 def estimate(name: str, at: float, error: float, clustered: float, *, logarithm: bool) -> Estimate:

@@ -133,9 +133,11 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     borders = ends_h[[len(ends_h) * i // n_pieces for i in range(1, n_pieces)]]
     from_h = np.append(0.0, np.unique(borders))
     n_ends = np.histogram(ends_h, np.append(from_h, np.inf))[0]
-    if len(from_h) < 2 or (n_ends == 0).any():
+    at_risk_h = lifetimes.at_risk_h(np.append(from_h, np.inf))
+    # times that differ by rounding alone leave no time between them
+    if len(from_h) < 2 or (n_ends == 0).any() or (at_risk_h <= 1e-9 * lifetimes.total_h).any():
         raise NotConvergedError("piecewise: too few different times for two pieces")
-    rates = n_ends / lifetimes.at_risk_h(np.append(from_h, np.inf))
+    rates = n_ends / at_risk_h
     distribution = PiecewiseHazard(tuple(from_h.tolist()), tuple(rates.tolist()))
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
     errors = 1 / np.sqrt(n_ends)  # of the logarithms

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from cprsim.errors import ParameterError
 from cprsim.failures.circle import CorrelatedFit, fit_correlated
 from cprsim.failures.correlation import Togetherness, Trend, togetherness, trend
-from cprsim.failures.goodness import Judged, Ranking, rank
+from cprsim.failures.goodness import Ranking, rank
 from cprsim.failures.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.failures.likelihood import NotConvergedError
 from cprsim.failures.outages import Outages
-
-SIMULATED = ("exponential", "weibull", "gamma", "lognormal")  # families that a scenario can name
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,12 @@ def fit_trace(
     ParameterError
         where nothing at all can be fitted.
     """
+    n_instants = len(togetherness(outages).sizes)
+    if n_instants < 2:
+        raise ParameterError(
+            f"nothing can be fitted to this log: its {int(outages.in_window.sum())} failure(s) "
+            f"all begin at the same instant; two instants at least are needed"
+        )
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(outages, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
@@ -103,78 +107,3 @@ def _warnings(outages: Outages, of_gaps: Subject, halves: Trend) -> tuple[str, .
     if of_gaps.lifetimes.n_observed < 20:
         warnings.append(f"only {of_gaps.lifetimes.n_observed} gaps: the intervals are wide")
     return tuple(warnings)
-
-
-def best_for_scenario(ranking: Ranking) -> Judged:
-    """The best family that a scenario can name and simulate.
-
-    Raises
-    ------
-    ParameterError
-        where none of them can be simulated.
-    """
-    for judged in ranking.judged:
-        if judged.fit.family in SIMULATED:
-            try:
-                judged.fit.distribution.simulable()
-            except ParameterError:
-                continue
-            return judged
-    raise ParameterError("no fitted family can be simulated")
-
-
-def fragment(fitted: TraceFit, origin: str) -> str:
-    """YAML to paste into a scenario: failures of the whole cluster that was observed.
-
-    Parameters
-    ----------
-    fitted : of the log; its gaps have to be fitted
-    origin : what the log is, for the comment
-
-    Raises
-    ------
-    ParameterError
-        where the gaps could not be fitted, or no family of theirs can be simulated.
-    """
-    ranking = fitted.gaps.ranking
-    if ranking is None:
-        raise ParameterError(f"there is no fit of the gaps to write: {fitted.gaps.why_not}")
-    judged = best_for_scenario(ranking)
-    best, mean = judged.fit, judged.fit.mean
-    n_nodes, zero = fitted.outages.n_nodes, fitted.together.share_of_zero_gaps
-    lines = [
-        f"# fitted to {origin}",
-        f"# {best.n_observed} gaps between failures of {n_nodes} nodes, {best.family}: "
-        f"AIC {best.aic:.1f}, KS {judged.ks:.3f}",
-        f"# {zero:.1%} of all gaps are zero (nodes that failed together) and not part of the fit",
-        "failures:",
-        "  kind: job",
-        f"  family: {best.family}",
-        f"  mtbf: {mean.estimate:.6g} h  # 95 %: {mean.low:.4g} to {mean.high:.4g} h; of all "
-        f"{n_nodes} nodes: a job of n nodes takes {n_nodes}/n times as long",
-    ]
-    shapes = {"weibull": "shape", "gamma": "shape", "lognormal": "sigma"}
-    if best.family in shapes:
-        name = shapes[best.family]
-        shape = best.parameter(name)
-        interval = f"{shape.low:.4g} to {shape.high:.4g}"
-        lines.append(f"  {name}: {shape.estimate:.6g}  # 95 %: {interval}")
-    lines += ["  role: any", "  start: stationary", "  clock: wall"]
-    return "\n".join([*lines, *_repair_lines(fitted)]) + "\n"
-
-
-def _repair_lines(fitted: TraceFit) -> list[str]:
-    """The repair times as a comment: they belong to another section."""
-    ranking = fitted.repairs.ranking
-    if ranking is None:
-        return [f"# no repair times: {fitted.repairs.why_not}"]
-    try:
-        best = best_for_scenario(ranking).fit
-    except ParameterError as error:
-        return [f"# no repair times: {error}"]
-    text = f"family: {best.family}, mean: {best.mean.estimate:.6g} h"
-    if best.family == "lognormal":
-        text += f", sigma: {best.parameter('sigma').estimate:.6g}"
-    elif best.family != "exponential":
-        text += f", shape: {best.parameter('shape').estimate:.6g}"
-    return [f"# under cluster, with spares: repair: {{{text}}}"]

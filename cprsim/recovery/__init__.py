@@ -6,11 +6,18 @@ line and the engines need no change as long as its policy is expressible as `Rec
 
 from __future__ import annotations
 
-from cprsim.recovery import cpr, full, nothing, partial
+from cprsim.recovery import cpr, full, nothing, partial, priority
 from cprsim.recovery.strategy import INTERVAL_RULES, Planning, Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    module.STRATEGY.name: module.STRATEGY for module in (nothing, full, partial, cpr)
+    strategy.name: strategy
+    for strategy in (
+        nothing.STRATEGY,
+        full.STRATEGY,
+        partial.STRATEGY,
+        cpr.STRATEGY,
+        *priority.STRATEGIES,
+    )
 }
 
 __all__ = ["INTERVAL_RULES", "STRATEGIES", "Planning", "Strategy"]

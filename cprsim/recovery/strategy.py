@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cprsim.errors import ParameterError
 from cprsim.intervals import cpr_h, daly_h, young_h
-from cprsim.records import ExpectedFailures, RecoveryPolicy
+from cprsim.records import ExpectedFailures, RecoveryPolicy, SubSaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,16 @@ class Planning:
     failures: ExpectedFailures
     target_pls: float | None = None
     interval: float | str | None = None  # hours, or a rule's name; None: the strategy's default
+    sub_saves: SubSaves | None = None  # settings of priority saving; None: the paper's
 
-    def with_options(self, interval: float | str | None, target_pls: float | None) -> Planning:
+    def with_options(
+        self,
+        interval: float | str | None,
+        target_pls: float | None,
+        sub_saves: SubSaves | None = None,
+    ) -> Planning:
         """The same, with what the scenario says of one strategy."""
-        return replace(self, interval=interval, target_pls=target_pls)
+        return replace(self, interval=interval, target_pls=target_pls, sub_saves=sub_saves)
 
     def with_interval(self, default: str) -> Planning:
         """The same, with the strategy's default where the user named no interval."""
@@ -89,3 +95,4 @@ class Strategy:
     default_interval: str | None  # None: it never saves
     takes_target_pls: bool
     plan: Callable[[str, Planning], RecoveryPolicy]  # (name in the scenario, what is known)
+    takes_sub_saves: bool = False

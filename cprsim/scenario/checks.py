@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.failures_schema import (
     ANY,
     InjectedFailures,
@@ -47,8 +48,20 @@ def _struck_nodes_exist(scenario: Scenario) -> Found:
                 f"the trace has {failures.nodes} nodes, the job {n_nodes}: each slot of the job "
                 "needs a node of the trace",
             )
+    elif isinstance(failures, CorrelatedFailures):
+        yield from _job_fits_into_the_watched_cluster(scenario, failures)
     else:
         yield from _group_fits(scenario, failures)
+
+
+def _job_fits_into_the_watched_cluster(scenario: Scenario, failures: CorrelatedFailures) -> Found:
+    n_nodes, shocks = scenario.cluster.n_nodes_of[ANY], failures.shocks
+    if shocks is not None and n_nodes > shocks.nodes:
+        yield (
+            "failures.shocks.nodes",
+            f"shocks were seen in a cluster of {shocks.nodes} nodes, the job has {n_nodes}: how "
+            "many of them would be struck is not known",
+        )
 
 
 def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
@@ -84,12 +97,12 @@ def _failures_are_bounded(scenario: Scenario) -> Found:
             if at_h >= useful_h:
                 yield f"failures.at.{i}", f"{at_h:g} h lies beyond the job of {useful_h:g} h"
     elif isinstance(failures, JobFailures):
-        yield from _not_too_many(useful_h / failures.mtbf_h, "failures.mtbf")
+        yield from _not_too_many(useful_h / failures.mtbf_h, f"failures.{failures.mtbf_key}")
     elif isinstance(failures, NodeFailures):
         for role, lifetime in failures.roles.items():
             n_nodes = scenario.cluster.n_nodes_of.get(role, 0)
             yield from _not_too_many(
-                n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.mtbf"
+                n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.{lifetime.mtbf_key}"
             )
 
 

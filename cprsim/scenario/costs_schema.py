@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from cprsim.scenario.quantities import Model, PositiveTime, Quantity, Spread
+from cprsim.scenario.quantities import Family, Model, PositiveTime, Quantity, Spread
 from cprsim.units import BANDWIDTH, TIME
 
 TRANSFER = "transfer"
@@ -22,6 +22,15 @@ MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws f
 class DurationSpec(Spread):
     """A time that varies: its family, its mean and one more parameter."""
 
+    family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
+    shape: float | None = Field(
+        None,
+        strict=True,
+        ge=0.1,
+        le=1e9,  # what is measured often hardly varies
+        description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
+        examples=[2],
+    )
     mean_h: PositiveTime = Field(alias="mean", description="Mean [time].", examples=["5.9 h"])
     median_h: PositiveTime | None = Field(
         None, alias="median", description="Of lognormal, instead of sigma: the median [time]."

@@ -8,35 +8,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from cprsim.scenario.quantities import (
-    Model,
-    Mtbf,
-    NodeCount,
-    PositiveCount,
-    Quantity,
-    Spread,
-)
+from cprsim.scenario.correlated_schema import CorrelatedFailures
+from cprsim.scenario.lifetime_schema import Clock, Lifetime, Start
+from cprsim.scenario.quantities import Model, NodeCount, PositiveCount, Quantity
 from cprsim.units import TIME
 
 EMB_PS, TRAINER, ANY = "emb_ps", "trainer", "any"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
-KINDS = ("job", "node", "injected", "trace")
+KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
 MAX_INSTANTS = 1000
 
-Clock = Annotated[
-    Literal["progress", "uptime", "wall"],
-    Field(
-        description="Clock on which failures age: progress (only first-time useful work), uptime "
-        "(everything but recovery) or wall (everything; failures strike anywhere).",
-    ),
-]
-Start = Annotated[
-    Literal["fresh", "stationary"],
-    Field(
-        description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
-    ),
-]
 RoleName = Annotated[
     str,
     Field(
@@ -51,17 +33,10 @@ Together = Annotated[
 ]
 
 
-class Lifetime(Spread):
-    """Time between failures of one node."""
-
-    mtbf_h: Mtbf = Field(alias="mtbf", description="Mean time between failures of a node [time].")
-
-
-class JobFailures(Spread):
+class JobFailures(Lifetime):
     """The job as a whole fails: one clock for all of it."""
 
     kind: Literal["job"] = Field(description="One clock for the job as a whole.")
-    mtbf_h: Mtbf = Field(alias="mtbf", description="Mean time between the job's failures [time].")
     role: RoleName = EMB_PS
     together: Together = 1
     start: Start = "fresh"
@@ -217,6 +192,7 @@ def _kind(section: Any) -> str | None:
 Failures = Annotated[
     Annotated[JobFailures, Tag("as:job")]
     | Annotated[NodeFailures, Tag("as:node")]
+    | Annotated[CorrelatedFailures, Tag("as:correlated")]
     | Annotated[InjectedFailures, Tag("as:injected")]
     | Annotated[TraceFailures, Tag("as:trace")],
     Discriminator(_kind, custom_error_type="kind", custom_error_message="no such kind"),

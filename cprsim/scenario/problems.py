@@ -21,6 +21,7 @@ TAG = "as:"  # begins the names of a union's members in pydantic's locations
 _PREDICATES: dict[str, str] = {
     "int_type": "is not a whole number",
     "int_from_float": "is not a whole number",
+    "int_parsing": "is not a whole number",
     "float_type": "is not a number",
     "finite_number": "is not a finite number",
     "string_type": "is not text",
@@ -105,7 +106,7 @@ def _explained(
         yield path, "is missing" + _meaning(_model_at(root, details["loc"][:-1]), str(path[-1]))
     elif kind == PREDICATE:
         yield path, f"{shown(found)} {context['message']}"
-    elif details["loc"][-1:] == ("[key]",):
+    elif details["loc"][-1:] == ("[key]",) and kind == "string_pattern_mismatch":
         yield path, "is no name for a role: letters, digits, `_` and `-`, a letter first"
     else:
         predicate = _PREDICATES.get(kind, "is wrong: " + details["msg"].replace("{", "{{"))

@@ -105,7 +105,7 @@ Family = Literal["exponential", "gamma", "weibull", "lognormal"]
 class Spread(Model):
     """How a random time scatters about its mean."""
 
-    family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
+    family: str = Field(description="Distribution; those who inherit this say which there are.")
     shape: float | None = Field(
         None,
         strict=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic.json_schema import WithJsonSchema
@@ -16,6 +16,7 @@ from cprsim.units import TIME
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
+SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 
 def _known_strategy(name: str) -> str:
@@ -59,6 +60,41 @@ Interval = Annotated[
 _SUMMARIES = "; ".join(f"{name}: {strategy.summary}" for name, strategy in STRATEGIES.items())
 
 
+class SubSaves(Model):
+    """How a priority strategy cuts its interval; the defaults are the paper's (recalled)."""
+
+    fraction: float = Field(
+        0.125,
+        strict=True,
+        gt=0,
+        le=1,
+        description="r: share of the rows of each large table that one sub-save writes, and of "
+        "the interval between two of them; one over a whole number.",
+    )
+    selection_h: SubSaveTime = Field(
+        0.0, alias="selection", description="To choose the rows, each time [time]."
+    )
+    latency_h: SubSaveTime = Field(
+        0.0, alias="latency", description="Fixed cost of each sub-save on top [time]."
+    )
+    large_tables: int = Field(
+        7, strict=True, ge=1, le=10_000, description="The so many largest tables are prioritised."
+    )
+    small_tables: Literal["interval", "sub-save"] = Field(
+        "interval",
+        description="When the other tables are saved: once an interval (equal bytes) or with every "
+        "sub-save (more bytes, fresher rows).",
+    )
+    sample_period: int = Field(
+        2, strict=True, ge=1, le=10**6, description="Of cpr-ssu: it looks at every n-th sample."
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """A whole number of sub-saves makes an interval."""
+        if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
+            yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
+
+
 class Recovery(Model):
     """One strategy to compare."""
 
@@ -83,6 +119,10 @@ class Recovery(Model):
         description="Portion of lost samples that you accept, a share between 0 and 1.",
         examples=[0.1],
     )
+    sub_saves: SubSaves | None = Field(
+        None,
+        description="Of the priority strategies: how each interval is cut; absent: as the paper.",
+    )
 
     @property
     def rule(self) -> str | float | None:
@@ -103,6 +143,8 @@ class Recovery(Model):
         strategy = STRATEGIES[self.strategy]
         if strategy.default_interval is None and self.interval is not None:
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
+        if self.sub_saves is not None and not strategy.takes_sub_saves:
+            yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
         needs = {strategy.default_interval, self.rule} & set(NEEDS_TARGET)
         if not strategy.takes_target_pls:
             if self.target_pls is not None:

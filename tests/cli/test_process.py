@@ -125,7 +125,8 @@ def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
             assert running.communicate(timeout=20) == (b"", b"")
         finally:
             running.kill()
-    assert running.returncode == 130
+    # 130, or killed by the signal before `main` began, which a shell reports as 130 too
+    assert running.returncode in (130, -signal.SIGINT)
     assert listing() == []
 
 

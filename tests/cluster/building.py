@@ -23,14 +23,18 @@ from cprsim.records import (
     RecoveryPolicy,
     Role,
     Storage,
+    SubSaves,
     Transfer,
 )
+from cprsim.setting import SavePlan
 
 FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
 
 
-def policy(on_failure: OnFailure, interval_h: float = inf) -> RecoveryPolicy:
-    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given")
+def policy(
+    on_failure: OnFailure, interval_h: float = inf, sub_saves: SubSaves | None = None
+) -> RecoveryPolicy:
+    return RecoveryPolicy(str(on_failure), on_failure, interval_h, "given", None, sub_saves)
 
 
 def setting(
@@ -76,7 +80,7 @@ def failures(
 def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -> EventLog:
     """The event log of one replication."""
     costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
-    return event_log([replicate(job, how, costs, iter(strikes))])
+    return event_log([replicate(job, how, SavePlan.of(how, job.useful_h), costs, iter(strikes))])
 
 
 def told(log: EventLog) -> list[str]:

@@ -24,7 +24,7 @@ N_REPLICATIONS = 20_000
 
 # useful, interval, save, recovery, MTBF [h]; the first has a save of a quarter of the interval,
 # which is where every mistake about saves that are struck shows
-SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
+SETTINGS = [(8.0, 2.0, 0.5, 1.0, 10.0), (12.0, 4.0, 0.1, 0.5, 12.0), (6.0, 3.0, 0.9, 3.0, 6.0)]
 
 
 def simulate(

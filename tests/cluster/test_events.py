@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.cluster import cost_breakdown, shard_loss
-from cprsim.records import Clock, Storage, Transfer
+from cprsim.records import Clock, Storage, SubSaves, Transfer
 from tests.cluster.building import FULL, NONE, PARTIAL, failures, policy, run, setting, told
 
 
@@ -220,6 +220,67 @@ class TestSavesInTheBackground:
         alone = run(setting(6.0, save_h=0.5), policy(FULL, 2.0), strikes)
         beside = run(setting(6.0, save_h=0.5, background_h=0.0), policy(FULL, 2.0), strikes)
         assert np.array_equal(alone.at_h[-1:], beside.at_h[-1:])
+
+
+class TestSubSaves:
+    """Priority strategies: each interval cut into saves of the most urgent rows."""
+
+    HALVES = SubSaves("mfu", fraction=0.5)
+
+    def test_each_costs_its_share_and_the_one_that_ends_the_interval_counts(self) -> None:
+        job = setting(4.0, save_h=0.5)
+        assert told(run(job, policy(PARTIAL, 2.0, self.HALVES)))[1:9] == [
+            "1 sub_save_started -> save @1",
+            "1.25 sub_save_committed -> useful @1",
+            "2.25 save_started -> save @2",
+            "2.5 save_committed -> useful @2",
+            "3.5 sub_save_started -> save @3",
+            "3.75 sub_save_committed -> useful @3",
+            "4.75 save_started -> save @4",
+            "5 save_committed -> useful @4",
+        ]
+
+    def test_without_extra_cost_an_interval_costs_the_same_as_one_whole_save(self) -> None:
+        job = setting(8.0, save_h=0.5)
+        whole = cost_breakdown(run(job, policy(PARTIAL, 2.0)), 8.0)
+        parts = cost_breakdown(run(job, policy(PARTIAL, 2.0, SubSaves("mfu"))), 8.0)
+        assert parts.save_h[0] == pytest.approx(whole.save_h[0])
+        assert parts.n_saves[0] == whole.n_saves[0] == 4
+
+    def test_choosing_rows_costs_extra_each_time(self) -> None:
+        job = setting(8.0, save_h=0.5)
+        extra = SubSaves("mfu", fraction=0.25, extra_h=0.125)
+        costs = cost_breakdown(run(job, policy(PARTIAL, 2.0, extra)), 8.0)
+        assert costs.save_h[0] == 16 * (0.125 + 0.125)
+
+    def test_pls_counts_from_whole_saves(self) -> None:
+        log = run(setting(4.0), policy(PARTIAL, 2.0, self.HALVES), failures(1.5, 3.75))
+        assert shard_loss(log, 4).since_save_h.tolist() == [1.5, 1.75]
+
+    def test_a_transfer_moves_a_share_of_the_bytes(self) -> None:
+        storage = Storage(bandwidth_bytes_per_h=8.0, shard_bytes=1.0)
+        job = setting(4.0, save_h=Transfer(), storage=storage)
+        costs = cost_breakdown(run(job, policy(PARTIAL, 2.0, self.HALVES)), 4.0)
+        assert costs.save_h[0] == 2 * 4 / 8.0
+
+    def test_one_that_is_struck_is_tried_again_as_what_it_was(self) -> None:
+        job = setting(4.0, save_h=1.0)
+        log = told(run(job, policy(PARTIAL, 2.0, self.HALVES), failures(1.25, (3.0, [1]))))
+        assert [line for line in log if "save" in line][:6] == [
+            "1 sub_save_started -> save @1",
+            "1.25 save_abandoned -> detect @1",
+            "1.25 sub_save_started -> save @1",
+            "1.75 sub_save_committed -> useful @1",
+            "2.75 save_started -> save @2",
+            "3 save_abandoned -> detect @2",
+        ]
+        assert "3 save_started -> save @2" in log
+
+    def test_the_job_may_be_shorter_than_an_interval(self) -> None:
+        costs = cost_breakdown(
+            run(setting(3.0, save_h=0.5), policy(PARTIAL, 4.0, self.HALVES)), 3.0
+        )
+        assert (costs.n_saves[0], costs.save_h[0]) == (0, 0.25)
 
 
 class TestClocks:

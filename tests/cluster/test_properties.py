@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.cluster import cost_breakdown, shard_loss
-from cprsim.records import Clock, EventKind, EventLog, OnFailure
-from tests.cluster.building import failures, policy, run, setting
+from cprsim.records import Clock, EventKind, EventLog, OnFailure, SubSaves
+from tests.cluster.building import PARTIAL, failures, policy, run, setting
 
 N_EMB_PS, N_TRAINERS = 3, 2
+ENDS_A_SAVE = (
+    EventKind.SAVE_COMMITTED,
+    EventKind.SUB_SAVE_COMMITTED,
+    EventKind.SAVE_ABANDONED,
+)
 
 hours = st.floats(0.0, 2.0).map(lambda h: round(h, 3))
 strikes = st.lists(
@@ -42,8 +47,13 @@ def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
         reschedule_h=draw(hours),
     )
     interval_h = draw(st.sampled_from([0.7, 1.0, 2.5, 3.3, 10.0, inf]))
+    sub_saves = draw(st.sampled_from([None, SubSaves("mfu", 0.5), SubSaves("ssu", 0.125, 0.01)]))
     when = failures(*draw(strikes), repair_h=draw(hours))
-    return interval_h, how, run(job, policy(how, interval_h), when)
+    return (
+        interval_h,
+        how,
+        run(job, policy(how, interval_h, sub_saves if how is PARTIAL else None), when),
+    )
 
 
 @settings(max_examples=400, deadline=None)
@@ -79,7 +89,7 @@ def test_a_save_is_committed_or_abandoned_before_the_next_begins(
 ) -> None:
     open_saves = 0
     for kind in made[2].kind:
-        open_saves += kind == EventKind.SAVE_STARTED
-        open_saves -= kind in (EventKind.SAVE_COMMITTED, EventKind.SAVE_ABANDONED)
+        open_saves += kind in (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
+        open_saves -= kind in ENDS_A_SAVE
         assert open_saves in (0, 1)
     assert open_saves == 0

@@ -27,6 +27,7 @@ simulation: {replications: 10}
 def call(*arguments: object) -> Result:
     app = typer.Typer(cls=Guarded, pretty_exceptions_enable=False)
     app.command("fit")(commands.fit)
+    app.command("fit-costs")(commands.fit_costs)
     app.command("presets")(commands.presets)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
@@ -109,6 +110,18 @@ def test_what_is_wrong_ends_in_one_clear_message(
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert result.stdout == ""
+
+
+def test_costs_from_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "saves.csv"
+    rows = [f"save,{i * 3600},{i * 3600 + 60 + i % 7}" for i in range(40)]
+    path.write_text("\n".join(["kind,start,end", *rows]) + "\n")
+    options = ("--time-unit", "s", "--bootstrap", 0)
+    assert "save: {stall: {family: " in call("fit-costs", path, *options).stdout
+    said = json.loads(call("fit-costs", path, *options, "--json").stdout)
+    assert said["save"]["mean_h"] == pytest.approx((60 + np.mean(np.arange(40) % 7)) / 3600)
+    assert said["save"]["bandwidth_bytes_per_h"] is None
+    assert call("fit-costs", path).exit_code == 2
 
 
 def test_presets_are_listed_with_their_sources() -> None:

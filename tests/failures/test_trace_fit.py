@@ -9,13 +9,18 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 
+from cprsim.assemble import assemble
 from cprsim.errors import ParameterError
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
+from cprsim.failures.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.failures.presets import PRESETS, preset
-from cprsim.failures.trace_fit import TraceFit, fit_trace, fragment
+from cprsim.failures.trace_fit import TraceFit, fit_trace
 from cprsim.failures.traces import read_infinitehbd, read_tidy
 from cprsim.plots.failure_fit import fit_figures
 from cprsim.plots.save import save_figure
+from cprsim.records import Cluster, Holds, Role
+from cprsim.scenario import load_scenario
 
 
 def log(folder: Path, rows: list[tuple[str, float, float]]) -> Path:
@@ -37,7 +42,7 @@ def fitted(tmp_path: Path) -> TraceFit:
 
 
 def test_the_fragment_is_yaml_that_gives_the_fit_back(fitted: TraceFit) -> None:
-    text = fragment(fitted, "a synthetic log")
+    text = job_fragment(fitted, "a synthetic log")
     section = yaml.safe_load(text)["failures"]
     assert section["kind"] == "job"
     shape = section.get("shape", section.get("sigma"))
@@ -49,6 +54,36 @@ def test_the_fragment_is_yaml_that_gives_the_fit_back(fitted: TraceFit) -> None:
     assert best.mean.low < 20.0 < best.mean.high
     assert text.startswith("# fitted to a synthetic log\n")
     assert "95 %" in text
+
+
+def test_the_correlated_fragment_is_the_fit_in_a_scenario(fitted: TraceFit, tmp_path: Path) -> None:
+    assert fitted.correlated is not None
+    scenario = tmp_path / "correlated.yaml"
+    scenario.write_text(
+        "job: {useful: 50 h}\ncluster: {trainers: 2, emb_ps: 4}\nrecovery: [full]\n"
+        "costs: {save: 5 min, load: 3 min, reschedule: 2 min}\n"
+        "simulation: {replications: 10}\n" + correlated_fragment(fitted, "a synthetic log")
+    )
+    read, meant = assemble(load_scenario(scenario)).failures, fitted.correlated.source()
+    assert isinstance(read, CorrelatedNodes)
+    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
+    ours, theirs = (source.expected(cluster, 50.0) for source in (read, meant))
+    assert ours.mtbf_h == pytest.approx(theirs.mtbf_h, rel=1e-4)
+    assert ours.n_shards_together == pytest.approx(theirs.n_shards_together, rel=1e-4)
+    assert read.start == meant.start
+    assert read.watched_h == pytest.approx(meant.watched_h, rel=1e-4)
+
+
+def test_piecewise_gaps_can_be_written(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    late = rng.exponential(40.0, 300) + 30  # nothing for 30 h: no smooth family has that
+    starts = np.cumsum(np.where(rng.random(300) < 0.5, rng.exponential(1.0, 300), late))
+    rows = [("a", float(at), float(at)) for at in starts]
+    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+    section = yaml.safe_load(fragment(fitted, "a log"))["failures"]
+    assert section["family"] == "piecewise"
+    assert section["ages"][0] == "0 h"
+    assert len(section["ages"]) == len(section["hazards"]) == 5
 
 
 def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
@@ -94,8 +129,15 @@ def test_three_failures_only(tmp_path: Path) -> None:
 def test_zero_gaps_only(tmp_path: Path) -> None:
     rows = [(name, 5.0, 6.0) for name in "abcd"]
     outages = read_tidy(log(tmp_path, rows), time_unit="h", period=(5, 105))
-    with pytest.raises(ParameterError, match=r"nothing can be fitted.*3 of zero length"):
+    with pytest.raises(ParameterError, match=r"its 4 failure\(s\) all begin at the same"):
         fit_trace(outages, n_bootstrap=0)
+
+
+def test_repairs_that_differ_by_rounding_alone(tmp_path: Path) -> None:
+    rows = [(f"n{i % 5}", i * 1.37, i * 1.37 + 1) for i in range(200)]
+    fitted = fit_trace(read_tidy(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
+    assert fitted.repairs.ranking is not None
+    assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
 
 
 def test_a_log_without_ends_has_no_repairs_but_the_rest(tmp_path: Path) -> None:
@@ -115,7 +157,13 @@ def test_infinitehbd_as_a_whole(failure_logs: Path) -> None:
     assert best.fit.family == "gamma"
     assert best.p_value > 0.05
     assert {judged.p_value for judged in fitted.gaps.ranking.judged[2:]} == {1 / 20}
-    assert yaml.safe_load(fragment(fitted, "InfiniteHBD"))["failures"]["shape"] == 0.489519
+    text = job_fragment(fitted, "InfiniteHBD")
+    assert yaml.safe_load(text)["failures"]["shape"] == 0.489519
+    section = yaml.safe_load(fragment(fitted, "InfiniteHBD"))["failures"]
+    assert section["kind"] == "correlated"
+    # as after overlapping outages of a node became one
+    assert section["shocks"]["sizes"] == {2: 19, 3: 5, 4: 2, 6: 1, 8: 2}
+    assert section["shocks"]["nodes"] == 400
 
 
 @pytest.mark.parametrize("one", PRESETS, ids=lambda one: one.name)

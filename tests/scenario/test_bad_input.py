@@ -48,7 +48,8 @@ ONE_WRONG = {
         ("together: 4", "together: 1, servers: [2]"), 7, "failures.together", "either"),
     "no such kind": (
         ("kind: injected", "kind: injcted"), 7, "failures.kind", "`injcted` is no kind"),
-    "no kind": (("kind: injected, ", ""), 7, "failures.kind", "job, node, injected, trace"),
+    "no kind": (
+        ("kind: injected, ", ""), 7, "failures.kind", "job, node, correlated, injected, trace"),
     "key of another kind": (("count: 5", "count: 5, mtbf: 3 h"), 7, "failures.mtbf", "unknown key"),
     "family without shape": (
         ("kind: injected, count: 5", "kind: job, family: gamma, mtbf: 9 h"),
@@ -58,7 +59,7 @@ ONE_WRONG = {
         7, "failures.shape", "no parameter of exponential"),
     "no such family": (
         ("kind: injected, count: 5", "kind: job, family: normal, mtbf: 9 h"),
-        7, "failures.family", "'exponential', 'gamma', 'weibull' or 'lognormal'"),
+        7, "failures.family", "'exponential', 'gamma', 'weibull', 'lognormal' or 'piecewise'"),
     "zero MTBF": (
         ("kind: injected, count: 5", "kind: job, family: exponential, mtbf: 0 h"),
         7, "failures.mtbf", "between 1 s"),

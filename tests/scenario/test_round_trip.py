@@ -35,8 +35,14 @@ distributions = st.one_of(
 )
 durations = st.one_of(costs_time, distributions)
 costs = st.one_of(durations, st.just("transfer"))
-lifetimes = st.builds(
-    lambda spread, mtbf: {**spread, "mtbf": mtbf}, spreads, quantity(5, 500, "h", "d")
+lifetimes = st.one_of(
+    st.builds(lambda spread, mtbf: {**spread, "mtbf": mtbf}, spreads, quantity(5, 500, "h", "d")),
+    section(
+        {},
+        family=st.just("piecewise"),
+        ages=st.builds(lambda age: ["0 h", age], quantity(0.1, 9, "h", "d")),
+        hazards=st.lists(quantity(1e-3, 0.1, "failures/h", "failures/d"), min_size=2, max_size=2),
+    ),
 )
 clocks = st.sampled_from(["progress", "uptime", "wall"])
 starts = st.sampled_from(["fresh", "stationary"])
@@ -55,6 +61,24 @@ failures = st.one_of(
         roles=st.dictionaries(
             st.sampled_from(["emb_ps", "trainer", "reader"]), lifetimes, min_size=1
         ),
+    ),
+    section(
+        {
+            "frailty": section({}, shape=st.floats(0.01, 100)),
+            "lemons": section({}, share=quantity(0.1, 99, "%"), factor=st.floats(0.1, 100)),
+            "shocks": section(
+                {},
+                every=quantity(5, 500, "h", "d"),
+                sizes=st.dictionaries(st.integers(1, 40), st.floats(0.01, 99), min_size=1),
+                nodes=st.integers(40, 900),
+            ),
+            "start": starts,
+            "watched": quantity(0, 900, "h", "d"),
+            "clock": clocks,
+        },
+        kind=st.just("correlated"),
+        mtbf=quantity(5, 500, "h", "d"),
+        shape=st.floats(0.1, 100),
     ),
     section(
         {"role": roles, "together": together}, kind=st.just("injected"), count=st.integers(1, 99)

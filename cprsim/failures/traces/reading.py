@@ -7,7 +7,8 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ UNREADABLE = (
     zlib.error,
     pd.errors.ParserError,
 )
+LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 
 Instant = str | float
@@ -54,7 +56,7 @@ def read_csv(path: Path) -> pd.DataFrame:
         raise _unreadable(path, error) from None
     table = table.rename(columns=lambda name: str(name).strip()).dropna(how="all")
     if table.empty:
-        raise trace_error(path, None, "names no outage")
+        raise trace_error(path, None, "holds no row below the header")
     return table
 
 
@@ -63,6 +65,46 @@ OPENERS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
 }
+
+
+def named_columns(
+    table: pd.DataFrame,
+    columns: Mapping[str, str],
+    path: Path,
+    ours: tuple[str, ...],
+    optional: Collection[str],
+) -> pd.DataFrame:
+    """The columns that are there, under our names.
+
+    Parameters
+    ----------
+    table, path : as read, and from where
+    columns : the file's names of those columns that it calls something else
+    ours : our names
+    optional : those that may be absent
+
+    Raises
+    ------
+    TraceError
+        for a column that has to be there and is not, or a name that is none of ours.
+    """
+    if unknown := sorted(set(columns) - set(ours)):
+        message = f"there is no such column; known are {', '.join(ours)}"
+        raise trace_error(path, None, message, f"columns.{unknown[0]}")
+    found = {}
+    for name in ours:
+        theirs = columns.get(name, name)
+        if theirs in table:
+            found[theirs] = name
+        elif name not in optional or name in columns:
+            near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            there = ", ".join(str(column) for column in table.columns)
+            if len(table.columns) == 1 and re.search(r"[;\t|]", there):
+                hint = "; separate columns by commas"
+            message = f"there is no column {theirs!r}{hint} (there are: {there})"
+            raise trace_error(path, 1, message, name)
+    return table[list(found)].rename(columns=found)
 
 
 def read_text(path: Path) -> str:
@@ -77,8 +119,10 @@ def read_text(path: Path) -> str:
 
 def _unreadable(path: Path, error: BaseException) -> TraceError:
     line = re.search(r"line (\d+)", str(error))
+    row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     reason = getattr(error, "strerror", None) or (str(error).strip() or "damaged").splitlines()[-1]
-    return trace_error(path, int(line[1]) if line else None, f"can't be read: {reason}")
+    number = int(line[1]) if line else int(row[1]) + 1 if row else None
+    return trace_error(path, number, f"can't be read: {reason}")
 
 
 def no_row_where(
@@ -114,7 +158,10 @@ def n_observed(given: int | None, named: int, path: Path) -> int:
 
 
 def checked(outages: Outages, path: Path) -> Outages:
-    """Raise TraceError where no outage begins within the period."""
+    """Raise TraceError where no outage begins within the period, or the period is absurd."""
+    if outages.window_h > LONGEST_WINDOW_H:
+        message = f"the log spans {outages.window_h:.3g} h: are its times in another unit?"
+        raise trace_error(path, None, message, "time_unit")
     if not outages.in_window.any():
         raise trace_error(path, None, "no outage begins within the period", "period")
     return outages

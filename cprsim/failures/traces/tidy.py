@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,24 +15,15 @@ from cprsim.failures.traces.reading import (
     Period,
     checked,
     n_observed,
+    named_columns,
     no_row_where,
     read_csv,
     trace_error,
 )
-from cprsim.records import Bools, Floats
+from cprsim.failures.traces.times import ZONE, Times, read_times
 
-HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-ZONE = re.compile(r":.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$")  # after a time of day
 COLUMNS = ("node", "start", "end", "cause")
 OPTIONAL = {"end", "cause"}
-
-
-class _Times(NamedTuple):
-    """A column of instants in hours (of 1970, or of the file's own zero), NaN where empty."""
-
-    hours: Floats
-    dated: bool  # time stamps; otherwise plain numbers
-    zoned: bool = False
 
 
 def read_tidy(
@@ -69,12 +57,12 @@ def read_tidy(
         with file and line, for anything that can't be read.
     """
     path = Path(path)
-    table = _named_columns(read_csv(path), dict(columns or {}), path)
+    table = named_columns(read_csv(path), columns or {}, path, COLUMNS, OPTIONAL)
     rows = table.drop_duplicates()
-    start = _times(rows["start"], time_unit, path)
+    start = read_times(rows["start"], time_unit, path)
     end = start._replace(hours=np.full(len(rows), np.nan))
     if "end" in rows:
-        end = _times(rows["end"], time_unit, path, start)
+        end = read_times(rows["end"], time_unit, path, start)
     _check_rows(rows, start, end, path)
     from_h, to_h = _window(start, end, period, time_unit, path)
     inside = (start.hours < to_h) if period[1] is not None else np.ones(len(rows), dtype=bool)
@@ -94,26 +82,7 @@ def read_tidy(
     return checked(outages, path)
 
 
-def _named_columns(table: pd.DataFrame, columns: dict[str, str], path: Path) -> pd.DataFrame:
-    """The columns that are there, under our names."""
-    if unknown := sorted(set(columns) - set(COLUMNS)):
-        message = f"there is no such column; known are {', '.join(COLUMNS)}"
-        raise trace_error(path, None, message, f"columns.{unknown[0]}")
-    found = {}
-    for ours in COLUMNS:
-        theirs = columns.get(ours, ours)
-        if theirs in table:
-            found[theirs] = ours
-        elif ours not in OPTIONAL or ours in columns:
-            near = get_close_matches(theirs, [str(name) for name in table.columns], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            there = ", ".join(str(name) for name in table.columns)
-            message = f"there is no column {theirs!r}{hint} (there are: {there})"
-            raise trace_error(path, 1, message, ours)
-    return table[list(found)].rename(columns=found)
-
-
-def _check_rows(rows: pd.DataFrame, start: _Times, end: _Times, path: Path) -> None:
+def _check_rows(rows: pd.DataFrame, start: Times, end: Times, path: Path) -> None:
     nameless = (rows["node"].fillna("").str.strip() == "").to_numpy()
     no_row_where(nameless, rows, path, "node", "the row names no node")
     no_row_where(np.isnan(start.hours), rows, path, "start", "the outage has no start")
@@ -122,7 +91,7 @@ def _check_rows(rows: pd.DataFrame, start: _Times, end: _Times, path: Path) -> N
 
 
 def _window(
-    start: _Times, end: _Times, period: Period, time_unit: str | None, path: Path
+    start: Times, end: Times, period: Period, time_unit: str | None, path: Path
 ) -> tuple[float, float]:
     """Where the observation begins and ends, in hours as in the columns."""
     from_h = float(np.nanmin(start.hours))
@@ -138,50 +107,15 @@ def _window(
     return from_h, to_h
 
 
-def _instant(instant: Instant, time_unit: str | None, path: Path, like: _Times) -> float:
+def _instant(instant: Instant, time_unit: str | None, path: Path, like: Times) -> float:
     """One end of the period, read as the column of starts is."""
     cell = pd.Series([str(instant)], name="period", index=[-FIRST_ROW])
     if like.dated and like.zoned and not ZONE.search(str(instant)):
         cell += "T00:00Z" if ":" not in str(instant) else "Z"
-    return float(_times(cell, time_unit, path, like).hours[0])
+    return float(read_times(cell, time_unit, path, like).hours[0])
 
 
-def _times(
-    column: pd.Series[str], time_unit: str | None, path: Path, like: _Times | None = None
-) -> _Times:
-    """Hours of a text column: all of it numbers, or all of it time stamps of one kind."""
-    text = column.fillna("").str.strip()
-    empty = (text == "").to_numpy(dtype=bool)
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
-    numeric = np.isfinite(numbers)
-    dated = bool((~numeric & ~empty).sum() > numeric.sum()) if like is None else like.dated
-    if dated:
-        return _stamps(text, empty, path, like)
-    no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
-    if time_unit not in HOURS:
-        known = ", ".join(HOURS)
-        message = f"the times are numbers: say in which unit ({known}), not {time_unit!r}"
-        raise trace_error(path, FIRST_ROW, message, "time_unit")
-    return _Times(np.asarray(numbers * HOURS[time_unit], dtype=np.float64), dated=False)
-
-
-def _stamps(text: pd.Series[str], empty: Bools, path: Path, like: _Times | None) -> _Times:
-    """Time stamps as hours since 1970; as UTC where none has a zone, an error where some have."""
-    key = str(text.name)
-    stamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=True)
-    no_row_where(
-        stamps.isna().to_numpy() & ~empty, text, path, key,
-        "{value} is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z",
-    )  # fmt: skip
-    zones = text.map(lambda cell: ZONE.search(cell) is not None).to_numpy(dtype=bool)
-    zoned = bool(zones[~empty][:1].any()) if like is None else like.zoned
-    odd = (zones != zoned) & ~empty
-    no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
-    hours = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(hours=1)
-    return _Times(np.asarray(hours, dtype=np.float64), dated=True, zoned=zoned)
-
-
-def _written(from_h: float, like: _Times) -> str:
+def _written(from_h: float, like: Times) -> str:
     if not like.dated:
         return f"{from_h:g} h"
     return pd.Timestamp(from_h * 3600, unit="s").round("s").isoformat()
