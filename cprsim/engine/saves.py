@@ -138,7 +138,7 @@ class FixedSaves:
 
     def to_progress(self, jobs: Jobs, progress_h: Floats) -> Stretch:
         n_committed, beyond_h, done, doubtful = self.grid.to_progress(jobs, progress_h)
-        saving_h = (n_committed - jobs.n_committed) * self.stall_h
+        saving_h = (n_committed - jobs.n_committed) * np.float64(self.stall_h)
         return Stretch(n_committed, beyond_h, saving_h, jobs.n_attempts, done, doubtful)
 
 
