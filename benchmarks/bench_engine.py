@@ -1,7 +1,8 @@
 """Speed of the fast engine, beside SimPy and beside a bare draw of the random numbers needed.
 
 One job of 50 h, saves every 1.25 h, MTBF of the job 20 h, as in bench_simulator.py; by one clock of
-the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Replications per second on one core, of several rounds; what counts is the ratios, all of one run.
+the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of several rounds, in
+replications per second on one core; what counts is the ratios, all of one run.
 
 engine: from failures to rows. all: drawing the failures and the engine. limit: drawing bare gaps,
 (1.1 x 50 h / 20 h + 1) per replication in one call, which nothing that draws gaps can beat.
@@ -18,7 +19,7 @@ import numpy as np
 from cprsim import engine
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
-from cprsim.failures.block import BlockFailures
+from cprsim.failures.block import BlockFailures, StackedFailures
 from cprsim.failures.distributions import Constant, Distribution, with_mean
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
@@ -31,7 +32,7 @@ COSTS = Costs(
 )
 LIFETIMES = [("exponential", None), ("gamma", 0.7), ("gamma", 2.5)]
 NODES = [38, 1_000, 100_000]
-BLOCKS, ROUNDS = 5, 5
+BLOCKS, ROUNDS = 25, 5  # blocks stacked as one, as the pipeline does
 SIMPY_REPLICATIONS = 200
 POLICIES = {
     "full": RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given"),
@@ -68,28 +69,29 @@ def one_round(
     cluster = Cluster((Role("emb_ps", n_nodes, Holds.SHARD),))
     setting = JobSetting(USEFUL_H, cluster, COSTS, Clock.WALL)
     begin = perf_counter()
-    blocks = [block_of(setting, source, BLOCKS * number + i) for i in range(BLOCKS)]
+    blocks = [block_of(source, cluster, BLOCKS * number + i) for i in range(BLOCKS)]
     drawn = perf_counter() - begin
-    n = sum(block.failures.n_replications for block in blocks)
-    engines = [seconds_in_arrays(blocks, policy) for policy in POLICIES.values()]
-    simpy = seconds_by_events(blocks[0], POLICIES["full"])
+    stacked = StackedFailures(blocks)
+    n = stacked.n_replications
+    costs = CostDraws.of(COSTS, 1, 0, blocks[0].n_replications, BLOCKS)
+    block = Block(setting, number, stacked, costs)
+    engines = [seconds_in_arrays(block, policy) for policy in POLICIES.values()]
+    simpy = seconds_by_events(block, POLICIES["full"])
     limit = bare_draw(gap, n)
     return n / drawn, *(n / took for took in engines), SIMPY_REPLICATIONS / simpy, n / limit
 
 
-def block_of(setting: JobSetting, source: FailureSource, number: int) -> Block:
+def block_of(source: FailureSource, cluster: Cluster, number: int) -> BlockFailures:
     """A block whose failures are drawn as far as the job goes."""
-    failures = BlockFailures(source, setting.cluster, 1, number, USEFUL_H)
+    failures = BlockFailures(source, cluster, 1, number, USEFUL_H)
     failures.chunk(1)
-    costs = CostDraws.of(COSTS, 1, number, failures.n_replications)
-    return Block(setting, number, failures, costs)
+    return failures
 
 
-def seconds_in_arrays(blocks: list[Block], policy: RecoveryPolicy) -> float:
+def seconds_in_arrays(block: Block, policy: RecoveryPolicy) -> float:
+    n = block.failures.n_replications
     begin = perf_counter()
-    for block in blocks:
-        n = block.failures.n_replications
-        engine.simulate(block.setting, policy, block.failures, block.costs, range(n))
+    engine.simulate(block.setting, policy, block.failures, block.costs, range(n))
     return perf_counter() - begin
 
 

@@ -11,7 +11,7 @@ from simpy.core import StopSimulation
 from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
 from cprsim.draws import CostDraws
-from cprsim.failures.block import BlockFailures
+from cprsim.failures.block import BlockFailures, StackedFailures
 from cprsim.records import EventLog, Failure, RecoveryPolicy
 from cprsim.setting import STOPPED_BEYOND, JobSetting, SavePlan
 
@@ -22,7 +22,7 @@ class Block:
 
     setting: JobSetting
     number: int
-    failures: BlockFailures
+    failures: BlockFailures | StackedFailures
     costs: CostDraws
 
     def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:

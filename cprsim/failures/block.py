@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
+
+import numpy as np
 
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Cluster, Failure, FailureTrace
@@ -43,3 +45,44 @@ class BlockFailures:
                 made = self._chunks[len(self._by_replication)]
                 self._by_replication.append(made.by_replication(self.n_replications))
             yield from self._by_replication[number][replication]
+
+
+class StackedFailures:
+    """Several blocks side by side, as one: what one step of an engine costs, it costs once."""
+
+    def __init__(self, blocks: Sequence[BlockFailures]) -> None:
+        self._blocks = blocks
+        self._of_a_block = blocks[0].n_replications
+        self.n_replications = len(blocks) * self._of_a_block
+        self._chunks: list[FailureTrace] = []
+
+    def chunk(self, number: int) -> FailureTrace | None:
+        """The failures of all blocks in one stretch of the clock; None after the last."""
+        while number >= len(self._chunks):
+            chunks = [block.chunk(len(self._chunks)) for block in self._blocks]
+            there = [chunk for chunk in chunks if chunk is not None]
+            if len(there) < len(chunks):
+                return None
+            self._chunks.append(_side_by_side(there, self._of_a_block))
+        return self._chunks[number]
+
+    def of(self, replication: int) -> Iterator[Failure]:
+        """The failures of one replication, in order, for as long as anybody asks."""
+        block, within = divmod(replication, self._of_a_block)
+        return self._blocks[block].of(within)
+
+
+def _side_by_side(chunks: Sequence[FailureTrace], n_replications: int) -> FailureTrace:
+    n_slots = np.cumsum([0, *(len(chunk.slot) for chunk in chunks)])
+    return FailureTrace(
+        until_h=chunks[0].until_h,
+        replication=np.concatenate(
+            [chunk.replication + i * n_replications for i, chunk in enumerate(chunks)]
+        ),
+        at_h=np.concatenate([chunk.at_h for chunk in chunks]),
+        first_slot=np.concatenate(
+            [*(c.first_slot[:-1] + n for c, n in zip(chunks, n_slots, strict=False)), n_slots[-1:]]
+        ),
+        slot=np.concatenate([chunk.slot for chunk in chunks]),
+        repair_h=np.concatenate([chunk.repair_h for chunk in chunks]),
+    )
