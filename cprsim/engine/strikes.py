@@ -27,7 +27,8 @@ class Strikes:
         cls, trace: FailureTrace, n_replications: int, shards: range, replicas: range
     ) -> Strikes:
         """Count who is struck by each failure."""
-        first = np.searchsorted(trace.replication, np.arange(n_replications + 1))
+        n_of_each = np.bincount(trace.replication, minlength=n_replications)
+        first = np.append(0, np.cumsum(n_of_each))
         return cls(
             trace.until_h,
             first,

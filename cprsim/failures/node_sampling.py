@@ -12,6 +12,7 @@ Three exact ways, by what the lifetimes allow:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -152,16 +153,12 @@ class Lazy:
     def _p_first(self, from_h: float, until_h: float) -> float:
         """Probability of a first failure in a chunk, given none before it."""
         if self.stationary:
-            seen, _ = integrate.quad(self._survival, from_h, until_h, limit=200)
-            failing = float(seen) / self.lifetime.mean_h
+            failing = _survived_h(self.lifetime, from_h, until_h) / self.lifetime.mean_h
         else:
             failing = float(self.lifetime.survival(from_h) - self.lifetime.survival(until_h))
         p_first = 1.0 if self._survived <= failing else failing / self._survived
         self._survived = max(0.0, self._survived - failing)
         return p_first
-
-    def _survival(self, age_h: float) -> float:
-        return float(self.lifetime.survival(age_h))
 
     def _first_at_h(self, from_h: float, until_h: float, p_first: float, n: int) -> Floats:
         """Instants of `n` first failures within a chunk [h], in no order."""
@@ -199,9 +196,19 @@ class Lazy:
             settled, first = np.unique(tried, return_index=True)
             first = first[~_is_among(settled, taken)]
             chosen[missing[first]] = tried[first]
-            taken = np.union1d(taken, tried[first])
+            taken = np.sort(np.concatenate([taken, tried[first]]))
             missing = np.delete(missing, first)
         return chosen
+
+
+@lru_cache(maxsize=1024)
+def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
+    """Integral of the survival between two ages [h]."""
+
+    def survival(age_h: float) -> float:
+        return float(lifetime.survival(age_h))
+
+    return float(integrate.quad(survival, from_h, until_h, limit=200)[0])
 
 
 def _is_among(values: Ints, sorted_values: Ints) -> Bools:
