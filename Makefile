@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types layers docs docs-check notebooks bench reproduce clean
+.PHONY: help demo test check style types layers docs docs-check notebooks oracle bench reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ docs-check: $(VENV)/.has-test
 notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
 	@$(BIN)/jupyter execute notebooks/*.ipynb
 
+oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch (installs its CPU build)
+	@$(BIN)/pytest -q tests/kernel/test_torch.py
+
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
@@ -60,7 +63,7 @@ clean:  ## Remove the virtual environment and every cache; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Files with blocks that cog fills with the output of a command.
-COGGED := -I docs README.md docs/reproduction.md
+COGGED := -I docs README.md docs/reproduction.md docs/fitting-costs.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
@@ -74,9 +77,11 @@ result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
 EXTRAS_run   := .
 EXTRAS_test  := .[dev]
 EXTRAS_check := .[dev,notebooks]
+EXTRAS_oracle := .[dev,torch]
 
 COVERS_test  := run
 COVERS_check := run test
+COVERS_oracle := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
 	@if [ -e $(VENV).unfinished ]; then \

@@ -16,7 +16,7 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import Course, LossCurve, losses_of_shards, replay
-from cprsim.kernel.saving import Saver, SavingRules
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
 from cprsim.records import EventKind, EventLog, Floats, OnFailure, RecoveryPolicy
 from cprsim.stand_in import StandIn
@@ -42,6 +42,7 @@ class StrategyAccuracy:
     overhead_fraction: float  # (wall - useful) / useful, of this replication
     pls: float
     bytes_written: int | None  # by saves of the stand-in; None where it was not trained anew
+    tracker_fraction: float  # memory of the tracker over that of the rows it tracks; 0 without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def measure(
     strategies = []
     for simulated in outcome.strategies:
         log = logs[simulated.policy.name]
-        trained, bytes_written = _under(experiment, what, simulated.policy, log, whole, on_progress)
+        trained, saver = _under(experiment, what, simulated.policy, log, whole, on_progress)
         costs, losses = simulated.costs, simulated.losses
         strategies.append(
             StrategyAccuracy(
@@ -73,7 +74,8 @@ def measure(
                 reverted_at=losses_of_shards(log, experiment.useful_h),
                 overhead_fraction=float(costs.wall_h[0] / experiment.useful_h - 1.0),
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
-                bytes_written=bytes_written,
+                bytes_written=None if saver is None else saver.bytes_written,
+                tracker_fraction=0.0 if saver is None else saver.tracker_fraction,
             )
         )
     return Accuracy(what, replication, whole, tuple(strategies))
@@ -93,17 +95,17 @@ def _under(
     log: EventLog,
     whole: Trained,
     on_progress: OnProgress,
-) -> tuple[Trained | None, int | None]:
-    """The run under one policy, None where its job did not finish; bytes that its saves wrote."""
+) -> tuple[Trained | None, Saver | None]:
+    """The run under one policy, None where its job did not finish; its saver where it had one."""
     if log.kind[-1] != EventKind.FINISHED:
         return None, None
     if policy.on_failure is not OnFailure.RELOAD:
         return whole, None
     trainer = _trainer(what)
     course = Course(trainer, lambda done: on_progress(policy.name, done, trainer.n_samples))
-    saver = Saver(trainer, what.shards, SavingRules())
+    saver = Saver(trainer, what.shards, policy.sub_saves)
     curve = replay(log, experiment.useful_h, experiment.cluster.shard_slots, course, saver)
-    return Trained(trainer.evaluate(what.test), curve), saver.bytes_written
+    return Trained(trainer.evaluate(what.test), curve), saver
 
 
 def _trainer(what: StandIn) -> Trainer:

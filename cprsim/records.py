@@ -17,6 +17,8 @@ from typing import Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

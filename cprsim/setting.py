@@ -20,7 +20,6 @@ AGES_IN: dict[Clock, tuple[bool, ...]] = {
 """For each clock, indexed by Activity: whether failures age in it."""
 
 
-STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
 
 ROUNDING = 1e-9  # intervals: how far from whole a job may be and still count as whole

@@ -10,6 +10,8 @@ from typer.core import TyperGroup
 
 import cprsim
 from cprsim.cli import (
+    fit,
+    fit_costs,
     reproduce_command,
     results_commands,
     run_command,
@@ -73,6 +75,9 @@ app.command("run")(run_command.run)
 app.command("train")(train_command.train)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
+app.command("fit")(fit.fit)
+app.command("fit-costs")(fit_costs.fit_costs)
+app.command("presets")(fit.presets)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)
 app.command("reproduce")(reproduce_command.reproduce)

@@ -1,4 +1,4 @@
-"""``cprsim fit``, ``fit-costs`` and ``presets``: distributions from a log, and ready ones."""
+"""``cprsim fit`` and ``cprsim presets``: distributions from a log of failures, and ready ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from cprsim.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from cprsim.failures.circle import Compared
     from cprsim.failures.outages import Outages
     from cprsim.failures.trace_fit import TraceFit
 
@@ -86,6 +87,12 @@ def fit(
     ] = Age.new,
     bootstrap: Bootstrap = 199,
     seed: Seed = 0,
+    circle: Annotated[
+        bool,
+        typer.Option(
+            "--circle", help="Simulate the log from its fit, and compare the two (groups, lemons)."
+        ),
+    ] = False,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
@@ -106,41 +113,15 @@ def fit(
     if node is not None:
         outages = outages.of_node(node)
     fitted = fit_trace(outages, first=FirstUptime(age.value), n_bootstrap=bootstrap, seed=seed)
+    compared = _close_circle(fitted, seed) if circle else ()
     figures = _draw(fitted, out) if out is not None else []
     if as_json:
-        typer.echo(json.dumps(as_object(fitted, trace.name, figures), allow_nan=False, indent=2))
+        said = as_object(fitted, trace.name, compared, figures)
+        typer.echo(json.dumps(said, allow_nan=False, indent=2))
         return
-    print_fit(Console(), fitted, trace.name)
+    print_fit(Console(), fitted, trace.name, compared)
     for path in figures:
         typer.echo(path)
-
-
-def fit_costs(
-    log: Annotated[
-        Path,
-        typer.Argument(metavar="LOG", help="CSV: kind (save or load), start, end, bytes."),
-    ],
-    columns: Columns = None,
-    time_unit: TimeUnit = None,
-    bootstrap: Bootstrap = 199,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Fit what saves and loads cost to a log of them."""
-    import json
-
-    from cprsim.cli.fit_output import costs_object
-    from cprsim.failures.cost_fit import costs_fragment
-    from cprsim.failures.cost_fit import fit_costs as fit_durations
-    from cprsim.failures.traces import read_transfers
-
-    transfers = read_transfers(log, columns=_pairs(columns or []), time_unit=time_unit)
-    fits = fit_durations(transfers, n_bootstrap=bootstrap, seed=seed)
-    fragment = costs_fragment(fits, log.name)
-    if as_json:
-        typer.echo(json.dumps(costs_object(fits, fragment), allow_nan=False, indent=2))
-        return
-    typer.echo(fragment, nl=False)
 
 
 def presets(as_json: AsJson = False) -> None:
@@ -194,6 +175,15 @@ def _pairs(columns: list[str]) -> dict[str, str]:
         if not sign:
             raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
     return {ours: theirs for ours, _, theirs in pairs}
+
+
+def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:
+    from cprsim.errors import ParameterError
+    from cprsim.failures.circle import close_circle
+
+    if fitted.correlated is None:
+        raise ParameterError("--circle: nodes that differ could not be fitted to this log")
+    return close_circle(fitted.outages, fitted.correlated, seed=seed)
 
 
 def _draw(fitted: TraceFit, out: Path) -> list[Path]:

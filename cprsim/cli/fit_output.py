@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.errors import ParameterError
+from cprsim.failures.circle import Compared
 from cprsim.failures.correlation import WORST_FRACTION, portrait_of
-from cprsim.failures.cost_fit import CostFit
 from cprsim.failures.fragments import asks_for_correlation, fragment, job_fragment
 from cprsim.failures.goodness import Judged
 from cprsim.failures.likelihood import Estimate
@@ -27,20 +28,26 @@ TITLES = {
 }
 
 
-def print_fit(console: Console, fitted: TraceFit, origin: str) -> None:
+def print_fit(
+    console: Console, fitted: TraceFit, origin: str, compared: tuple[Compared, ...] = ()
+) -> None:
     """Print all tables, the warnings and the fragment."""
     for warning in fitted.warnings:
         _say(console, f"note: {warning}")
     for subject in fitted.subjects:
         _print_subject(console, subject)
     _print_correlation(console, fitted)
+    if compared:
+        _print_circle(console, compared)
     _say(console, "\n" + _or_reason(fragment, fitted, origin))
     if asks_for_correlation(fitted):
         simpler = _or_reason(job_fragment, fitted, origin).splitlines()
         _say(console, "\n".join(["# or, simpler, without groups and lemons:", *simpler]))
 
 
-def as_object(fitted: TraceFit, origin: str, figures: list[Path]) -> dict[str, Any]:
+def as_object(
+    fitted: TraceFit, origin: str, compared: tuple[Compared, ...], figures: list[Path]
+) -> dict[str, Any]:
     """Everything as one object; numbers that there are not are null."""
     drawn = portrait_of(fitted.outages)
     forms = fitted.correlated.forms if fitted.correlated else ()
@@ -66,26 +73,11 @@ def as_object(fitted: TraceFit, origin: str, figures: list[Path]) -> dict[str, A
             "second_half": fitted.trend.second_half,
             "p_value": fitted.trend.p_value,
         },
+        "circle": [{**asdict(one), "inside": one.inside} for one in compared],
         "notes": list(fitted.warnings),
         "fragment": _or_reason(fragment, fitted, origin),
         "job_fragment": _or_reason(job_fragment, fitted, origin),
         "figures": [str(path) for path in figures],
-    }
-
-
-def costs_object(fits: tuple[CostFit, ...], fragment_text: str) -> dict[str, Any]:
-    """Fitted costs as one object; numbers that there are not are null."""
-    return {
-        **{
-            one.kind: {
-                "n": one.durations.n,
-                "mean_h": float(one.durations.duration_h.mean()),
-                "bandwidth_bytes_per_h": _number(one.bandwidth_bytes_per_h),
-                "families": [_judged_object(j) for j in one.ranking.judged] if one.ranking else [],
-            }
-            for one in fits
-        },
-        "fragment": fragment_text,
     }
 
 
@@ -168,6 +160,17 @@ def _print_correlation(console: Console, fitted: TraceFit) -> None:
                 f"{p.name} {p.estimate:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
             )
             _say(console, f"Weibull nodes, {form.name}: AIC {form.aic:.1f}  {numbers}")
+
+
+def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
+    """The log's statistics beside those of logs simulated from its fit."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("statistic", "log", "simulated", "95 % of them", "inside"):
+        table.add_column(heading, justify="left" if heading == "statistic" else "right")
+    for one in compared:
+        numbers = (f"{one.trace:.4g}", f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}")
+        table.add_row(one.name, *numbers, "yes" if one.inside else "no")
+    console.print(table)
 
 
 def _subject_object(subject: Subject) -> dict[str, Any]:

@@ -20,6 +20,10 @@ def train(
     replay: Annotated[
         int, typer.Option(metavar="N", help="The replication whose failures strike.")
     ] = 0,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave bad lines of the click log out, and count them."),
+    ] = False,
     as_json: AsJson = False,
     out: OutFolder = FIGURES,
 ) -> None:
@@ -32,7 +36,8 @@ def train(
 
     from cprsim.scenario import load_scenario
 
-    loaded = load_scenario(scenario, overrides)
+    skipping = ["kernel.clicks.skip_bad=true"] if skip_bad else []
+    loaded = load_scenario(scenario, [*overrides, *skipping])
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
     from cprsim.errors import ParameterError

@@ -70,6 +70,7 @@ class Job:
         replication: int,
         row_number: int,
     ) -> None:
+        # At most 30 attributes: CPython looks those of a larger object up the slow way
         self.rows = bytearray()  # of the event log
         self._env = env
         self._setting = setting
@@ -84,7 +85,6 @@ class Job:
         self._ages_in = setting.ages_in
         self._clock = FailureClock(env, failures, self._interrupt)
 
-        self._shards, self._replicas = setting.shards, setting.replicas
         self._saves = saves
         self._progress_h = 0.0  # as of the start of the work in hand
         self._working_since_h: float | None = None
@@ -190,7 +190,7 @@ class Job:
             yield self._env.timeout(hours + extra_h)
             return
         assert self._storage is not None, "assembly sees to it that a transfer has a storage"
-        yield from self._storage.move(len(self._shards), self._saves.fraction)
+        yield from self._storage.move(len(self._setting.shards), self._saves.fraction)
         yield self._env.timeout(extra_h)
 
     def _commit(self, activity: Activity) -> None:
@@ -249,7 +249,11 @@ class Job:
 
     def _recover_the_failed(self, struck: set[int]) -> None:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
-        reverted = set(self._shards if self._all_replicas_lost(struck) else self._shards & struck)
+        reverted = (
+            self._setting.shards
+            if self._all_replicas_lost(struck)
+            else self._setting.shards & struck
+        )
         for slot in sorted(reverted):
             self._log(REVERTED, DETECT, slot)
         for recovery in self._recoveries:
@@ -258,10 +262,10 @@ class Job:
         self._start_recovery(struck, loading=reverted)
 
     def _all_replicas_lost(self, struck: set[int]) -> bool:
-        if not self._replicas & struck:
+        if not self._setting.replicas & struck:
             return False
         recovering = (recovery.slots for recovery in self._recoveries)
-        return not self._replicas.difference(struck, *recovering)
+        return not self._setting.replicas.difference(struck, *recovering)
 
     def _recover_all(self, struck: set[int]) -> None:
         """Full recovery, or none: everybody goes back, and a recovery under way starts again."""
@@ -273,10 +277,10 @@ class Job:
         self._progress_h = 0.0 if from_scratch else self._saved_h
         self._due_h, self._due_whole = self._saves.due_after(self._progress_h)
         self._log(ROLLED_BACK, DETECT)
-        loading = set() if from_scratch else set(self._shards)
+        loading: frozenset[int] = frozenset() if from_scratch else self._setting.shards
         self._start_recovery(struck, loading)
 
-    def _start_recovery(self, slots: set[int], loading: set[int]) -> None:
+    def _start_recovery(self, slots: set[int], loading: frozenset[int]) -> None:
         recovery = Recovery(
             self._env,
             self._scheduler,

@@ -39,7 +39,7 @@ class Recovery:
         replication: int,
         number: int,
         slots: set[int],
-        loading: set[int],
+        loading: frozenset[int],
         on_stage: Callable[[], None],
         on_done: Callable[[Recovery], None],
     ) -> None:
@@ -61,7 +61,7 @@ class Recovery:
         if self.process.is_alive:
             self.process.interrupt()
 
-    def hand_over(self, slots: set[int], loading: set[int]) -> None:
+    def hand_over(self, slots: set[int], loading: frozenset[int]) -> None:
         """Leave these slots and shards to a later recovery; without any slot left, stop."""
         self.slots -= slots
         self.loading -= loading

@@ -12,8 +12,8 @@ from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
 from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures, StackedFailures
-from cprsim.records import EventLog, Failure, RecoveryPolicy
-from cprsim.setting import STOPPED_BEYOND, JobSetting, SavePlan
+from cprsim.records import STOPPED_BEYOND, EventLog, Failure, RecoveryPolicy
+from cprsim.setting import JobSetting, SavePlan
 
 
 @dataclass(frozen=True, slots=True)

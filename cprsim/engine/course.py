@@ -14,8 +14,17 @@ from cprsim.engine.recovering import book_recovery, take_back
 from cprsim.engine.rows import Ran, Rows
 from cprsim.engine.saves import Saves, Stretch, saves_of
 from cprsim.engine.strikes import Strikes, no_more
-from cprsim.records import Bools, Clock, FailureTrace, Floats, Ints, OnFailure, RecoveryPolicy
-from cprsim.setting import HOPELESS_AFTER, STOPPED_BEYOND, JobSetting
+from cprsim.records import (
+    STOPPED_BEYOND,
+    Bools,
+    Clock,
+    FailureTrace,
+    Floats,
+    Ints,
+    OnFailure,
+    RecoveryPolicy,
+)
+from cprsim.setting import HOPELESS_AFTER, JobSetting
 
 
 class Chunks(Protocol):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
+from math import ceil
 
 import numpy as np
 
 from cprsim.failures.sources import FailureSource
-from cprsim.records import Cluster, Failure, FailureTrace
+from cprsim.records import STOPPED_BEYOND, Cluster, Failure, FailureTrace
+
+N_CHUNKS = ceil(STOPPED_BEYOND)  # of the useful hours each: no clock gets further
 
 
 class BlockFailures:
@@ -28,6 +31,8 @@ class BlockFailures:
 
     def chunk(self, number: int) -> FailureTrace | None:
         """The failures of all replications in one stretch of the clock; None after the last."""
+        if number >= N_CHUNKS:
+            return None
         while number >= len(self._chunks):
             chunk = next(self._more, None)
             if chunk is None:

@@ -134,7 +134,9 @@ class CorrelatedNodes:
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failures and by the node clocks of a block."""
         n_failed = cluster.n_nodes * self.failures_of_a_node(useful_h)
-        return replications_for(n_failed, cluster.n_nodes)
+        # those before the job starts are drawn too, but not kept
+        n_before = cluster.n_nodes * self.failures_of_a_node(self.watched_h) / 10
+        return replications_for(n_failed + n_before, cluster.n_nodes)
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float

@@ -1,41 +1,131 @@
-"""What saves and loads cost, from a log of them."""
+"""What saves and loads cost, from a log of them: fixed, or the best of some distributions.
+
+A log writes times to some resolution. A fixed time explains what it wrote if all durations lie on
+two neighbouring marks; its likelihood is that of these marks, and that of a density is the density
+times the resolution. So the two can be compared by AIC.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, isfinite, log, nan, sqrt
 
 import numpy as np
+from scipy import special
 
 from cprsim.errors import ParameterError
-from cprsim.failures.goodness import Ranking, rank
+from cprsim.failures.distributions import Constant, Distribution
+from cprsim.failures.goodness import Judged, Ranking, rank
 from cprsim.failures.lifetimes import Lifetimes, lifetimes_of
 from cprsim.failures.likelihood import Z95
-from cprsim.records import Floats
+from cprsim.records import Bools, Floats
 
-SIMULATED = ("exponential", "weibull", "gamma", "lognormal")
-ALMOST_CONSTANT = 1e-3  # standard deviation over mean, below which a time is one number
+KINDS = ("save", "load", "detect", "reschedule")
+FAMILIES = ("exponential", "weibull", "gamma", "lognormal")  # those that a cost can have
+FEWEST = 3  # durations, below which nothing can be said of their spread
+FEW = 20  # below which it is said how wide the intervals are
+SMALLEST_SHAPE = 0.1  # that a scenario takes
+COARSE = 0.1  # resolution over mean, above which it is said
+ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
+LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
+SIMILAR = 1.3  # ratio of two spreads within which none is called the smaller one
 
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
     """Saves and loads as logged."""
 
-    kind: tuple[str, ...]  # (n,) save or load
+    kind: tuple[str, ...]  # (n,) each of `KINDS`
     duration_h: Floats  # (n,)
     n_bytes: Floats  # (n,) NaN where the log names none
     start_h: Floats  # (n,) on the log's clock
+    resolution_h: Floats  # (n,) step in which the row writes its times
+    notes: tuple[str, ...] = ()  # what was left out, for the user
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean duration [h] and its 95 % interval, NaN where there is none."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """Bytes over hours of what names its bytes."""
+
+    n: int
+    bytes_per_h: float
+    standard_error: float  # NaN for one alone
+    mean_bytes: float
+    duration_cv: float  # standard deviation over mean of the durations
+    per_byte_cv: float  # and of the durations per byte
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, symmetric in the logarithm; (NaN, NaN) for one alone."""
+        factor = exp(Z95 * self.standard_error / self.bytes_per_h)
+        return self.bytes_per_h / factor, self.bytes_per_h * factor
+
+    @property
+    def verdict(self) -> str:
+        """Whether bytes explain the durations: `better`, `worse`, or `alike`."""
+        if self.per_byte_cv * SIMILAR < self.duration_cv:
+            return "better"
+        return "worse" if self.per_byte_cv > self.duration_cv * SIMILAR else "alike"
 
 
 @dataclass(frozen=True, slots=True)
 class CostFit:
-    """The duration of one kind of transfer."""
+    """The duration of one kind, fixed or a distribution."""
 
     kind: str
     durations: Lifetimes
-    ranking: Ranking | None  # None where all durations are the same
-    bandwidth_bytes_per_h: float  # all bytes over all hours; NaN where no bytes are named
-    bandwidth_error: float  # standard error of it
+    resolution_h: float
+    fixed: Mean | None  # where one time explains the log, or nothing else can be said
+    fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
+    ranking: Ranking | None  # of the families; None where there was nothing to fit
+    bandwidth: Bandwidth | None
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> Judged | None:
+        """The best family that a scenario takes; None where a fixed time is better."""
+        if self.fixed is not None or self.ranking is None:
+            return None
+        return next(one for one in self.ranking.judged if _can_be_named(one))
+
+    @property
+    def family(self) -> str:
+        return "fixed" if self.best is None else self.best.fit.family
+
+    @property
+    def mean(self) -> Mean:
+        if self.best is None:
+            assert self.fixed is not None
+            return self.fixed
+        return mean_of(self.best)
+
+    @property
+    def distribution(self) -> Distribution:
+        best = self.best
+        return Constant(self.mean.estimate) if best is None else best.fit.distribution
+
+
+def mean_of(judged: Judged) -> Mean:
+    """The mean of a fit, with an interval that holds for few durations too.
+
+    Notes
+    -----
+    That of the likelihood holds for many. As for a normal mean, Student's quantile with n - 1
+    degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
+    """
+    mean, n = judged.fit.mean, judged.fit.n_observed
+    wider = float(special.stdtrit(n - 1, 0.975)) / Z95 * sqrt(n / (n - 1))
+    low, high = (mean.estimate * (end / mean.estimate) ** wider for end in (mean.low, mean.high))
+    return Mean(mean.estimate, low, high)
 
 
 def fit_costs(
@@ -51,75 +141,156 @@ def fit_costs(
     Raises
     ------
     ParameterError
-        where a kind has only durations of zero.
+        where a kind has only durations of zero, or the log no row with an end.
     """
     kinds = np.array(transfers.kind)
+    if len(kinds) == 0:
+        raise ParameterError("no row of the log has an end: there is nothing to fit")
     return tuple(
         _fit(kind, transfers, kinds == kind, n_bootstrap, seed)
-        for kind in ("save", "load")
+        for kind in KINDS
         if (kinds == kind).any()
     )
 
 
-def _fit(kind: str, transfers: Transfers, mine: np.ndarray, n_bootstrap: int, seed: int) -> CostFit:
+def _fit(kind: str, transfers: Transfers, mine: Bools, n_bootstrap: int, seed: int) -> CostFit:
     durations = lifetimes_of(transfers.duration_h[mine])
     if durations.n == 0:
         raise ParameterError(f"every {kind} of the log takes no time at all")
-    spread = float(durations.duration_h.std() / durations.duration_h.mean())
+    resolution_h = float(transfers.resolution_h[mine].min())
+    fixed, fixed_aic = _fixed(durations.duration_h, resolution_h)
     ranking = None
-    if spread > ALMOST_CONSTANT:
-        ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=SIMULATED)
-    bandwidth = _bandwidth(transfers.n_bytes[mine], transfers.duration_h[mine])
-    return CostFit(kind, durations, ranking, *bandwidth)
+    if durations.n >= FEWEST and np.ptp(durations.duration_h) > ROUNDING * resolution_h:
+        ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
+    named = [one for one in (ranking.judged if ranking else ()) if _can_be_named(one)]
+    if not named or _is_for_want_of_others(ranking, durations.duration_h):
+        fixed = fixed or _undecided(durations.duration_h)
+    elif fixed is not None and named[0].fit.aic < fixed_aic:
+        fixed = None
+    found = CostFit(
+        kind, durations, resolution_h, fixed, fixed_aic, ranking,
+        _bandwidth(transfers.n_bytes[mine], transfers.duration_h[mine]), (),
+    )  # fmt: skip
+    notes = tuple(_notes(found, n_overlapping(transfers.start_h[mine], transfers.duration_h[mine])))
+    return CostFit(kind, durations, resolution_h, fixed, fixed_aic, ranking, found.bandwidth, notes)
 
 
-def _bandwidth(n_bytes: Floats, duration_h: Floats) -> tuple[float, float]:
-    """Bytes over hours of all transfers that name their bytes, and its error (ratio estimator)."""
+def _can_be_named(judged: Judged) -> bool:
+    """Whether a scenario takes this member of the family."""
+    shapes = [p.estimate for p in judged.fit.parameters if p.name == "shape"]
+    try:
+        judged.fit.distribution.simulable()
+    except ParameterError:
+        return False
+    return all(shape >= SMALLEST_SHAPE for shape in shapes)
+
+
+def _is_for_want_of_others(ranking: Ranking | None, duration_h: Floats) -> bool:
+    """Exponential alone is left, for times that hardly vary: then their mean says more."""
+    if ranking is None or ranking.best.fit.family != "exponential":
+        return False
+    return len(ranking.failed) > 0 and _cv(duration_h) < LIKE_EXPONENTIAL
+
+
+def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Mean | None, float]:
+    """The one time that explains all durations, and its AIC; (None, NaN) where none does.
+
+    Notes
+    -----
+    A time d that begins anywhere between two marks of the log spans ``floor(d)`` marks or one more,
+    the latter with probability ``d - floor(d)``: what was written lies on two neighbouring marks,
+    and d within one mark of each.
+    """
+    low_h, high_h = float(duration_h.min()), float(duration_h.max())
+    if high_h - low_h > (1 + ROUNDING) * resolution_h:
+        return None, nan
+    if len(duration_h) < FEWEST:
+        return _undecided(duration_h), nan
+    n, n_longer = len(duration_h), int((duration_h > (low_h + high_h) / 2).sum())
+    shares = np.array([n - n_longer, n_longer]) / n
+    log_likelihood = n * float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+    bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
+    mean = Mean(float(duration_h.mean()), *bounds)
+    return mean, 2 - 2 * (log_likelihood - n * log(resolution_h))
+
+
+def _undecided(duration_h: Floats) -> Mean:
+    """The mean as a fixed time, for want of anything better."""
+    mean_h = float(duration_h.mean())
+    if len(duration_h) < FEWEST:
+        return Mean(mean_h, nan, nan)
+    half_h = Z95 * float(duration_h.std(ddof=1)) / sqrt(len(duration_h))
+    return Mean(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h)
+
+
+def _bandwidth(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
+    """Of all rows that name their bytes and take some time (ratio estimator)."""
     known = ~np.isnan(n_bytes) & (duration_h > 0)
     n_bytes, duration_h = n_bytes[known], duration_h[known]
-    if len(n_bytes) == 0:
-        return float("nan"), float("nan")
+    n = len(n_bytes)
+    if n == 0:
+        return None
     rate = float(n_bytes.sum() / duration_h.sum())
-    if len(n_bytes) == 1:
-        return rate, float("nan")
-    residual = n_bytes - rate * duration_h
-    variance = float((residual**2).sum()) / (len(n_bytes) - 1) / len(n_bytes)
-    return rate, sqrt(variance) / float(duration_h.mean())
+    error = nan
+    if n > 1:
+        residual = n_bytes - rate * duration_h
+        error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
+    per_byte = duration_h / n_bytes
+    return Bandwidth(n, rate, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 
-def costs_fragment(fits: tuple[CostFit, ...], origin: str) -> str:
-    """YAML to paste into a scenario.
+def _cv(values: Floats) -> float:
+    return float(values.std(ddof=1) / values.mean()) if len(values) > 1 else nan
 
-    Parameters
-    ----------
-    fits : of one log
-    origin : what the log is, for the comment
-    """
-    lines = [f"# fitted to {origin}", "costs:"]
-    for one in fits:
-        mean_s = float(one.durations.duration_h.mean()) * 3600
-        lines.append(
-            f"  # {one.durations.n} {one.kind}s, mean {mean_s:.4g} s{_bandwidth_text(one)}"
+
+def count(n: int, kind: str) -> str:
+    """``1 save``, ``60 saves``."""
+    return f"{n} {kind}{'' if n == 1 else 's'}"
+
+
+def n_overlapping(start_h: Floats, duration_h: Floats) -> int:
+    """How many begin before an earlier one has ended."""
+    order = np.argsort(start_h, kind="stable")
+    end_h = np.maximum.accumulate((start_h + duration_h)[order])
+    return int((start_h[order][1:] < end_h[:-1] - 1e-9).sum())
+
+
+def _notes(found: CostFit, overlapping: int) -> list[str]:
+    """What a user should know of this fit."""
+    kind, n, mean = found.kind, found.durations.n, found.mean
+    notes = []
+    if n < FEWEST:
+        notes.append(
+            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
+            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust"
         )
-        key = "  save: {stall: %s}" if one.kind == "save" else "  load: %s"
-        lines.append(key % _duration(one, mean_s))
-    missing = ["detect", "reschedule", *({"save", "load"} - {one.kind for one in fits})]
-    lines.append(f"  # not in this log: {', '.join(sorted(missing))}")
-    return "\n".join(lines) + "\n"
-
-
-def _duration(one: CostFit, mean_s: float) -> str:
-    if one.ranking is None:
-        return f"{mean_s:.6g} s"
-    fit = one.ranking.best.fit
-    text = f"family: {fit.family}, mean: {fit.mean.estimate * 3600:.6g} s"
-    for key in ("shape", "sigma"):
-        text += "".join(f", {key}: {p.estimate:.6g}" for p in fit.parameters if p.name == key)
-    return f"{{{text}}}"
-
-
-def _bandwidth_text(one: CostFit) -> str:
-    if np.isnan(one.bandwidth_bytes_per_h):
-        return ""
-    rate, error = (x / 3600 / 1e6 for x in (one.bandwidth_bytes_per_h, one.bandwidth_error))
-    return f", {rate:.4g} MB/s (95 %: {rate - Z95 * error:.4g} to {rate + Z95 * error:.4g})"
+    elif n < FEW and isfinite(mean.low) and found.best is not None:
+        notes.append(
+            f"only {n} {kind}s: their mean of {mean.estimate * 3600:.3g} s may be anything from "
+            f"{mean.low * 3600:.3g} to {mean.high * 3600:.3g} s (95 %), and the intervals of other "
+            "parameters are too narrow with so few"
+        )
+    elif found.best is None and not isfinite(found.fixed_aic):
+        notes.append(
+            f"no family could be fitted to the {kind}s, which vary by "
+            f"{100 * _cv(found.durations.duration_h):.3g} %: their mean is taken"
+        )
+    if found.best is not None and found.ranking and found.best is not found.ranking.best:
+        notes.append(
+            f"{found.ranking.best.fit.family} describes the {kind}s best, but spreads further than "
+            f"can be simulated: {found.family} is taken"
+        )
+    if found.durations.n_zero:
+        notes.append(f"{count(found.durations.n_zero, kind)} of no time at all left out")
+    if found.resolution_h > COARSE * mean.estimate:
+        notes.append(
+            f"the log writes the times of its {kind}s in steps of "
+            f"{found.resolution_h * 3600:.3g} s, which is coarse for a mean of "
+            f"{mean.estimate * 3600:.3g} s"
+        )
+    if overlapping:
+        notes.append(
+            f"{overlapping} of the {kind}s began before another had ended: one row should be one "
+            f"{kind} of the whole job, from the first server's start to the last one's end"
+        )
+    return notes

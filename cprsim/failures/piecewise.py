@@ -116,8 +116,8 @@ class PiecewiseHazard(Distribution):
 def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     """Most likely hazards of pieces that hold equally many of the observed ends.
 
-    Exact: each hazard is the piece's ends over the time spent in it. The borders come from the
-    same data, which its AIC does not count.
+    Exact: each hazard is the piece's ends over the time spent in it. AIC and BIC count the borders
+    too, as they come from the same data.
 
     Raises
     ------
@@ -145,9 +145,10 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
         estimate(f"hazard_from_{begin:.4g}_h", log(rate), error, error, logarithm=True)
         for begin, rate, error in zip(from_h, rates, errors, strict=True)
     )
+    n_numbers = len(rates) + len(from_h) - 1
     mean_error = _log_mean_error(distribution, errors)
     mean = estimate("mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True)
-    return Fit("piecewise", distribution, log_likelihood, len(rates), len(ends_h), parameters, mean)
+    return Fit("piecewise", distribution, log_likelihood, n_numbers, len(ends_h), parameters, mean)
 
 
 def _log_mean_error(distribution: PiecewiseHazard, errors: Floats) -> float:

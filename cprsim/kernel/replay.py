@@ -3,9 +3,10 @@
 The log knows hours of progress, the kernel samples: the job's useful hours are all samples of the
 run, and each event happens between the two batches nearest to it.
 
-    SAVE_STARTED     fixes the content of a save      SAVE_COMMITTED   makes it valid
-    SAVE_ABANDONED   forgets it                       REVERTED         a server's rows go back to it
-    ROLLED_BACK      the whole run goes back to it, also in its data
+    (SUB_)SAVE_STARTED     fixes the content of a save
+    (SUB_)SAVE_COMMITTED   makes it valid              SAVE_ABANDONED   forgets it
+    REVERTED               a server's rows go back to what was last saved of them
+    ROLLED_BACK            the whole run goes back to the last save, also in its data
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from cprsim.kernel.training import Trainer
 from cprsim.records import EventKind, EventLog, Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
+STARTS = (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
+COMMITS = (EventKind.SAVE_COMMITTED, EventKind.SUB_SAVE_COMMITTED)
 KINDS = (
-    EventKind.SAVE_STARTED,
-    EventKind.SAVE_COMMITTED,
+    *STARTS,
+    *COMMITS,
     EventKind.SAVE_ABANDONED,
     EventKind.REVERTED,
     EventKind.ROLLED_BACK,
@@ -101,7 +104,7 @@ def replay(
     shard_slots : slots of the embedding servers; the first is the kernel's server 0
     course, saver : of a trainer at the start of its run
     """
-    trainer, n_saved = course.trainer, 0
+    trainer = course.trainer
     rolls_back = bool((log.kind == EventKind.ROLLED_BACK).any())  # else no snapshots are needed
     last_save = pending = take(trainer, course) if rolls_back else None
     for moment in moments(log):
@@ -109,12 +112,12 @@ def replay(
             restore(last_save, trainer, course)
             continue
         course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
-        if moment.kind is EventKind.SAVE_STARTED:
-            saver.start(n_saved + 1)
+        if moment.kind in STARTS:
+            saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
             pending = take(trainer, course) if rolls_back else None
-        elif moment.kind is EventKind.SAVE_COMMITTED:
+        elif moment.kind in COMMITS:
             saver.commit()
-            last_save, n_saved = pending, n_saved + 1
+            last_save = pending
         elif moment.kind is EventKind.SAVE_ABANDONED:
             saver.abandon()
         elif moment.kind is EventKind.REVERTED:

@@ -1,16 +1,15 @@
 """Saves and failures acting on a trainer: which rows a save writes, how many bytes, what is lost.
 
-Without a tracker a save writes every server's whole shard and the layers. With one, each interval
-T_save is cut into 1 / r sub-saves: each writes up to r x N rows of each large table, the ones that
-the tracker finds most urgent, and the last one of the interval also the layers and the small
-tables (which may instead go out with every sub-save, at more bytes).
+Without priority a save writes every server's whole shard and the layers. With it, an interval is
+cut into 1 / r sub-saves: each writes up to r x N rows of each large table, the ones that a tracker
+finds most urgent, and the one that ends the interval also the layers and the small tables (which
+may instead go out with every sub-save, at more bytes).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,50 +20,20 @@ from cprsim.kernel.saved import SavedState
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
 from cprsim.kernel.training import Trainer
-from cprsim.records import Ints
-
-WHOLE = "none"  # the name of saving without a tracker
-
-
-class SmallTables(StrEnum):
-    """When the tables that are not prioritised are saved."""
-
-    EACH_INTERVAL = "interval"  # with the last sub-save of T_save, as in the paper: equal bytes
-    EACH_SUB_SAVE = "sub-save"  # with every one: more bytes, fresher rows
-
-
-@dataclass(frozen=True, slots=True)
-class SavingRules:
-    """The settings of priority saving; the paper's (recalled) by default."""
-
-    tracker: str = WHOLE  # or one of TRACKERS
-    fraction: float = 0.125  # r
-    n_large_tables: int = 7
-    small_tables: SmallTables = SmallTables.EACH_INTERVAL
-    sample_period: int = 2  # of SSU
-
-    def __post_init__(self) -> None:
-        if self.tracker != WHOLE and self.tracker not in TRACKERS:
-            known = ", ".join([WHOLE, *TRACKERS])
-            raise ParameterError(f"unknown tracker `{self.tracker}`; one of {known}")
-        if not 0 < self.fraction <= 1 or abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
-            raise ParameterError(f"r must be one over a whole number, got {self.fraction}")
-        if self.n_large_tables < 1 or self.sample_period < 1:
-            raise ParameterError("the large tables and the sample period must be at least 1")
-
-    @property
-    def n_sub_saves(self) -> int:
-        """Saves per interval T_save."""
-        return 1 if self.tracker == WHOLE else round(1 / self.fraction)
+from cprsim.records import Ints, SmallTables, SubSaves
 
 
 class Saver:
-    """Saves a trainer's state, and takes shards back to it. Made where a run starts."""
+    """Saves a trainer's state, and takes shards back to it. Made where a run starts.
 
-    def __init__(self, trainer: Trainer, shards: Shards, rules: SavingRules) -> None:
-        self.shards, self.rules = shards, rules
+    `sub_saves` says how an interval is cut into sub-saves; None: every save is whole. An unknown
+    tracker raises ParameterError.
+    """
+
+    def __init__(self, trainer: Trainer, shards: Shards, sub_saves: SubSaves | None = None) -> None:
+        self.shards, self.sub_saves = shards, sub_saves
         self.saved = SavedState(trainer)
-        self.tracker = self._make_tracker(trainer)
+        self.tracker = None if sub_saves is None else self._make_tracker(trainer, sub_saves)
         self._row_bytes = _bytes_of_first(trainer.model.table, trainer.optimizer.row_state)
         self._dense_bytes = trainer.model.dense.nbytes + trainer.optimizer.dense_state.nbytes
         self._bytes = np.zeros(2, np.int64)  # committed, abandoned
@@ -72,20 +41,19 @@ class Saver:
         if self.tracker is not None:
             trainer.observe = self.tracker.observe
 
-    def _make_tracker(self, trainer: Trainer) -> Tracker | None:
-        layout, rules = self.shards.layout, self.rules
-        large = layout.largest(rules.n_large_tables)
-        self._small = [layout.of(t) for t in range(layout.n_tables) if t not in large]
-        if rules.tracker == WHOLE:
-            return None
-        return TRACKERS[rules.tracker](
+    def _make_tracker(self, trainer: Trainer, how: SubSaves) -> Tracker:
+        if how.tracker not in TRACKERS:
+            raise ParameterError(f"unknown tracker `{how.tracker}`; one of {', '.join(TRACKERS)}")
+        large = self.shards.layout.largest(how.n_large_tables)
+        return TRACKERS[how.tracker](
             Tracked(
+                self.shards.layout,
                 self.shards.of_tables(large),
-                rules.fraction,
+                how.fraction,
                 trainer.model.table,
                 self.saved.table,
                 trainer.plan.seed,
-                rules.sample_period,
+                how.sample_period,
             )
         )
 
@@ -99,19 +67,21 @@ class Saver:
         """Bytes of saves that did not count, as if each had been written to its end."""
         return int(self._bytes[1])
 
-    def start(self, number: int) -> None:
-        """Fix the content of save `number` of the run, from 1; the n_sub_saves-th ends T_save."""
-        ends_interval = number % self.rules.n_sub_saves == 0
+    def start(self, ends_interval: bool = True) -> None:
+        """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
         parts = self._parts(ends_interval)
         self.saved.start(parts, dense=ends_interval)
         n_rows = sum(_n_rows(part) for part in parts)
         self._pending_bytes = n_rows * self._row_bytes + ends_interval * self._dense_bytes
 
     def _parts(self, ends_interval: bool) -> list[slice | Ints]:
-        if self.tracker is None:
-            return [slice(0, self.shards.layout.n_rows)]
-        small_too = ends_interval or self.rules.small_tables is SmallTables.EACH_SUB_SAVE
-        return [self.tracker.choose(), *(self._small if small_too else [])]
+        layout = self.shards.layout
+        if self.sub_saves is None or self.tracker is None:
+            return [slice(0, layout.n_rows)]
+        if not ends_interval and self.sub_saves.small_tables is SmallTables.EACH_INTERVAL:
+            return [self.tracker.choose()]
+        small = set(range(layout.n_tables)) - set(layout.largest(self.sub_saves.n_large_tables))
+        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
 
     def commit(self) -> None:
         """The save under way counts."""
@@ -127,9 +97,9 @@ class Saver:
             self.tracker.abandoned()
         self._bytes[1] += self._pending_bytes
 
-    def save(self, number: int) -> None:
+    def save(self, ends_interval: bool = True) -> None:
         """A save that nothing interrupts."""
-        self.start(number)
+        self.start(ends_interval)
         self.commit()
 
     def lose(self, servers: Sequence[int]) -> None:
@@ -145,14 +115,19 @@ class Saver:
             self.saved.revert_dense()
 
     @property
-    def tracker_memory_bytes(self) -> int:
-        """What the tracker takes on all servers together."""
-        return 0 if self.tracker is None else self.tracker.memory_bytes
+    def tracker_fraction(self) -> float:
+        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
+        if self.tracker is None or self.sub_saves is None:
+            return 0.0
+        large = self.shards.layout.largest(self.sub_saves.n_large_tables)
+        n_rows = sum(self.shards.layout.rows[table] for table in large)
+        return self.tracker.memory_bytes / (n_rows * self.saved.table[:1].nbytes)
 
     def identity(self) -> dict[str, Any]:
         """What tells how this run is saved, for its checkpoints; of JSON's types."""
         servers = {"n": self.shards.n_servers, "by": str(self.shards.by)}
-        return {"servers": servers, "saving": asdict(self.rules)}
+        sub_saves = None if self.sub_saves is None else asdict(self.sub_saves)
+        return {"servers": servers, "sub_saves": sub_saves}
 
     def state(self) -> dict[str, Array]:
         """Every array that decides what later saves and failures do, live."""

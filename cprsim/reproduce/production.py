@@ -131,7 +131,7 @@ def _notes(cells: list[Cell]) -> tuple[str, ...]:
         f"{cell.storage}, O_res {cell.reschedule_min} min, {cell.form}" for cell in reached
     )
     return (
-        f"The paper: over {PRODUCTION_REMOVED} removed. Ours is over it in in {len(reached)} of "
+        f"The paper: over {PRODUCTION_REMOVED} removed. Ours is over it in {len(reached)} of "
         f"{len(cells)} cells: {named}.",
         "Verdict: consistent at most. The paper gives neither sizes nor costs nor the target, so "
         "3 inputs are free. The undivided form removes more because it accepts about 4 times the "

@@ -96,6 +96,24 @@ def test_the_table_says_what_it_was_measured_on(drawing_cprsim, scenario):
     assert "small-loss-0.png" in said
 
 
+def test_strategies_with_priority_save_their_urgent_rows_first(trained):
+    often = "interval: 5 h, target_pls: 0.1"
+    entries = ", ".join(
+        f"{{strategy: cpr-{tracker}, {often}, sub_saves: {{large_tables: 5}}}}"
+        for tracker in ("scar", "mfu", "ssu", "round-robin")
+    )
+    recovery = f"recovery=[{{strategy: cpr, {often}}}, {entries}]"
+    strategies = by_name(trained(recovery, "failures.clock=progress"))
+    assert len({one["auc"] for one in strategies.values()}) == 5
+    for one in strategies.values():
+        assert one["pls"] == pytest.approx(strategies["cpr"]["pls"])
+    memory = {name: one["tracker_memory_fraction"] for name, one in strategies.items()}
+    assert memory["cpr"] == 0
+    assert memory["cpr-mfu"] == pytest.approx(1 / 4)  # a counter beside four numbers
+    written = strategies["cpr-round-robin"]["bytes_written"]
+    assert written == pytest.approx(strategies["cpr"]["bytes_written"], rel=0.05)
+
+
 def test_clicks_of_ones_own(trained, tmp_path, monkeypatch):
     write_clicks(tmp_path / "clicks.tsv", 1500)
     monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
@@ -116,6 +134,8 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
     assert called.exit_code == 2
     assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
     assert trained("kernel.clicks={file: clicks.tsv, skip_bad: true}")["skipped_lines"] == 1
+    called = drawing_cprsim("train", scenario, "--set", override, "--skip-bad")
+    assert "Left out of the log: 1 bad line." in called.stdout
 
 
 @pytest.mark.parametrize(
@@ -126,6 +146,8 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
         ("kernel.batch=3000", "larger than the test clicks"),
         ("kernel.optimizer=adam", "kernel.optimizer"),
         ("kernel.rate=0", "kernel.rate"),
+        ("recovery.cpr.sub_saves={fraction: 0.125}", "saves no rows first"),
+        ("recovery=[{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {fraction: 0.3}}]", "whole"),
         ("kernel.sampels=9000", "did you mean `samples`"),
     ],
 )

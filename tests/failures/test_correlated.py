@@ -153,6 +153,13 @@ def test_failures_lie_in_their_chunk_in_order() -> None:
             assert all(earlier < later for earlier, later in pairwise(instants))
 
 
+def test_blocks_are_bounded_by_what_happened_before_the_job_too() -> None:
+    brief = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH)
+    assert brief.block_replications(CLUSTER, 50.0) == 1000
+    long = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH, watched_h=1e6)
+    assert 1 <= long.block_replications(CLUSTER, 50.0) < 1000
+
+
 def test_shocks_and_jobs_that_can_not_be() -> None:
     with pytest.raises(ParameterError, match="add up to 1"):
         Shocks(0.1, (2, 3), (0.5, 0.4), 10)

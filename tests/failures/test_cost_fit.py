@@ -1,3 +1,5 @@
+"""A log of saves and loads: what is read, what is fitted, and that a scenario takes it."""
+
 from __future__ import annotations
 
 import math
@@ -9,7 +11,9 @@ import yaml
 
 from cprsim.assemble import assemble
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.cost_fit import costs_fragment, fit_costs
+from cprsim.failures.cost_fit import CostFit, Transfers, fit_costs
+from cprsim.failures.cost_fragment import costs_fragment
+from cprsim.failures.distributions import Constant
 from cprsim.failures.traces import read_transfers
 from cprsim.scenario import load_scenario
 
@@ -20,69 +24,331 @@ failures: {kind: job, family: exponential, mtbf: 10 h}
 recovery: [full]
 simulation: {replications: 10}
 """
+HEADER = "kind,start,end,bytes"
+SECOND = 1 / 3600
 
 
-def log(folder: Path, rows: list[str], header: str = "kind,start,end,bytes") -> Path:
+def log(folder: Path, rows: list[str], header: str = HEADER) -> Path:
     path = folder / "saves.csv"
     path.write_text("\n".join([header, *rows]) + "\n")
     return path
 
 
-def test_costs_of_a_log_run_in_a_scenario(tmp_path: Path) -> None:
+def transfers(duration_s: object, resolution_s: float = 1e-3, kind: str = "save") -> Transfers:
+    """A log of one kind, an hour apart."""
+    duration_h = np.asarray(duration_s, dtype=float) / 3600
+    n = len(duration_h)
+    nothing = np.full(n, math.nan)
+    steps = np.full(n, resolution_s / 3600)
+    return Transfers((kind,) * n, duration_h, nothing, np.arange(n) * 1.0, steps)
+
+
+def fitted(duration_s: object, resolution_s: float = 1e-3) -> CostFit:
+    (one,) = fit_costs(transfers(duration_s, resolution_s), n_bootstrap=0)
+    return one
+
+
+# ------------------------------------------------------------------------- the choice
+
+
+@pytest.mark.parametrize(
+    ("family", "draw", "name", "truth"),
+    [
+        ("gamma", lambda rng: rng.gamma(3, 30, 2000), "shape", 3.0),
+        ("lognormal", lambda rng: rng.lognormal(4.5, 0.8, 2000), "sigma", 0.8),
+        ("weibull", lambda rng: 90 * rng.weibull(4, 2000), "shape", 4.0),
+    ],
+)
+def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> None:
+    drawn_s = draw(np.random.default_rng(7))
+    one = fitted(drawn_s)
+    assert one.family == family
+    assert one.best is not None
+    found = one.best.fit.parameter(name)
+    assert abs(found.estimate - truth) <= 4 * found.standard_error
+    assert one.distribution.mean_h == pytest.approx(one.mean.estimate)
+    assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
+
+
+def test_exponential_times_are_mostly_found_again() -> None:
+    rng = np.random.default_rng(5)
+    found = [fitted(rng.exponential(90, 100)).family for _ in range(40)]
+    # a family with one more parameter wins by AIC in 16 % of such logs, and there are two of them
+    assert found.count("exponential") / 40 >= 0.7 - 3 * math.sqrt(0.7 * 0.3 / 40)
+
+
+def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
+    rng = np.random.default_rng(2)
+    begins_s = rng.random(200)
+    written_s = np.floor(begins_s + 94.3) - np.floor(begins_s)  # both ends to the second before
+    assert set(written_s) == {94.0, 95.0}
+    one = fitted(written_s, resolution_s=1.0)
+    assert one.family == "fixed"
+    assert one.distribution == Constant(one.mean.estimate)
+    assert (one.mean.low * 3600, one.mean.high * 3600) == pytest.approx((94.0, 95.0))
+    error_s = math.sqrt(0.3 * 0.7 / 200)
+    assert abs(one.mean.estimate * 3600 - 94.3) <= 4 * error_s
+
+
+def test_the_same_times_to_the_millisecond_are_no_fixed_time() -> None:
+    written_s = np.repeat([94.0, 95.0], 30)
+    assert fitted(written_s, resolution_s=1.0).family == "fixed"
+    assert fitted(written_s, resolution_s=0.001).family != "fixed"
+
+
+def test_equal_times_are_fixed() -> None:
+    one = fitted([60.0] * 5)
+    assert one.family == "fixed"
+    assert one.ranking is None
+    assert one.mean.estimate == pytest.approx(60 * SECOND)
+
+
+def test_times_that_hardly_vary_are_never_called_exponential() -> None:
+    rng = np.random.default_rng(4)
+    for cv in (1e-5, 1e-4, 1e-3, 1e-2):
+        one = fitted(94 * (1 + cv * rng.standard_normal(25)), resolution_s=1e-6)
+        assert one.family != "exponential"
+        assert one.mean.estimate * 3600 == pytest.approx(94, rel=4 * cv)
+        assert one.mean.low < one.mean.estimate < one.mean.high
+
+
+def test_one_and_two_times_are_taken_as_fixed_without_an_interval() -> None:
+    for some in ([94.0], [90.0, 98.0]):
+        one = fitted(some)
+        assert one.family == "fixed"
+        assert one.mean.estimate * 3600 == pytest.approx(94)
+        assert math.isnan(one.mean.low)
+        assert any(f"only {len(some)} save" in note for note in one.notes)
+
+
+def test_three_times_say_how_wide_their_interval_is() -> None:
+    one = fitted([60.0, 100.0, 200.0])
+    (note,) = one.notes
+    assert "only 3 saves" in note
+    assert f"from {one.mean.low * 3600:.3g} to {one.mean.high * 3600:.3g} s" in note
+    assert fitted(np.random.default_rng(0).gamma(4, 20, 20)).notes == ()
+
+
+def test_the_interval_of_the_mean_holds_for_five_times() -> None:
     rng = np.random.default_rng(1)
-    rows = []
-    for i, save_s in enumerate(rng.lognormal(math.log(90), 0.3, 300)):
-        rows.append(f"save,{i * 3600},{i * 3600 + save_s},{save_s * 2e8:.0f}")
-        rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
-    fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
-    save, load = fits
-    assert save.ranking is not None
-    assert save.ranking.best.fit.family == "lognormal"
-    sigma = save.ranking.best.fit.parameter("sigma")
-    assert abs(sigma.estimate - 0.3) <= 4 * sigma.standard_error
-    assert save.bandwidth_bytes_per_h / 3600 == pytest.approx(2e8, rel=1e-6)
-    assert load.ranking is None  # always a minute
-    assert math.isnan(load.bandwidth_bytes_per_h)
-    text = costs_fragment(fits, "a log")
-    assert text.endswith("# not in this log: detect, reschedule\n")
-    assert yaml.safe_load(text)["costs"]["load"] == "60 s"
-    scenario = tmp_path / "costs.yaml"
-    scenario.write_text(f"{REST}{text}  reschedule: 2 min\n")
-    costs = assemble(load_scenario(scenario)).costs
-    mean_s = 90 * math.exp(0.3**2 / 2)
-    assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
-    assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
+    n_logs, n_inside = 200, 0
+    for _ in range(n_logs):
+        mean = fitted(rng.gamma(20, 94 / 20, 5), resolution_s=1e-6).mean
+        n_inside += mean.low < 94 / 3600 < mean.high
+    assert 0.90 <= n_inside / n_logs <= 0.98
+
+
+def test_zeros_and_coarse_times_are_said() -> None:
+    one = fitted([0.0, 0.0, 60.0, 120.0, 180.0, 60.0], resolution_s=60.0)
+    assert one.durations.n == 4
+    text = " / ".join(one.notes)
+    assert "2 saves of no time at all" in text
+    assert "in steps of 60 s" in text
+
+
+def test_a_family_that_spreads_too_far_is_passed_over_and_named() -> None:
+    one = fitted(np.random.default_rng(9).lognormal(0, 6, 200), resolution_s=1e-9)
+    assert one.ranking is not None
+    assert one.ranking.best.fit.family == "lognormal"
+    assert one.family != "lognormal"
+    assert any("lognormal describes the saves best" in note for note in one.notes)
+
+
+def test_rows_of_several_servers_are_noticed() -> None:
+    several = transfers([60.0] * 4)
+    overlapping = Transfers(
+        several.kind, several.duration_h, several.n_bytes,
+        np.array([0.0, 0.0, 1.0, 1.01]), several.resolution_h,
+    )  # fmt: skip
+    (one,) = fit_costs(overlapping, n_bootstrap=0)
+    assert "2 of the saves began before another had ended" in one.notes[0]
+
+
+# ------------------------------------------------------------------------- bandwidth
 
 
 def test_bandwidth_is_all_bytes_over_all_hours(tmp_path: Path) -> None:
     rows = ["save,0,1,100", "save,2,4,100", "save,5,6,"]
     (save,) = fit_costs(read_transfers(log(tmp_path, rows), time_unit="h"), n_bootstrap=0)
-    assert save.bandwidth_bytes_per_h == pytest.approx(200 / 3)
+    bandwidth = save.bandwidth
+    assert bandwidth is not None
+    assert (bandwidth.n, bandwidth.mean_bytes) == (2, 100)
+    assert bandwidth.bytes_per_h == pytest.approx(200 / 3)
     # residuals 100/3 and -100/3 over a mean of 1.5 h
-    assert save.bandwidth_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
+    assert bandwidth.standard_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
+    low, high = bandwidth.interval
+    assert low * high == pytest.approx(bandwidth.bytes_per_h**2)
+
+
+def test_the_interval_of_the_bandwidth_covers_the_truth() -> None:
+    rng = np.random.default_rng(11)
+    n_logs, n_inside = 400, 0
+    for _ in range(n_logs):
+        n_bytes = rng.uniform(50, 150, 40)
+        duration_h = n_bytes / 200 * rng.gamma(25, 1 / 25, 40)  # 200 bytes an hour, on average
+        (save,) = fit_costs(
+            Transfers(("save",) * 40, duration_h, n_bytes, np.arange(40.0), np.full(40, 1e-9)),
+            n_bootstrap=0,
+        )
+        assert save.bandwidth is not None
+        low, high = save.bandwidth.interval
+        n_inside += low < 200 < high
+    assert 0.92 <= n_inside / n_logs <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("power", "verdict"), [(1.0, "better"), (0.5, "alike"), (0.0, "worse")], ids=str
+)
+def test_whether_bytes_explain_the_times(power: float, verdict: str) -> None:
+    rng = np.random.default_rng(1)
+    n_bytes = rng.uniform(50, 150, 200)
+    duration_h = n_bytes**power * rng.gamma(400, 1 / 400, 200)
+    logged = Transfers(("save",) * 200, duration_h, n_bytes, np.arange(200.0), np.full(200, 1e-9))
+    (save,) = fit_costs(logged, n_bootstrap=0)
+    assert save.bandwidth is not None
+    assert save.bandwidth.verdict == verdict
+
+
+# ------------------------------------------------------------------------- the fragment
+
+
+def test_costs_of_a_log_run_in_a_scenario_as_they_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = []
+    for i, save_s in enumerate(rng.lognormal(math.log(90), 0.3, 300)):
+        rows.append(f"save,{i * 3600},{i * 3600 + save_s:.3f},{save_s * 2e8:.0f}")
+        rows.append(f"load,{i * 3600 + 1800},{i * 3600 + 1860},")
+    fits = fit_costs(read_transfers(log(tmp_path, rows), time_unit="s"), n_bootstrap=9)
+    assert [(one.kind, one.family) for one in fits] == [("save", "lognormal"), ("load", "fixed")]
+    text = costs_fragment(fits, "a log")
+    scenario = tmp_path / "costs.yaml"
+    scenario.write_text(REST + text)
+    costs = assemble(load_scenario(scenario)).costs
+    mean_s = 90 * math.exp(0.3**2 / 2)
+    assert costs.mean_h(costs.save_stall, 4) * 3600 == pytest.approx(mean_s, rel=0.1)
+    assert costs.mean_h(costs.load, 4) == pytest.approx(1 / 60)
+    assert "reschedule: 0 s  # not in the log" in text
+
+
+def test_the_alternative_by_bytes_runs_too(tmp_path: Path) -> None:
+    rows = [f"save,{i},{i + 0.01},100 GB" for i in range(5)]
+    text = costs_fragment(
+        fit_costs(read_transfers(log(tmp_path, rows), time_unit="h"), n_bootstrap=0), "a log"
+    )
+    (storage,) = (line[2:] for line in text.splitlines() if line.startswith("# storage:"))
+    assert "`save: transfer`, 100 GB over `emb_ps` as `shard_size`" in text
+    scenario = tmp_path / "costs.yaml"
+    costs = "costs: {save: transfer, load: 1 min, reschedule: 0 s}\n"
+    scenario.write_text(REST.replace("emb_ps: 4", "emb_ps: 4, shard_size: 25 GB") + costs + storage)
+    built = assemble(load_scenario(scenario)).costs
+    assert built.mean_h(built.save_stall, 4) == pytest.approx(0.01, rel=1e-4)
+
+
+def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    wild = {
+        "hardly varying": 94 * (1 + 3e-4 * rng.standard_normal(50)),
+        "milliseconds": rng.gamma(2, 1e-3, 50),
+        "days": rng.gamma(2, 1e5, 50),
+        "far spread": rng.lognormal(0, 6, 50),
+        "mostly nothing": rng.gamma(0.04, 100, 400).clip(1e-3),
+    }
+    for name, drawn_s in wild.items():
+        fits = (*fit_costs(transfers(drawn_s, 1e-6), n_bootstrap=0),)
+        scenario = tmp_path / "wild.yaml"
+        scenario.write_text(f"{REST}{costs_fragment(fits, name)}  load: 3 min\n")
+        costs = assemble(load_scenario(scenario)).costs
+        assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.estimate, rel=1e-4)
+
+
+def test_detections_and_reschedulings_have_their_place(tmp_path: Path) -> None:
+    rows = ["detect,0,30", "reschedule,30,150", "load,150,250"]
+    path = log(tmp_path, rows, "kind,start,end")
+    text = costs_fragment(fit_costs(read_transfers(path, time_unit="s")), "a log")
+    costs = yaml.safe_load(text)["costs"]
+    assert costs == {"load": "100 s", "detect": "30 s", "reschedule": "2 min"}
+    assert "# save: not in the log" in text
+
+
+# ------------------------------------------------------------------------- the reader
+
+
+WRITTEN = {
+    "zones": ("2026-03-01T10:00:00+01:00", "2026-03-01T09:01:30Z", None, 1.0),
+    "fractions": ("2026-03-01 09:00:00.250", "2026-03-01 09:01:30.25", None, 0.001),
+    "minutes": ("2026-03-01T09:00", "2026-03-01T09:02", None, 60.0),
+    "days": ("2026-03-01", "2026-03-02", None, 86400.0),
+    "epoch seconds": ("1772355600", "1772355690", "s", 1.0),
+    "epoch milliseconds": ("1772355600000", "1772355690000", "ms", 0.001),
+    "hours": ("9.5", "9.525", "h", 3.6),
+    "a power of ten": ("1e3", "1.09e3", "s", 1.0),
+}
+SECONDS = {"minutes": 120.0, "days": 86400.0}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_times_are_read_as_they_are_written(tmp_path: Path, name: str) -> None:
+    start, end, unit, step_s = WRITTEN[name]
+    path = log(tmp_path, [f"SAVE,{start},{end},"])
+    found = read_transfers(path, time_unit=unit)
+    assert found.kind == ("save",)
+    assert found.duration_h[0] * 3600 == pytest.approx(SECONDS.get(name, 90.0), abs=1e-5)
+    assert found.resolution_h[0] * 3600 == pytest.approx(step_s)
+
+
+def test_bytes_may_have_a_unit_or_be_missing(tmp_path: Path) -> None:
+    rows = ["save,0,1,5e9", "save,2,3,5 GB", "save,4,5,1 GiB", "save,6,7,"]
+    found = read_transfers(log(tmp_path, rows), time_unit="h")
+    assert found.n_bytes[:3].tolist() == [5e9, 5e9, 2**30]
+    assert math.isnan(found.n_bytes[3])
+
+
+def test_other_columns_tell_rows_apart_and_endless_ones_are_left_out(tmp_path: Path) -> None:
+    rows = ["save,0,1,a,x", "save,0,1,a,x", "save,0,1,b,x", "save,5,,a,x", "load,7,8,a,x"]
+    path = log(tmp_path, rows, "what,begin,end,rank,note")
+    columns = {"kind": "what", "start": "begin"}
+    found = read_transfers(path, columns=columns, time_unit="h")
+    assert found.kind == ("save", "save", "load")
+    twice, endless = found.notes
+    assert twice == "1 row said twice, counted once"
+    assert "1 save without an end left out" in endless
 
 
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ("store,0,1,5", "'store' is neither save nor load"),
+        ("store,0,1,5", "'store' is none of save, load"),
+        (",0,1,5", "'' is none of save, load"),
         ("save,3,1,5", "'1' lies before the start"),
-        ("save,3,,5", "there is no end"),
+        ("save,,4,5", "the row has no start"),
         ("save,3,4,-5", "'-5' is no number of bytes"),
+        ("save,3,4,0", "'0' is no number of bytes"),
         ("save,3,4,many", "'many' is no number of bytes"),
+        ("save,3,4,5 s", "'5 s' is no number of bytes"),
+        ("save,3,4,inf", "'inf' is no number of bytes"),
         ("save,3,x,5", "'x' is no finite number"),
+        ("save,3,4,5,6", "can't be read"),
     ],
 )
-def test_bad_rows(tmp_path: Path, row: str, complaint: str) -> None:
+def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, complaint: str) -> None:
     path = log(tmp_path, ["save,0,1,5", row])
     with pytest.raises(TraceError, match=r"saves.csv:3: ") as caught:
         read_transfers(path, time_unit="h")
     assert complaint in str(caught.value)
 
 
+def test_local_time_that_was_put_back_is_suspected(tmp_path: Path) -> None:
+    path = log(tmp_path, ["save,2026-10-25T02:59:30,2026-10-25T02:01:00,"])
+    with pytest.raises(TraceError, match="is it local time that was put back"):
+        read_transfers(path)
+
+
 def test_a_log_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no column 'kind'"):
         read_transfers(log(tmp_path, ["1,2"], "start,end"), time_unit="h")
-    nothing = read_transfers(log(tmp_path, ["save,1,1,5"]), time_unit="h")
+    with pytest.raises(TraceError, match="no row below the header"):
+        read_transfers(log(tmp_path, []), time_unit="h")
     with pytest.raises(ParameterError, match="every save of the log takes no time"):
-        fit_costs(nothing)
+        fit_costs(read_transfers(log(tmp_path, ["save,1,1,5"]), time_unit="h"))
+    with pytest.raises(ParameterError, match="no row of the log has an end"):
+        fit_costs(read_transfers(log(tmp_path, ["save,1,,5"]), time_unit="h"))

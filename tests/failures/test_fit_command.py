@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from cprsim.assemble import assemble
-from cprsim.cli import fit as commands
-from cprsim.cli.app import Guarded
+from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
 
 REST = """\
@@ -25,10 +23,6 @@ simulation: {replications: 10}
 
 
 def call(*arguments: object) -> Result:
-    app = typer.Typer(cls=Guarded, pretty_exceptions_enable=False)
-    app.command("fit")(commands.fit)
-    app.command("fit-costs")(commands.fit_costs)
-    app.command("presets")(commands.presets)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
@@ -46,7 +40,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def options() -> list[str]:
     columns = ["--column", "start=begin", "--column", "node=host"]
-    return [*columns, "--time-unit", "d", "--bootstrap", "9"]
+    return [*columns, "--time-unit", "d", "--bootstrap", "3"]
 
 
 def test_fit_prints_tables_and_a_fragment_that_a_scenario_takes(
@@ -80,6 +74,20 @@ def test_fit_as_one_object(log: Path, options: list[str]) -> None:
     assert call("fit", log, *options, "--json", "--nodes", 10).stdout == result.stdout
 
 
+def test_the_circle_is_shown(log: Path, options: list[str]) -> None:
+    result = call("fit", log, *options, "--circle")
+    assert result.exit_code == 0, result.output
+    assert "share_of_zero_gaps" in result.stdout
+    rows = json.loads(call("fit", log, *options, "--circle", "--json").stdout)["circle"]
+    assert [row["name"] for row in rows] == [
+        "mean_gap_h",
+        "share_of_zero_gaps",
+        "weekly_dispersion",
+        "concentration",
+    ]
+    assert all(row["inside"] == (row["low"] <= row["trace"] <= row["high"]) for row in rows)
+
+
 def test_filters_and_figures(log: Path, options: list[str], tmp_path: Path) -> None:
     alone = call("fit", log, *options, "--node", "rack3", "--json", "--out", tmp_path / "drawn")
     assert alone.exit_code == 0, alone.output
@@ -110,18 +118,6 @@ def test_what_is_wrong_ends_in_one_clear_message(
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert result.stdout == ""
-
-
-def test_costs_from_a_log(tmp_path: Path) -> None:
-    path = tmp_path / "saves.csv"
-    rows = [f"save,{i * 3600},{i * 3600 + 60 + i % 7}" for i in range(40)]
-    path.write_text("\n".join(["kind,start,end", *rows]) + "\n")
-    options = ("--time-unit", "s", "--bootstrap", 0)
-    assert "save: {stall: {family: " in call("fit-costs", path, *options).stdout
-    said = json.loads(call("fit-costs", path, *options, "--json").stdout)
-    assert said["save"]["mean_h"] == pytest.approx((60 + np.mean(np.arange(40) % 7)) / 3600)
-    assert said["save"]["bandwidth_bytes_per_h"] is None
-    assert call("fit-costs", path).exit_code == 2
 
 
 def test_presets_are_listed_with_their_sources() -> None:

@@ -68,6 +68,7 @@ def test_a_hazard_that_is_high_at_the_start_is_found() -> None:
     each = np.where(observed, distribution.log_density(np.minimum(drawn_h, 100.0)), 0.0)
     each -= np.where(observed, 0.0, distribution.cumulative_hazard(np.minimum(drawn_h, 100.0)))
     assert fitted.log_likelihood == pytest.approx(each.sum())
+    assert fitted.n_parameters == 8 + 7  # hazards and borders
 
 
 def test_late_entry_counts_as_no_time() -> None:

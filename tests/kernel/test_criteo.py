@@ -129,8 +129,7 @@ def test_a_stream_cut_short_names_the_line_that_it_came_to(tmp_path, suffix, com
         read_log(log)
 
 
-def test_a_stream_cut_short_yields_its_whole_lines_when_skipping(tmp_path, monkeypatch):
-    monkeypatch.setattr("cprsim.kernel.clicks.criteo.READ_BYTES", 1000)
+def test_a_stream_cut_short_yields_its_whole_lines_when_skipping(tmp_path):
     rng = np.random.default_rng(0)
     lines = [line(categories=[f"{v:08x}" for v in rng.integers(0, 2**32, 26)]) for _ in range(300)]
     whole = gzip.compress("".join(f"{text}\n" for text in lines).encode())

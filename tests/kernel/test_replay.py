@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from cprsim.kernel.replay import Course, moments, replay
-from cprsim.kernel.saving import Saver, SavingRules
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.snapshot import joint_state
-from cprsim.records import Activity, EventKind, EventLog
+from cprsim.kernel.trackers import TRACKERS
+from cprsim.records import Activity, EventKind, EventLog, SubSaves
 
 USEFUL_H = 30.0  # 3000 samples: 100 in an hour
 SLOTS = range(2, 6)  # the embedding servers stand behind two other nodes
@@ -33,9 +34,9 @@ def log_of(*events: tuple[EventKind, float] | tuple[EventKind, float, int]) -> E
 
 @pytest.fixture
 def new_run(new_trainer):
-    def new(rules: SavingRules = SavingRules()):  # noqa: B008 - frozen
+    def new(how: SubSaves | None = None):
         trainer = new_trainer("adagrad", schedule="linear")
-        return trainer, Saver(trainer, Shards(trainer.shape.tables, len(SLOTS)), rules)
+        return trainer, Saver(trainer, Shards(trainer.shape.tables, len(SLOTS)), how)
 
     return new
 
@@ -48,9 +49,9 @@ def assert_equal_bits(one, other) -> None:
 K = EventKind
 PARTIAL = log_of(
     (K.STARTED, 0.0),
-    (K.SAVE_STARTED, 10.0),
+    (K.SUB_SAVE_STARTED, 10.0),
     (K.SAVE_RESUMED, 10.0),
-    (K.SAVE_COMMITTED, 11.0),  # written while the job went on
+    (K.SUB_SAVE_COMMITTED, 11.0),  # written while the job went on
     (K.FAILED, 16.004, 3),
     (K.REVERTED, 16.004, 3),
     (K.RESUMED, 16.004),
@@ -66,24 +67,24 @@ PARTIAL = log_of(
 )
 
 
-@pytest.mark.parametrize("tracker", ["none", "mfu", "ssu", "scar", "round-robin"])
+@pytest.mark.parametrize("tracker", [None, *TRACKERS])
 def test_a_log_is_replayed_event_by_event(new_run, tracker):
-    rules = SavingRules(tracker, 0.5, 3)
-    replayed, by_hand = new_run(rules), new_run(rules)
+    how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
+    replayed, by_hand = new_run(how), new_run(how)
     replay(PARTIAL, USEFUL_H, SLOTS, Course(replayed[0]), replayed[1])
 
     trainer, saver = by_hand
     trainer.run(1000)
-    saver.start(1)
+    saver.start(ends_interval=False)
     trainer.run(1100)
     saver.commit()
     trainer.run(1600)
     saver.lose([1])
     trainer.run(2000)
-    saver.start(2)
+    saver.start()
     saver.abandon()
     saver.lose([0, 3])
-    saver.save(2)
+    saver.save()
     trainer.run(3000)
     assert_equal_bits(replayed, by_hand)
 

@@ -7,20 +7,21 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.checkpoint import read_latest, write_checkpoint
-from cprsim.kernel.saving import WHOLE, Saver, SavingRules
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.snapshot import joint_state, restore, take
 from cprsim.kernel.trackers import TRACKERS
+from cprsim.records import SubSaves
 
 END, SAVE_EVERY = 1500, 150
 
 
 @pytest.fixture
 def new_run(new_trainer):
-    def new(tracker: str = WHOLE, optimizer: str = "adagrad"):
+    def new(tracker: str | None = None, optimizer: str = "adagrad"):
         trainer = new_trainer(optimizer, schedule="linear")
         shards = Shards(trainer.shape.tables, 4)
-        return trainer, Saver(trainer, shards, SavingRules(tracker, 0.5, 3))
+        return trainer, Saver(trainer, shards, tracker and SubSaves(tracker, 0.5, n_large_tables=3))
 
     return new
 
@@ -32,7 +33,7 @@ def go_on(trainer, saver, until: int, failures: dict[int, list[int]]) -> None:
         if trainer.position in failures:
             saver.lose(failures[trainer.position])
         if trainer.position % SAVE_EVERY == 0:
-            saver.save(trainer.position // SAVE_EVERY)
+            saver.save(ends_interval=trainer.position % (2 * SAVE_EVERY) == 0)
 
 
 def assert_equal_bits(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
@@ -49,7 +50,7 @@ def test_the_same_seed_gives_the_same_bytes(new_run, optimizer):
     assert_equal_bits(joint_state(*runs[0]), joint_state(*runs[1]))
 
 
-@pytest.mark.parametrize("tracker", [WHOLE, *TRACKERS])
+@pytest.mark.parametrize("tracker", [None, *TRACKERS])
 def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
     base, scratch, fork = (new_run(tracker) for _ in range(3))
     go_on(*base, 650, {})
@@ -66,7 +67,7 @@ def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
 def test_reverting_everything_equals_resuming_from_the_checkpoint(new_run, optimizer, tmp_path):
     trainer, saver = new_run(optimizer=optimizer)
     trainer.run(600)
-    saver.save(1)
+    saver.save()
     write_checkpoint(tmp_path, trainer.position, trainer.state(), trainer.identity())
     trainer.run(1000)
     saver.lose(range(4))  # all shards, and so the layers
@@ -80,7 +81,7 @@ def test_reverting_everything_equals_resuming_from_the_checkpoint(new_run, optim
     assert_equal_bits(ours, theirs)
 
 
-@pytest.mark.parametrize("tracker", [WHOLE, *TRACKERS])
+@pytest.mark.parametrize("tracker", [None, *TRACKERS])
 def test_resuming_from_a_checkpoint_is_bit_exact(new_run, tracker, tmp_path):
     straight, interrupted, resumed = (new_run(tracker) for _ in range(3))
     failures = {400: [1], 1100: [0]}
@@ -97,7 +98,7 @@ def test_without_lost_changes_a_failure_changes_nothing(new_run):
     failed, whole = new_run(), new_run()
     for run in (failed, whole):
         run[0].run(600)
-        run[1].save(1)
+        run[1].save()
     failed[1].lose([0, 1, 2])
     for run in (failed, whole):
         run[0].run(END)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.saving import Saver, SavingRules, SmallTables
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.records import SmallTables, SubSaves
 
 N_SERVERS = 4
-TRACKED = SavingRules("round-robin", fraction=0.25, n_large_tables=3)
+QUARTERS = (False, False, False, True)  # whether each ends the interval
+TRACKED = SubSaves("round-robin", fraction=0.25, n_large_tables=3)
 
 
 @pytest.fixture
 def run(new_trainer):
-    def new(rules: SavingRules = SavingRules(), by: ShardBy = ShardBy.ROWS, **plan):  # noqa: B008 - frozen
+    def new(how: SubSaves | None = None, by: ShardBy = ShardBy.ROWS, **plan):
         trainer = new_trainer(**plan)
-        return trainer, Saver(trainer, Shards(trainer.shape.tables, N_SERVERS, by), rules)
+        return trainer, Saver(trainer, Shards(trainer.shape.tables, N_SERVERS, by), how)
 
     return new
 
@@ -34,7 +38,7 @@ def held_by(saver: Saver, servers: list[int]) -> np.ndarray:
 def test_lost_servers_go_back_to_the_save_and_the_others_go_on(run, by, optimizer):
     trainer, saver = run(by=by, optimizer=optimizer)
     trainer.run(500)
-    saver.save(1)
+    saver.save()
     saved = {name: array.copy() for name, array in trainer.state().items()}
     trainer.run(1000)
     late = {name: array.copy() for name, array in trainer.state().items()}
@@ -62,7 +66,7 @@ def test_the_content_of_a_save_is_fixed_when_it_starts_and_valid_when_it_commits
     trainer, saver = run()
     trainer.run(500)
     at_start = trainer.model.table.copy()
-    saver.start(1)
+    saver.start()
     trainer.run(1000)  # goes on while the save is written in the background
     saver.commit()
     trainer.run(1500)
@@ -74,10 +78,10 @@ def test_the_content_of_a_save_is_fixed_when_it_starts_and_valid_when_it_commits
 def test_an_abandoned_save_never_was(run):
     trainer, saver = run()
     trainer.run(500)
-    saver.save(1)
+    saver.save()
     good = trainer.model.table.copy()
     trainer.run(1000)
-    saver.start(2)
+    saver.start()
     trainer.run(1500)
     saver.abandon()
     saver.lose([2])
@@ -88,9 +92,9 @@ def test_an_abandoned_save_never_was(run):
 def test_rows_of_an_abandoned_save_are_in_the_next_one(run):
     trainer, saver = run()
     trainer.run(500)
-    saver.start(1)
+    saver.start()
     saver.abandon()
-    saver.save(1)
+    saver.save()
     table = trainer.model.table.copy()
     trainer.run(600)
     saver.lose(range(N_SERVERS))
@@ -100,7 +104,7 @@ def test_rows_of_an_abandoned_save_are_in_the_next_one(run):
 def test_losing_all_servers_takes_the_layers_too(run):
     trainer, saver = run()
     trainer.run(500)
-    saver.save(1)
+    saver.save()
     dense, squares = trainer.model.dense.copy(), trainer.optimizer.dense_state.copy()
     trainer.run(1000)
     saver.lose(range(N_SERVERS))
@@ -110,8 +114,8 @@ def test_losing_all_servers_takes_the_layers_too(run):
 
 def test_saves_come_one_at_a_time(run):
     _, saver = run()
-    saver.start(1)
-    for forbidden in (lambda: saver.start(2), lambda: saver.lose([0]), saver.state):
+    saver.start()
+    for forbidden in (lambda: saver.start(), lambda: saver.lose([0]), saver.state):
         with pytest.raises(RuntimeError, match="a save is under way"):
             forbidden()
     saver.commit()
@@ -121,11 +125,11 @@ def test_saves_come_one_at_a_time(run):
 
 def test_a_whole_save_writes_all_rows_their_optimizer_rows_and_the_layers(run):
     trainer, saver = run()
-    saver.save(1)
+    saver.save()
     model, optimizer = trainer.model, trainer.optimizer
     arrays = (model.table, optimizer.row_state, model.dense, optimizer.dense_state)
     assert saver.bytes_written == sum(array.nbytes for array in arrays)
-    saver.start(2)
+    saver.start()
     saver.abandon()
     assert saver.bytes_abandoned == saver.bytes_written
 
@@ -133,18 +137,18 @@ def test_a_whole_save_writes_all_rows_their_optimizer_rows_and_the_layers(run):
 def test_sub_saves_of_an_interval_write_as_much_as_one_whole_save(run):
     _, whole = run()
     _, parts = run(TRACKED)
-    whole.save(1)
-    for number in range(1, 5):
-        parts.save(number)
+    whole.save()
+    for ends_interval in QUARTERS:
+        parts.save(ends_interval)
     assert parts.bytes_written == whole.bytes_written
 
 
 def test_small_tables_with_each_sub_save_write_more(run):
-    _, often = run(SavingRules("round-robin", 0.25, 3, SmallTables.EACH_SUB_SAVE))
+    _, often = run(replace(TRACKED, small_tables=SmallTables.EACH_SUB_SAVE))
     _, whole = run()
-    whole.save(1)
-    for number in range(1, 5):
-        often.save(number)
+    whole.save()
+    for ends_interval in QUARTERS:
+        often.save(ends_interval)
     small_rows = 40 + 3 + 7
     assert often.bytes_written - whole.bytes_written == 3 * small_rows * (8 * 4 + 4)
 
@@ -153,24 +157,15 @@ def test_small_tables_with_each_sub_save_write_more(run):
     ("policy", "fresh"), [(SmallTables.EACH_INTERVAL, False), (SmallTables.EACH_SUB_SAVE, True)]
 )
 def test_small_tables_are_as_fresh_as_their_policy(run, policy, fresh):
-    trainer, saver = run(SavingRules("mfu", 0.25, 3, policy))
+    trainer, saver = run(replace(TRACKED, tracker="mfu", small_tables=policy))
     trainer.run(500)
     late = trainer.model.table[:43].copy()  # the two small tables at the front
-    saver.save(1)
+    saver.save(ends_interval=False)
     trainer.run(600)
     saver.lose(range(N_SERVERS))
     assert (trainer.model.table[:43] == late).all() == fresh
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"tracker": "lru"}, "unknown tracker `lru`; one of none, scar"),
-        ({"fraction": 0.3}, "one over a whole number"),
-        ({"fraction": 0}, "one over a whole number"),
-        ({"n_large_tables": 0}, "at least 1"),
-    ],
-)
-def test_rules_that_make_no_sense(wrong, message):
-    with pytest.raises(ParameterError, match=message):
-        SavingRules(**wrong)
+def test_a_tracker_that_nobody_knows(run):
+    with pytest.raises(ParameterError, match="unknown tracker `lru`; one of scar, mfu"):
+        run(SubSaves("lru"))

@@ -12,10 +12,13 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.fragments import fragment
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.sources import Start
+from cprsim.failures.trace_fit import fit_trace
+from cprsim.failures.traces import read_tidy
 from cprsim.records import Clock
 from cprsim.scenario import load_scenario
 
@@ -97,3 +100,33 @@ def test_a_flat_hazard_in_pieces_strikes_as_an_exponential_one(make: Make) -> No
     roles = f"failures={{kind: node, clock: progress, roles: {{emb_ps: {{{flat}}}}}}}"
     mean, error = mean_failures(make(roles))
     assert abs(mean - 20 * 4 * 0.01) <= 4 * error
+
+
+def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    rows = ["node,start,end"]
+    for node in range(24):  # four lemons
+        at_h = np.cumsum(rng.exponential(60 if node < 4 else 600, 400))
+        rows += [f"n{node},{at:.4f},{at + 0.5:.4f}" for at in at_h[at_h < 4000].tolist()]
+    for at in range(50, 4000, 190):  # shocks of three
+        rows += [f"n{node},{at},{at + 1}" for node in rng.choice(24, 3, replace=False)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows) + "\n")
+    fitted = fit_trace(read_tidy(path, time_unit="h", period=(0, 4000)), n_bootstrap=0)
+    scenario = tmp_path / "fitted.yaml"
+    rest, _, costs = CORRELATED.partition("failures:\n")
+    scenario.write_text(f"{rest}{fragment(fitted, 'a log')}{costs[costs.index('costs:') :]}")
+    made = assemble(load_scenario(scenario)).failures
+    assert fitted.correlated is not None
+    wanted = fitted.correlated.source()
+    assert isinstance(made, CorrelatedNodes)
+    assert isinstance(wanted.frailty, Lemons)
+    assert isinstance(made.frailty, Lemons)
+    assert made.frailty.share == pytest.approx(wanted.frailty.share, rel=1e-4)
+    assert made.frailty.factor == pytest.approx(wanted.frailty.factor, rel=1e-4)
+    assert made.lifetime.scale_h == pytest.approx(wanted.lifetime.scale_h, rel=1e-4)
+    assert made.shocks is not None
+    assert wanted.shocks is not None
+    assert (made.shocks.sizes, made.shocks.n_nodes) == ((3,), 24)
+    assert made.shocks.rate_per_h == pytest.approx(wanted.shocks.rate_per_h, rel=1e-4)
+    assert (made.start, made.watched_h) == (wanted.start, pytest.approx(wanted.watched_h))

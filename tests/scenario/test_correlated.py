@@ -70,7 +70,7 @@ WRONG = {
         ("{shape: 0.8}", "{shape: 0}"), LINE["frailty"], "failures.frailty.shape", "at least"),
     "bare share": (("12 %", "0.12"), LINE["lemons"], "failures.lemons.share", "write its unit"),
     "only lemons": (("12 %", "100 %"), LINE["lemons"], "failures.lemons.share", "99.999 %"),
-    "misspelt": (("share:", "n: 3, share:"), LINE["lemons"], "failures.lemons.n", "Known: share, factor"),
+    "misspelt": (("share:", "n: 3, share:"), LINE["lemons"], "failures.lemons.n", "Known: share"),
     "bare rate": (("every: 280 h", "every: 280"), LINE["every"], "failures.shocks.every", "unit"),
     "no number of nodes": (
         ("{2: 20", "{two: 20"), LINE["sizes"], "failures.shocks.sizes.two", "not a whole number"),

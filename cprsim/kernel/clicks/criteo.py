@@ -10,8 +10,9 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class CriteoLog:
         try:
             with self._open() as file:
                 last = b"\n"
-                while chunk := file.read(READ_BYTES):
+                while chunk := file.read1(READ_BYTES):  # what there is, also just before a cut
                     last = chunk
                     yield chunk
                 if not last.endswith(b"\n"):
@@ -80,15 +81,16 @@ class CriteoLog:
                 raise self._error(f"the file is {cause}", self._line) from error
             self.skipped += 1
 
-    def _open(self) -> BinaryIO:
+    def _open(self) -> BufferedReader:
         if self.path.suffix == ".gz":
-            return cast(BinaryIO, gzip.open(self.path, "rb"))
+            return cast(BufferedReader, gzip.open(self.path, "rb"))
         if self.path.suffix == ".xz":
-            return cast(BinaryIO, lzma.open(self.path, "rb"))
+            return cast(BufferedReader, lzma.open(self.path, "rb"))
         return self.path.open("rb")
 
     def _parse(self, n_lines: int) -> RawClicks:
         """As many clicks as the buffered text holds, at most `n_lines`; keeps the rest of it."""
+        n_lines = min(n_lines, self._text.count(b"\n"))
         block = RawClicks(
             np.empty(n_lines, np.float32),
             np.empty((n_lines, N_INTEGERS), np.float32),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cprsim.kernel.loops import Array, compiled
+from cprsim.kernel.shards import Segment
 from cprsim.kernel.trackers.tracker import Tracked, most_urgent
 from cprsim.records import Ints
 
@@ -18,23 +19,29 @@ class MostFrequentlyUsed:
 
     def __init__(self, tracked: Tracked) -> None:
         self._tracked = tracked
-        self.counts = np.zeros(len(tracked.table), np.uint32)
-        self._chosen: Ints = np.zeros(0, np.int64)
-        self._chosen_counts = np.zeros(0, np.uint32)
+        self._rows = {table: tracked.layout.of(table) for table in tracked.tables.tolist()}
+        n_rows = [rows.stop - rows.start for rows in self._rows.values()]
+        self.counts = np.zeros(sum(n_rows), np.uint32)  # of the large tables, one after the other
+        parts = np.split(self.counts, np.cumsum(n_rows)[:-1])
+        self._counts = dict(zip(self._rows, parts, strict=True))  # views, by table
+        self._chosen: list[tuple[Array, Ints, Array]] = []  # counts of a segment; where, how many
 
     def observe(self, rows: Array) -> None:
-        count_accesses(self.counts, rows, self._tracked.tables)
+        for table, counts in self._counts.items():
+            count_accesses(counts, rows[:, table], self._rows[table].start)
 
     def choose(self) -> Ints:
-        segments = zip(self._tracked.segments, self._tracked.budgets, strict=True)
-        self._chosen = np.concatenate(
-            [segment.ids(most_urgent(self.counts[segment.rows], k)) for segment, k in segments]
-        )
-        self._chosen_counts = self.counts[self._chosen]
-        return self._chosen
+        self._chosen, ids = [], []
+        for segment, k in zip(self._tracked.segments, self._tracked.budgets, strict=True):
+            counts = self._of(segment)
+            positions = most_urgent(counts, k)
+            self._chosen.append((counts, positions, counts[positions]))
+            ids.append(segment.ids(positions))
+        return np.concatenate(ids)
 
     def committed(self) -> None:
-        self.counts[self._chosen] -= self._chosen_counts
+        for counts, positions, saved in self._chosen:
+            counts[positions] -= saved
 
     def abandoned(self) -> None:
         pass  # the counts still stand
@@ -42,7 +49,13 @@ class MostFrequentlyUsed:
     def forget(self, server: int) -> None:
         for segment in self._tracked.segments:
             if segment.server == server:
-                self.counts[segment.rows] = 0
+                self._of(segment)[:] = 0
+
+    def _of(self, segment: Segment) -> Array:
+        """(n,) counts of the rows of a segment, a view."""
+        first = segment.rows.start - self._rows[segment.table].start
+        counts: Array = self._counts[segment.table][first :: segment.rows.step]
+        return counts
 
     @property
     def memory_bytes(self) -> int:
@@ -53,8 +66,7 @@ class MostFrequentlyUsed:
 
 
 @compiled
-def count_accesses(counts: Array, rows: Array, tables: Array) -> None:
-    """Count each occurrence in the columns `tables` of rows (n, n_tables)."""
+def count_accesses(counts: Array, rows: Array, first: int) -> None:
+    """Count each occurrence of a row (n,) of the table that begins at `first`."""
     for i in range(rows.shape[0]):
-        for t in tables:
-            counts[rows[i, t]] += np.uint32(1)
+        counts[rows[i] - first] += np.uint32(1)

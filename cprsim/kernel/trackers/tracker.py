@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from cprsim.kernel.loops import Array
+from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Segment
 from cprsim.records import Ints
 
@@ -21,6 +22,7 @@ from cprsim.records import Ints
 class Tracked:
     """What a tracker may look at: the segments of the large tables, and the rows themselves."""
 
+    layout: TableLayout
     segments: tuple[Segment, ...]
     fraction: float  # r: the share of a segment's rows that one sub-save may write
     table: Array  # (n_rows, d), live

@@ -1,0 +1,159 @@
+"""What ``cprsim fit-costs`` says: a table for people, one object for scripts."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+from rich.console import Console
+
+from cprsim.failures.cost_fit import Bandwidth, CostFit, Mean, mean_of
+from cprsim.failures.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
+from cprsim.failures.goodness import Judged
+from cprsim.failures.likelihood import Estimate
+from cprsim.report.as_json import number
+from cprsim.report.run_report import say
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.results.words import NO_NUMBER, count
+
+HEADINGS = ("", "family", "AIC", "KS", "p", "mean, 95 % interval", "parameter, 95 % interval")
+
+
+def print_costs(
+    console: Console, fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
+) -> None:
+    """Print the ranking of each kind, what to know of it, and the fragment.
+
+    Parameters
+    ----------
+    console : where to
+    fits : of one log
+    fragment : as YAML
+    notes : on the log itself
+    """
+    table = plain_table()
+    for i, heading in enumerate(HEADINGS):
+        table.add_column(heading, no_wrap=True, justify="right" if 2 <= i <= 4 else "left")
+    for one in fits:
+        for i, cells in enumerate(_rows(one)):
+            table.add_row(count(one.durations.n, one.kind) if i == 0 else "", *cells)
+        table.add_section()
+    print_whole(console, table)
+    bandwidths = [_bandwidth_text(one.kind, one.bandwidth) for one in fits if one.bandwidth]
+    remarks = [*notes, *(note for one in fits for note in one.notes)]
+    remarks += [reason for one in fits if one.ranking for _, reason in one.ranking.failed]
+    for paragraph in (bandwidths, [f"note: {remark}" for remark in remarks]):
+        if paragraph:
+            console.print()
+        for sentence in paragraph:
+            say(console, sentence)
+    console.print(f"\n{fragment.rstrip()}", markup=False, highlight=False, soft_wrap=True)
+
+
+def costs_as_json(
+    fits: tuple[CostFit, ...], fragment: str, notes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The object that ``cprsim fit-costs --json`` prints; numbers that there are not are null."""
+    remarks = [*notes, *(note for one in fits for note in one.notes)]
+    return {**{one.kind: _kind(one) for one in fits}, "notes": remarks, "fragment": fragment}
+
+
+def _rows(one: CostFit) -> list[list[str]]:
+    """Families, the one that the scenario gets first."""
+    rows = [_row(judged, one.mean) for judged in (one.ranking.judged if one.ranking else ())]
+    if one.fixed is not None:
+        aic = NO_NUMBER if isnan(one.fixed_aic) else f"{one.fixed_aic:.1f}"
+        rows.insert(0, ["fixed", aic, NO_NUMBER, NO_NUMBER, _mean_text(one.fixed, one.mean), ""])
+    return rows
+
+
+def _row(judged: Judged, like: Mean) -> list[str]:
+    fit = judged.fit
+    shapes = [p for p in fit.parameters if p.name in ("shape", "sigma")]
+    return [
+        fit.family,
+        f"{fit.aic:.1f}",
+        f"{judged.ks:.3f}",
+        NO_NUMBER if isnan(judged.p_value) else f"{judged.p_value:.3f}",
+        _mean_text(mean_of(judged), like),
+        "".join(f"{p.name} {p.estimate:.4g}, {p.low:.4g} to {p.high:.4g}" for p in shapes),
+    ]
+
+
+def _mean_text(mean: Mean, like: Mean) -> str:
+    unit = unit_of(like.estimate)
+    per_hour = UNITS[unit][0]
+    text = f"{mean.estimate * per_hour:.4g} {unit}"
+    if isnan(mean.low):
+        return text
+    return f"{text}, {mean.low * per_hour:.4g} to {mean.high * per_hour:.4g}"
+
+
+def _bandwidth_text(kind: str, bandwidth: Bandwidth) -> str:
+    text = bandwidth_of(kind, bandwidth)
+    return text if isnan(bandwidth.duration_cv) else f"{text}; {verdict_of(kind, bandwidth)}"
+
+
+def _kind(one: CostFit) -> dict[str, Any]:
+    mean = one.mean
+    judged = one.ranking.judged if one.ranking else ()
+    return {
+        "n": one.durations.n,
+        "n_zero": one.durations.n_zero,
+        "resolution_h": one.resolution_h,
+        "family": one.family,
+        "mean_h": _triple(mean.estimate, mean.low, mean.high),
+        "families": [*_fixed(one), *(_judged(each) for each in judged)],
+        "not_fitted": dict(one.ranking.failed) if one.ranking else {},
+        "bandwidth": None if one.bandwidth is None else _bandwidth(one.bandwidth),
+        "notes": list(one.notes),
+    }
+
+
+def _fixed(one: CostFit) -> list[dict[str, Any]]:
+    """The fixed time as a family of one parameter, where it is the choice."""
+    if one.fixed is None:
+        return []
+    fixed = one.fixed
+    return [
+        {
+            "name": "fixed",
+            "log_likelihood": number(1 - one.fixed_aic / 2),
+            "aic": number(one.fixed_aic),
+            "ks": None,
+            "p_value": None,
+            "parameters": {"time_h": _triple(fixed.estimate, fixed.low, fixed.high)},
+        }
+    ]
+
+
+def _judged(judged: Judged) -> dict[str, Any]:
+    fit, mean = judged.fit, mean_of(judged)
+    return {
+        "name": fit.family,
+        "log_likelihood": fit.log_likelihood,
+        "aic": fit.aic,
+        "ks": judged.ks,
+        "p_value": number(judged.p_value),
+        "parameters": {p.name: _interval(p) for p in fit.parameters},
+        "mean_h": _triple(mean.estimate, mean.low, mean.high),
+    }
+
+
+def _interval(estimate: Estimate) -> dict[str, float | None]:
+    return _triple(estimate.estimate, estimate.low, estimate.high)
+
+
+def _triple(estimate: float, low: float, high: float) -> dict[str, float | None]:
+    return {"estimate": number(estimate), "low": number(low), "high": number(high)}
+
+
+def _bandwidth(bandwidth: Bandwidth) -> dict[str, Any]:
+    low, high = bandwidth.interval
+    return {
+        "n": bandwidth.n,
+        "bytes_per_h": _triple(bandwidth.bytes_per_h, low, high),
+        "mean_bytes": bandwidth.mean_bytes,
+        "duration_cv": number(bandwidth.duration_cv),
+        "per_byte_cv": number(bandwidth.per_byte_cv),
+    }
