@@ -11,9 +11,9 @@ import typer
 from cprsim.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from cprsim.failures.circle import Compared
     from cprsim.failures.outages import Outages
-    from cprsim.failures.trace_fit import TraceFit
+    from cprsim.fitting.circle import Compared
+    from cprsim.fitting.trace_fit import TraceFit
 
 
 class Format(StrEnum):
@@ -104,8 +104,8 @@ def fit(
     from rich.console import Console
 
     from cprsim.cli.fit_output import as_object, print_fit
-    from cprsim.failures.lifetimes import FirstUptime
-    from cprsim.failures.trace_fit import fit_trace
+    from cprsim.fitting.lifetimes import FirstUptime
+    from cprsim.fitting.trace_fit import fit_trace
 
     outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit)
     if cause is not None:
@@ -179,7 +179,7 @@ def _pairs(columns: list[str]) -> dict[str, str]:
 
 def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:
     from cprsim.errors import ParameterError
-    from cprsim.failures.circle import close_circle
+    from cprsim.fitting.circle import close_circle
 
     if fitted.correlated is None:
         raise ParameterError("--circle: nodes that differ could not be fitted to this log")

@@ -42,9 +42,9 @@ def fit_costs(
 
     from rich.console import Console
 
-    from cprsim.failures.cost_fit import fit_costs as fitted
-    from cprsim.failures.cost_fragment import costs_fragment
-    from cprsim.failures.traces import read_transfers
+    from cprsim.fitting.cost_fit import fit_costs as fitted
+    from cprsim.fitting.cost_fragment import costs_fragment
+    from cprsim.fitting.transfers import read_transfers
     from cprsim.report.cost_report import costs_as_json, print_costs
 
     transfers = read_transfers(log, columns=_pairs(columns or []), time_unit=time_unit)

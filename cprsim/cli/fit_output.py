@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.errors import ParameterError
-from cprsim.failures.circle import Compared
-from cprsim.failures.correlation import WORST_FRACTION, portrait_of
-from cprsim.failures.fragments import asks_for_correlation, fragment, job_fragment
-from cprsim.failures.goodness import Judged
-from cprsim.failures.likelihood import Estimate
 from cprsim.failures.presets import PRESETS
-from cprsim.failures.trace_fit import Subject, TraceFit
+from cprsim.fitting.circle import Compared
+from cprsim.fitting.correlation import WORST_FRACTION, portrait_of
+from cprsim.fitting.fragments import asks_for_correlation, fragment, job_fragment
+from cprsim.fitting.goodness import Judged
+from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.trace_fit import Subject, TraceFit
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.failures.goodness import Judged, survival_curve
-from cprsim.failures.lifetimes import Lifetimes
-from cprsim.failures.trace_fit import Subject, TraceFit
+from cprsim.fitting.goodness import Judged, survival_curve
+from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.style import FAINT, INK, style
 from cprsim.records import Floats
 

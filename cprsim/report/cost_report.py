@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
-from cprsim.failures.cost_fit import Bandwidth, CostFit, Mean, mean_of
-from cprsim.failures.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
-from cprsim.failures.goodness import Judged
-from cprsim.failures.likelihood import Estimate
+from cprsim.fitting.cost_fit import Bandwidth, CostFit, Mean, mean_of
+from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
+from cprsim.fitting.goodness import Judged
+from cprsim.fitting.likelihood import Estimate
 from cprsim.report.as_json import number
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole

@@ -1,17 +1,21 @@
-"""The papers' results again: ours beside the published numbers, each with its provenance."""
+"""Results that a command makes again: the papers' beside ours, and those of the documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from cprsim.reproduce import emulation, production
+from cprsim.reproduce import distribution, emulation, production
 from cprsim.reproduce.rendering import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[[Path], Reproduction]] = {
     "emulation": emulation.reproduce,
     "production": production.reproduce,
+    "distribution": distribution.reproduce,
 }
 """What can be reproduced, by name; each takes the folder with the shipped scenarios."""
 
-__all__ = ["REPRODUCTIONS", "Reproduction"]
+MISSING: dict[str, Callable[[], str]] = {"distribution": distribution.missing}
+"""Of those that need data: says why they can't be run here; empty where they can."""
+
+__all__ = ["MISSING", "REPRODUCTIONS", "Reproduction"]

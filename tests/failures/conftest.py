@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from cprsim.records import Cluster, Holds, Role
@@ -18,11 +15,3 @@ def cluster() -> Cluster:
             Role("reader", 1, Holds.NOTHING),
         )
     )
-
-
-@pytest.fixture
-def failure_logs() -> Path:
-    """The folder with the real failure logs."""
-    if "CPRSIM_DATA" not in os.environ:
-        pytest.skip("CPRSIM_DATA does not name the folder with the real failure logs")
-    return Path(os.environ["CPRSIM_DATA"]) / "failures"

@@ -11,9 +11,14 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.circle import close_circle, fit_correlated
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.correlation import (
+from cprsim.failures.distributions import Exponential, Weibull
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.sources import Start
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.correlation import (
     concentration,
     dispersion,
     dispersion_error,
@@ -22,12 +27,8 @@ from cprsim.failures.correlation import (
     trend,
     weekly_counts,
 )
-from cprsim.failures.distributions import Exponential, Weibull
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, fit_frailty
-from cprsim.failures.lifetimes import lifetimes_of, uptimes
-from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.sources import Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.frailty_fit import fit_frailty
+from cprsim.fitting.lifetimes import lifetimes_of, uptimes
 from cprsim.records import Cluster, FailureTrace, Holds, Role
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]

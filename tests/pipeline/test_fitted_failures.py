@@ -12,13 +12,13 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.fragments import fragment
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.sources import Start
-from cprsim.failures.trace_fit import fit_trace
 from cprsim.failures.traces import read_tidy
+from cprsim.fitting.fragments import fragment
+from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Clock
 from cprsim.scenario import load_scenario
 

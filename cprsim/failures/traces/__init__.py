@@ -4,8 +4,6 @@
     read_infinitehbd  JSON with a start and an end event per fault (InfiniteHBD's format)
     read_lanl         CSV of the failure records LA-UR-05-7318 of Los Alamos
 
-A log of saves and loads yields `Transfers` (read_transfers).
-
 Files may be compressed (.xz, .gz, .bz2, .zip).
 """
 
@@ -13,6 +11,5 @@ from cprsim.failures.traces.infinitehbd import read_infinitehbd
 from cprsim.failures.traces.lanl import read_lanl
 from cprsim.failures.traces.reading import Period
 from cprsim.failures.traces.tidy import read_tidy
-from cprsim.failures.traces.transfers import read_transfers
 
-__all__ = ["Period", "read_infinitehbd", "read_lanl", "read_tidy", "read_transfers"]
+__all__ = ["Period", "read_infinitehbd", "read_lanl", "read_tidy"]

@@ -8,7 +8,8 @@ from scipy import stats
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Gamma, LogNormal, Weibull
-from cprsim.failures.fitting import (
+from cprsim.failures.outages import outages_of
+from cprsim.fitting.families import (
     EXPONENTIAL,
     FAMILIES,
     GAMMA,
@@ -17,10 +18,9 @@ from cprsim.failures.fitting import (
     Family,
     fit,
 )
-from cprsim.failures.goodness import distances, rank, resampled, survival_curve
-from cprsim.failures.lifetimes import FirstUptime, lifetimes_of, uptimes
-from cprsim.failures.likelihood import NotConvergedError
-from cprsim.failures.outages import outages_of
+from cprsim.fitting.goodness import distances, rank, resampled, survival_curve
+from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.fitting.likelihood import NotConvergedError
 
 
 def test_exponential_is_events_over_time() -> None:

@@ -13,10 +13,10 @@ from cprsim.assemble import assemble
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
-from cprsim.failures.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.failures.presets import PRESETS, preset
-from cprsim.failures.trace_fit import TraceFit, fit_trace
 from cprsim.failures.traces import read_infinitehbd, read_tidy
+from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
+from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.plots.failure_fit import fit_figures
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
@@ -186,9 +186,9 @@ def test_rates_per_node_add_up() -> None:
 
 
 def test_fitted_presets_are_what_the_logs_say(failure_logs: Path) -> None:
-    from cprsim.failures.fitting import FAMILIES, fit
-    from cprsim.failures.lifetimes import gaps
     from cprsim.failures.traces import read_lanl
+    from cprsim.fitting.families import FAMILIES, fit
+    from cprsim.fitting.lifetimes import gaps
 
     hbd = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"

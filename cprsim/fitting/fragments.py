@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from cprsim.errors import ParameterError
-from cprsim.failures.circle import CorrelatedFit
 from cprsim.failures.correlated import Shocks
-from cprsim.failures.fitting import Fit
-from cprsim.failures.frailty import FrailtyFit, GammaFrailty, Lemons
-from cprsim.failures.goodness import Judged, Ranking
-from cprsim.failures.likelihood import Estimate
+from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.piecewise import PiecewiseHazard
-from cprsim.failures.trace_fit import TraceFit
+from cprsim.fitting.circle import CorrelatedFit
+from cprsim.fitting.families import Fit
+from cprsim.fitting.frailty_fit import FrailtyFit
+from cprsim.fitting.goodness import Judged, Ranking
+from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.trace_fit import TraceFit
 
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 

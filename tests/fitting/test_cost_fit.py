@@ -11,10 +11,10 @@ import yaml
 
 from cprsim.assemble import assemble
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.cost_fit import CostFit, Transfers, fit_costs
-from cprsim.failures.cost_fragment import costs_fragment
 from cprsim.failures.distributions import Constant
-from cprsim.failures.traces import read_transfers
+from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
+from cprsim.fitting.cost_fragment import costs_fragment
+from cprsim.fitting.transfers import read_transfers
 from cprsim.scenario import load_scenario
 
 REST = """\

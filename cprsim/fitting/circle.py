@@ -10,11 +10,11 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.correlation import Portrait, portrait, portrait_of
-from cprsim.failures.frailty import FrailtyFit, fit_frailty
-from cprsim.failures.lifetimes import FirstUptime, uptimes
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
+from cprsim.fitting.correlation import Portrait, portrait, portrait_of
+from cprsim.fitting.frailty_fit import FrailtyFit, fit_frailty
+from cprsim.fitting.lifetimes import FirstUptime, uptimes
 from cprsim.records import Cluster, Duration, Holds, Role
 
 N_SIMULATED = 400

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.cost_fit import KINDS, Transfers, count
 from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
 from cprsim.failures.traces.times import HOURS, Times, read_times
+from cprsim.fitting.cost_fit import KINDS, Transfers, count
 from cprsim.records import Bools, Floats
 from cprsim.units import SIZE
 

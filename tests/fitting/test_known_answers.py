@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.failures.fitting import FAMILIES, Fit, fit
-from cprsim.failures.lifetimes import Lifetimes, gaps, repair_times, uptimes
 from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.families import FAMILIES, Fit, fit
+from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 HBD_FILE = "infinitehbd/fault_trace.json"

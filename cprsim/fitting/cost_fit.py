@@ -15,9 +15,9 @@ from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant, Distribution
-from cprsim.failures.goodness import Judged, Ranking, rank
-from cprsim.failures.lifetimes import Lifetimes, lifetimes_of
-from cprsim.failures.likelihood import Z95
+from cprsim.fitting.goodness import Judged, Ranking, rank
+from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
+from cprsim.fitting.likelihood import Z95
 from cprsim.records import Bools, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")

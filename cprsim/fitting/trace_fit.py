@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
-from cprsim.failures.circle import CorrelatedFit, fit_correlated
-from cprsim.failures.correlation import Togetherness, Trend, togetherness, trend
-from cprsim.failures.goodness import Ranking, rank
-from cprsim.failures.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.failures.likelihood import NotConvergedError
 from cprsim.failures.outages import Outages
+from cprsim.fitting.circle import CorrelatedFit, fit_correlated
+from cprsim.fitting.correlation import Togetherness, Trend, togetherness, trend
+from cprsim.fitting.goodness import Ranking, rank
+from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
+from cprsim.fitting.likelihood import NotConvergedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
-from cprsim.failures.lifetimes import Lifetimes
-from cprsim.failures.likelihood import (
+from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import (
     FLAT,
     STEP,
     Estimate,

@@ -1,0 +1,16 @@
+"""What tests of several rooms need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def failure_logs() -> Path:
+    """The folder with the real failure logs."""
+    if "CPRSIM_DATA" not in os.environ:
+        pytest.skip("CPRSIM_DATA does not name the folder with the real failure logs")
+    return Path(os.environ["CPRSIM_DATA"]) / "failures"
