@@ -90,8 +90,9 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         useful_h=scenario.job.useful_h,
         n_emb_ps=cluster.n_emb_ps,
         save_cost_h=costs.mean_h(costs.save_stall, cluster.n_emb_ps),
-        full_recovery_h=_mean_recovery_h(costs, cluster.n_emb_ps),
-        partial_recovery_h=_mean_recovery_h(costs, max(1, round(expected.n_shards_together))),
+        restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
+        full_load_h=costs.mean_h(costs.load, cluster.n_emb_ps),
+        partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
         failures=expected,
     )
     simulation = scenario.simulation
@@ -164,11 +165,6 @@ def _storage(scenario: Scenario) -> Storage | None:
         server_bandwidth_bytes_per_h=float("inf") if link is None else link,
         shard_bytes=scenario.cluster.shard_bytes or 0.0,
     )
-
-
-def _mean_recovery_h(costs: Costs, n_loading: int) -> float:
-    loading_h = costs.mean_h(costs.load, n_loading)
-    return costs.detect.mean_h + costs.reschedule.mean_h + loading_h
 
 
 # ----------------------------------------------------------------------------- failures

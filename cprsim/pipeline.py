@@ -41,6 +41,7 @@ class Outcome:
     useful_h: float
     cluster: Cluster
     strategies: tuple[StrategyOutcome, ...]
+    precision_fraction: float | None = None  # that was asked for; None: a number of replications
 
 
 def simulate(
@@ -195,4 +196,6 @@ def _wanted(experiment: Experiment, runs: list[_Run], n_done: int) -> int:
 
 def _outcome(experiment: Experiment, runs: list[_Run]) -> Outcome:
     strategies = tuple(run.outcome() for run in runs)
-    return Outcome(experiment.useful_h, experiment.cluster, strategies)
+    return Outcome(
+        experiment.useful_h, experiment.cluster, strategies, experiment.precision_fraction
+    )

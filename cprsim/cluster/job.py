@@ -190,7 +190,8 @@ class Job:
             yield self._env.timeout(hours + extra_h)
             return
         assert self._storage is not None, "assembly sees to it that a transfer has a storage"
-        yield from self._storage.move(len(self._setting.shards), self._saves.fraction)
+        flows = self._storage.start(len(self._setting.shards), self._saves.fraction)
+        yield from self._storage.wait_for(flows)
         yield self._env.timeout(extra_h)
 
     def _commit(self, activity: Activity) -> None:

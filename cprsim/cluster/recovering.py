@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 import simpy
 
 from cprsim.cluster.scheduler import Scheduler
-from cprsim.cluster.storage import SharedStorage
+from cprsim.cluster.storage import Flows, SharedStorage
 from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, Transfer
 
@@ -54,6 +54,7 @@ class Recovery:
         self._number = number  # of the failure within the replication, from 0
         self._on_stage = on_stage
         self._on_done = on_done
+        self._flows: Flows | None = None  # of the load, where it is a transfer
         self.process = env.process(self._run())
 
     def cancel(self) -> None:
@@ -64,6 +65,8 @@ class Recovery:
     def hand_over(self, slots: set[int], loading: frozenset[int]) -> None:
         """Leave these slots and shards to a later recovery; without any slot left, stop."""
         self.slots -= slots
+        if self._storage is not None and self._flows is not None:
+            self._storage.drop(self._flows, len(self.loading & loading))
         self.loading -= loading
         if not self.slots:
             self.cancel()
@@ -92,7 +95,8 @@ class Recovery:
             return
         assert self._storage is not None, "assembly sees to it that a transfer has a storage"
         self._enter(LOAD)
-        yield from self._storage.move(len(self.loading))
+        self._flows = self._storage.start(len(self.loading))
+        yield from self._storage.wait_for(self._flows)
 
     def _enter(self, stage: Activity) -> None:
         self.stage = stage

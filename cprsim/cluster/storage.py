@@ -34,19 +34,16 @@ class SharedStorage:
         self._read_at_h = 0.0
         self._alarm: simpy.Timeout | None = None
 
-    def move(self, n_servers: int, fraction: float = 1.0) -> Generator[simpy.Event, None, None]:
-        """Have `n_servers` move their shard, or a fraction of it, each.
-
-        An interrupt stops the transfer and goes on.
-        """
-        flows = self._start(n_servers, fraction)
+    def wait_for(self, flows: Flows) -> Generator[simpy.Event, None, None]:
+        """Wait for a transfer to end; an interrupt stops the transfer and is passed on."""
         try:
             yield flows
         except simpy.Interrupt:
-            self._cancel(flows)
+            self.drop(flows, flows.n_servers)
             raise
 
-    def _start(self, n_servers: int, fraction: float) -> Flows:
+    def start(self, n_servers: int, fraction: float = 1.0) -> Flows:
+        """Have `n_servers` move their shard, or a fraction of it, each."""
         self._advance()
         ends_at_bytes = self._odometer_bytes + fraction * self._storage.shard_bytes
         flows = Flows(self._env, n_servers, ends_at_bytes)
@@ -54,11 +51,16 @@ class SharedStorage:
         self._set_alarm()
         return flows
 
-    def _cancel(self, flows: Flows) -> None:
-        if flows in self._active:  # else it ended at this very instant
-            self._advance()
+    def drop(self, flows: Flows, n_servers: int) -> None:
+        """Some servers of a transfer stop; it ends at once where none is left."""
+        if flows not in self._active:  # it ended at this very instant
+            return
+        self._advance()
+        flows.n_servers -= n_servers
+        if flows.n_servers == 0:
             self._active.remove(flows)
-            self._set_alarm()
+            flows.succeed()
+        self._set_alarm()
 
     def _rate_bytes_per_h(self) -> float:
         return self._storage.rate_bytes_per_h(sum(flows.n_servers for flows in self._active))

@@ -11,7 +11,7 @@ from math import inf
 
 from cprsim.intervals import expected_pls, full_overhead_fraction, partial_overhead_fraction
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
-from cprsim.recovery.strategy import Planning, Strategy, save_interval
+from cprsim.recovery.strategy import Planning, Strategy, require_sense, save_interval
 
 DEFAULT_INTERVAL = "cpr"
 
@@ -20,6 +20,7 @@ def plan(name: str, job: Planning) -> RecoveryPolicy:
     decision, rule = decide(job.with_interval(DEFAULT_INTERVAL))
     if decision.chosen == "partial":
         return RecoveryPolicy(name, OnFailure.RELOAD, decision.partial_interval_h, rule, decision)
+    require_sense(decision.full_interval_h, "young", job)
     return RecoveryPolicy(
         name, OnFailure.ROLL_BACK, decision.full_interval_h, "young (fell back to full)", decision
     )
@@ -38,7 +39,10 @@ def decide(job: Planning) -> tuple[Decision, str]:
         return Decision("full", 0.0, full_interval_h, inf, full_fraction, 0.0), "cpr"
     partial_interval_h, rule = save_interval(job)
     partial_fraction = partial_overhead_fraction(
-        partial_interval_h, job.save_cost_h, job.partial_recovery_h, job.failures.mtbf_h
+        partial_interval_h if partial_interval_h < job.useful_h else inf,  # no save is due then
+        job.partial_save_cost_h,
+        job.partial_recovery_h,
+        job.failures.mtbf_h,
     )
     decision = Decision(
         chosen="partial" if partial_fraction <= full_fraction else "full",
@@ -47,7 +51,7 @@ def decide(job: Planning) -> tuple[Decision, str]:
         partial_overhead_fraction=partial_fraction,
         full_overhead_fraction=full_fraction,
         expected_pls=expected_pls(
-            partial_interval_h,
+            min(partial_interval_h, job.useful_h),
             job.n_emb_ps,
             job.failures.mtbf_shard_h,
             job.failures.n_shards_together,

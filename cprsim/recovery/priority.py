@@ -23,12 +23,11 @@ TRACKERS = {
 
 def _strategy(tracker: str) -> Strategy:
     def plan(name: str, job: Planning) -> RecoveryPolicy:
-        policy = cpr.plan(name, job)
+        sub_saves = replace(job.sub_saves or SubSaves(tracker), tracker=tracker)
+        policy = cpr.plan(name, replace(job, sub_saves=sub_saves))
         if policy.on_failure is not OnFailure.RELOAD:
             return policy  # full recovery needs whole saves
-        return replace(
-            policy, sub_saves=replace(job.sub_saves or SubSaves(tracker), tracker=tracker)
-        )
+        return replace(policy, sub_saves=sub_saves)
 
     return Strategy(
         name=f"cpr-{tracker}",

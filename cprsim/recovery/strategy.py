@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 
 from cprsim.errors import ParameterError
 from cprsim.intervals import cpr_h, daly_h, young_h
 from cprsim.records import ExpectedFailures, RecoveryPolicy, SubSaves
+
+MOST_SAVES = 1_000_000  # in a job
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
     """What a strategy may know before the job runs: mean costs and expected failures.
 
-    `full_recovery_h` and `partial_recovery_h` are detection, rescheduling and loading by everybody
-    and by the servers that fail together.
+    A failure that strikes no embedding server loads nothing under partial recovery.
     """
 
     useful_h: float
     n_emb_ps: int
-    save_cost_h: float  # the stall of one save
-    full_recovery_h: float
-    partial_recovery_h: float
+    save_cost_h: float  # the stall of one whole save
+    restart_h: float  # detection and rescheduling
+    full_load_h: float  # by all embedding servers at once
+    partial_load_h: float  # by those that fail together
     failures: ExpectedFailures
     target_pls: float | None = None
     interval: float | str | None = None  # hours, or a rule's name; None: the strategy's default
@@ -40,6 +43,26 @@ class Planning:
     def with_interval(self, default: str) -> Planning:
         """The same, with the strategy's default where the user named no interval."""
         return self if self.interval is not None else replace(self, interval=default)
+
+    @property
+    def full_recovery_h(self) -> float:
+        """What a failure costs full recovery beside the work that is lost [h]."""
+        return self.restart_h + self.full_load_h
+
+    @property
+    def partial_recovery_h(self) -> float:
+        """What a failure of any role costs partial recovery on average [h]."""
+        if self.failures.mtbf_shard_h == inf:
+            return self.restart_h
+        share_that_loads = self.failures.mtbf_h / self.failures.mtbf_shard_h
+        return self.restart_h + share_that_loads * self.partial_load_h
+
+    @property
+    def partial_save_cost_h(self) -> float:
+        """Stall of all saves of one interval [h]: a priority strategy's sub-saves together."""
+        if self.sub_saves is None:
+            return self.save_cost_h
+        return self.save_cost_h + self.sub_saves.n_per_interval * self.sub_saves.extra_h
 
     def full_interval_h(self) -> float:
         """Young's interval: what full recovery at its best would use."""
@@ -71,16 +94,30 @@ INTERVAL_RULES: dict[str, Callable[[Planning], float]] = {
 def save_interval(job: Planning) -> tuple[float, str]:
     """Hours between saves, and in words how they came about.
 
-    Raises ParameterError where the rule gives no positive interval (a free save, a target of 0).
+    Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
+    or one so short that the job would do little else than save.
     """
+    interval_h, rule = _interval(job)
+    require_sense(interval_h, rule, job)
+    return interval_h, rule
+
+
+def require_sense(interval_h: float, rule: str, job: Planning) -> None:
+    """Raise ParameterError for an interval at which the job would do little else than save."""
+    n_saves = job.useful_h / interval_h if interval_h > 0 else inf
+    if job.sub_saves is not None:
+        n_saves *= job.sub_saves.n_per_interval
+    if n_saves > MOST_SAVES:
+        raise ParameterError(
+            f"the interval rule `{rule}` gives {interval_h:.3g} h between saves, {n_saves:.3g} "
+            f"saves in {job.useful_h:g} h; at most {MOST_SAVES:,} make sense: "
+            "name the interval as a time"
+        )
+
+
+def _interval(job: Planning) -> tuple[float, str]:
     if isinstance(job.interval, str):
-        interval_h = INTERVAL_RULES[job.interval](job)
-        if not interval_h > 0:
-            raise ParameterError(
-                f"the interval rule `{job.interval}` gives {interval_h:g} h between saves; "
-                "name the interval as a time"
-            )
-        return interval_h, job.interval
+        return INTERVAL_RULES[job.interval](job), job.interval
     if job.interval is None:
         raise ParameterError("needs an `interval`")
     return job.interval, "given"

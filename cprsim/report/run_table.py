@@ -41,6 +41,7 @@ class Line:
 
     policy: RecoveryPolicy
     summary: Mapping[str, Spread]  # by quantity
+    useful_h: float
 
     def mean(self, quantity: str) -> float:
         return self.summary[quantity].mean
@@ -58,7 +59,7 @@ class Column:
 def lines(result: Result) -> list[Line]:
     """One line per strategy, in the scenario's order."""
     of = result.spreads()
-    return [Line(policy, of[policy.name]) for policy in result.policies]
+    return [Line(policy, of[policy.name], result.useful_h) for policy in result.policies]
 
 
 def print_run_table(console: Console, result: Result) -> None:
@@ -114,7 +115,7 @@ def _width(console: Console, table: Table) -> int:
 
 def _head_columns(words_width: int) -> list[Column]:
     def saves_every(line: Line) -> str:
-        return fill(_every(line.policy), words_width + 1, break_on_hyphens=False)
+        return fill(_every(line.policy, line.useful_h), words_width + 1, break_on_hyphens=False)
 
     return [
         Column("strategy", lambda line: fill(line.policy.name, words_width), "left"),
@@ -141,9 +142,12 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
     return [column for column in columns if partial or column.heading != "PLS"]
 
 
-def _every(policy: RecoveryPolicy) -> str:
+def _every(policy: RecoveryPolicy, useful_h: float) -> str:
     if policy.save_interval_h == inf:
-        return policy.interval_rule
+        never = policy.on_failure is OnFailure.RESTART
+        return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
+    if policy.save_interval_h > useful_h:
+        return f"no saves ({hours(policy.save_interval_h)}, {policy.interval_rule})"
     return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
 
 

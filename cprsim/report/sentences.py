@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isnan
 
 from cprsim.records import Decision, OnFailure
-from cprsim.results import FINISHED, Result, differences, records_of
+from cprsim.results import FINISHED, Result, Spread, differences, records_of
 from cprsim.results.words import count, hours, percent, percent_number
 
 FORMULAS = "By the first-order formulas"
@@ -14,31 +14,32 @@ FORMULAS = "By the first-order formulas"
 def decisions(result: Result) -> list[str]:
     """Why each strategy that decides between partial and full recovery chose what it did."""
     return [
-        f"{policy.name} {explain(policy.decision)}"
+        f"{policy.name} {explain(policy.decision, result.useful_h)}"
         for policy in result.policies
         if policy.decision is not None
     ]
 
 
-def explain(decision: Decision) -> str:
+def explain(decision: Decision, useful_h: float) -> str:
     """The decision with the first-order prices of both ways."""
     full = (
         f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
-        f"{_saving(decision.full_interval_h)}"
+        f"{_saving(decision.full_interval_h, useful_h)}"
     )
     if decision.partial_overhead_fraction == inf:
         return f"falls back to full recovery, as no stale shard is allowed. {FORMULAS}, {full}."
     partial = (
         f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
-        f"{_saving(decision.partial_interval_h)}, at an expected PLS of {decision.expected_pls:.3g}"
+        f"{_saving(decision.partial_interval_h, useful_h)}, at an expected PLS of "
+        f"{decision.expected_pls:.3g}"
     )
     if decision.chosen == "partial":
         return f"chose partial recovery. {FORMULAS}, {partial}; {full}."
     return f"falls back to full recovery. {FORMULAS}, {full}; {partial}."
 
 
-def _saving(interval_h: float) -> str:
-    return "never saving" if interval_h == inf else f"saving every {hours(interval_h)}"
+def _saving(interval_h: float, useful_h: float) -> str:
+    return "never saving" if interval_h > useful_h else f"saving every {hours(interval_h)}"
 
 
 def verdicts(result: Result) -> list[str]:
@@ -64,7 +65,20 @@ def verdicts(result: Result) -> list[str]:
             said.append(
                 f"{name} never saves: its interval of {hours(interval_h)} is longer than the job."
             )
+        said += _imprecise(result, name, spreads[name]["overhead_fraction"])
     return said
+
+
+def _imprecise(result: Result, name: str, overhead: Spread) -> list[str]:
+    """What to say where the replications allowed were too few for the precision asked for."""
+    wanted = result.precision_fraction
+    if wanted is None or not overhead.half_width > 1.01 * wanted * overhead.mean:
+        return []
+    return [
+        f"{name}: the overhead is known to {percent(overhead.half_width / overhead.mean)} of its "
+        f"mean, not to the {percent(wanted)} asked for: {count(overhead.n, 'replication')} were "
+        "the most allowed."
+    ]
 
 
 def savings(result: Result) -> list[str]:

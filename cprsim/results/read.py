@@ -48,6 +48,7 @@ class Result:
     losses: pd.DataFrame
     timeline: pd.DataFrame
     summary: pd.DataFrame
+    precision_fraction: float | None = None  # of the mean overhead, that was asked for
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -81,6 +82,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             manifest=manifest,
             name=str(job["name"]),
             useful_h=float(job["useful_h"]),
+            precision_fraction=job["precision_fraction"],
             n_nodes=int(job["n_nodes"]),
             timeline_replication=int(job["timeline_replication"]),
             replay=None if job["replay"] is None else int(job["replay"]),

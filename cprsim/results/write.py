@@ -77,6 +77,7 @@ def _write_tables(folder: Path, identity: Identity, outcome: Outcome, logbook: L
     job = {
         "name": identity.name,
         "useful_h": outcome.useful_h,
+        "precision_fraction": outcome.precision_fraction,
         "n_nodes": outcome.cluster.n_nodes,
         "timeline_replication": logbook.replication,
         "replay": identity.replay,

@@ -344,6 +344,14 @@ class TestStorage:
         log = run(job, policy(PARTIAL, 9.0), failures(3.0, (3.5, [1])))
         assert told(log)[-2:] == ["5 resumed -> useful @3", "6 finished -> over @4"]
 
+    def test_a_server_that_fails_while_loading_gives_its_bandwidth_back(self) -> None:
+        # two load 1 byte each at 1 byte/h; half done, one fails again: the other is done at 4, and
+        # the one that began anew has half left and all 2 bytes/h to itself, until 4.25
+        storage = Storage(bandwidth_bytes_per_h=2.0, shard_bytes=1.0)
+        job = setting(4.0, load_h=Transfer(), storage=storage)
+        log = run(job, policy(PARTIAL, 9.0), failures((3.0, [0, 1]), (3.5, [0])))
+        assert told(log)[-2:] == ["4.25 resumed -> useful @3", "5.25 finished -> over @4"]
+
 
 class TestSpares:
     def test_without_a_free_spare_the_slot_waits_for_a_repair(self) -> None:

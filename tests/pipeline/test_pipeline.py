@@ -197,6 +197,40 @@ class TestAssembling:
         assert policy.decision is not None
         assert policy.decision.chosen == "full"
 
+    def test_a_failure_that_strikes_no_shard_loads_nothing_under_partial_recovery(
+        self, make: Make
+    ) -> None:
+        trainers = "failures={kind: job, family: exponential, mtbf: 6 h, role: trainer}"
+        policy = make(trainers, "recovery=[{strategy: cpr, target_pls: 0.1}]").policies[0]
+        assert policy.decision is not None
+        restart_h = (30 + 9 * 60) / 3600
+        assert policy.decision.partial_overhead_fraction == pytest.approx(restart_h / 6)
+
+    def test_priority_strategies_pay_for_their_sub_saves(self, make: Make) -> None:
+        dear = "{strategy: cpr-mfu, target_pls: 0.1, sub_saves: {latency: 1 h}}"
+        policy = make(f"recovery=[{dear}]").policies[0]
+        assert policy.on_failure is OnFailure.ROLL_BACK
+        assert policy.sub_saves is None
+
+    def test_an_interval_beyond_the_job_costs_no_save(self, make: Make) -> None:
+        policy = make("recovery=[{strategy: cpr, target_pls: 1.0}]").policies[0]
+        assert policy.decision is not None
+        assert policy.save_interval_h > 20
+        without = make("costs.save=0 s", "recovery=[{strategy: cpr, target_pls: 1.0}]").policies[0]
+        assert without.decision is not None
+        assert policy.decision.partial_overhead_fraction == pytest.approx(
+            without.decision.partial_overhead_fraction
+        )
+
+    @pytest.mark.parametrize(
+        "strategy", ["{strategy: full, interval: young}", "{strategy: cpr, target_pls: 1.0e-10}"]
+    )
+    def test_a_rule_that_makes_millions_of_saves_is_refused(
+        self, make: Make, strategy: str
+    ) -> None:
+        with pytest.raises(ScenarioError, match=r"recovery\.0.*make sense"):
+            make("costs.save=1e-9 s", f"recovery=[{strategy}]")
+
     def test_a_rule_that_gives_no_interval_is_blamed_on_its_line(self, make: Make) -> None:
         with pytest.raises(ScenarioError, match=r"recovery\.1.*young.*name the interval"):
             make("costs.save=0 s")

@@ -78,15 +78,15 @@ def test_pls_stands_where_recovery_is_partial(write):
 
 def test_the_decision_is_explained_with_both_prices():
     decision = Decision("partial", 9.0, 1.25, 0.0131, 0.137, 0.1)
-    said = explain(decision)
+    said = explain(decision, 50.0)
     assert said.startswith("chose partial recovery")
     for words in ("every 9 h", "1.31 %", "PLS of 0.1", "every 1.25 h", "13.7 % of useful time"):
         assert words in said
-    assert explain(replace(decision, chosen="full")).startswith("falls back to full recovery")
+    assert explain(replace(decision, chosen="full"), 50.0).startswith("falls back to full recovery")
 
 
 def test_a_target_of_zero_is_explained():
-    said = explain(Decision("full", 0.0, 1.25, inf, 0.137, 0.0))
+    said = explain(Decision("full", 0.0, 1.25, inf, 0.137, 0.0), 50.0)
     assert "no stale shard is allowed" in said
     assert "inf" not in said
 
@@ -194,3 +194,12 @@ def test_other_words():
     assert interval(60, 50) == "60 h: no saves"
     assert interval(2.05, 50) == "every 2.05 h"
     assert [count(n, "node") for n in (1, 1000)] == ["1 node", "1,000 nodes"]
+
+
+def test_a_precision_that_was_not_reached_is_said(made, write):
+    spread = (made.strategy(made.full, [1, 2], [0, 0]),)
+    for precision, n_said in ((0.01, 1), (100.0, 0), (None, 0)):
+        outcome = Outcome(made.useful_h, made.cluster, spread, precision)
+        said = verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "p", {})))
+        assert len(said) == n_said
+        assert all("not to the 1.00 % asked for" in line for line in said)
