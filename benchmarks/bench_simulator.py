@@ -14,7 +14,7 @@ from time import perf_counter
 import simpy
 
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.cluster.draws import CostDraws
+from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.job_clock import JobClock

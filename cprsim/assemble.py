@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
@@ -65,6 +67,7 @@ class Experiment:
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
+    engine: Literal["auto", "simpy", "fast"] = "auto"
 
 
 def assemble(loaded: LoadedScenario) -> Experiment:
@@ -95,7 +98,7 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         failures=expected,
     )
     simulation = scenario.simulation
-    return Experiment(
+    experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
@@ -105,7 +108,20 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
+        engine=simulation.engine,
     )
+    _require_fast(loaded, experiment)
+    return experiment
+
+
+def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
+    """Raise ScenarioError where the fast engine is asked for and does not apply."""
+    for policy in experiment.policies if experiment.engine == "fast" else ():
+        reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+        if reason is not None:
+            key = "simulation.engine"
+            message = f"`fast` does not apply: {reason}; write `auto` or `simpy`"
+            raise ScenarioError.at(loaded.place(key), message, key=key)
 
 
 def _cluster(scenario: Scenario) -> Cluster:

@@ -11,12 +11,16 @@ import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.cluster.draws import CostDraws
-from cprsim.failures.block import BlockFailures
+from cprsim.draws import CostDraws
+from cprsim.engine import why_not
+from cprsim.engines import Arrays, Engine, Events
+from cprsim.failures.block import BlockFailures, StackedFailures
+from cprsim.failures.sources import MOST_REPLICATIONS
 from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
 
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications between two looks at the precision reached
+STACKED_FAILURES = 100_000  # that blocks stacked as one should have
 Z_95 = 1.96
 
 
@@ -53,8 +57,10 @@ def simulate(
     on_progress : called with the replications done and, as far as it is known, those to do
     """
     runs = [_Run(policy, experiment) for policy in experiment.policies]
-    for number, block in enumerate(_blocks(experiment)):
-        for first, last in _steps(block.failures.n_replications):
+    n_stacked = _n_stacked(experiment, runs)
+    step = STEP if n_stacked is None else MOST_REPLICATIONS * n_stacked
+    for number, block in enumerate(_blocks(experiment, n_stacked or 1)):
+        for first, last in _steps(block.failures.n_replications, step):
             begins_at = number * block.failures.n_replications + first
             wanted = _wanted(experiment, runs, begins_at)
             if begins_at >= wanted:
@@ -83,26 +89,53 @@ def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
     return _outcome(experiment, runs)
 
 
-def _blocks(experiment: Experiment) -> Iterator[Block]:
+def _blocks(experiment: Experiment, n_stacked: int) -> Iterator[Block]:
     number = 0
     while True:
-        yield _block(experiment, number)
+        yield _block(experiment, number, n_stacked)
         number += 1
 
 
-def _block(experiment: Experiment, number: int) -> Block:
-    failures = BlockFailures(
-        experiment.failures, experiment.cluster, experiment.seed, number, experiment.useful_h
+def _block(experiment: Experiment, number: int, n_stacked: int = 1) -> Block:
+    """A block of replications, or several stacked as one."""
+    first = number * n_stacked
+    stacked_failures = [
+        BlockFailures(
+            experiment.failures, experiment.cluster, experiment.seed, first + i, experiment.useful_h
+        )
+        for i in range(n_stacked)
+    ]
+    n_replications = stacked_failures[0].n_replications
+    failures = stacked_failures[0] if n_stacked == 1 else StackedFailures(stacked_failures)
+    costs = CostDraws.of(experiment.costs, experiment.seed, first, n_replications, n_stacked)
+    setting = JobSetting(
+        experiment.useful_h, experiment.cluster, experiment.costs, experiment.failures.clock
     )
-    clock = experiment.failures.clock
-    costs = CostDraws.of(experiment.costs, experiment.seed, number, failures.n_replications)
-    setting = JobSetting(experiment.useful_h, experiment.cluster, experiment.costs, clock)
     return Block(setting, number, failures, costs)
 
 
-def _steps(n_replications: int) -> Iterator[tuple[int, int]]:
+def _n_stacked(experiment: Experiment, runs: list[_Run]) -> int | None:
+    """How many blocks to run as one in arrays; None where a precision is looked at between."""
+    if experiment.n_replications is None or not all(run.in_arrays for run in runs):
+        return None
+    cluster, useful_h = experiment.cluster, experiment.useful_h
+    of_a_block = experiment.failures.block_replications(cluster, useful_h)
+    n_failures = useful_h / experiment.failures.expected(cluster, useful_h).mtbf_h
+    affordable = STACKED_FAILURES / (of_a_block * max(1.0, n_failures))
+    return max(1, min(-(-experiment.n_replications // of_a_block), int(affordable)))
+
+
+def _in_arrays(policy: RecoveryPolicy, experiment: Experiment) -> bool:
+    """Whether the fast engine runs this strategy."""
+    if experiment.engine == "simpy":
+        return False
+    reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+    return reason is None
+
+
+def _steps(n_replications: int, step: int) -> Iterator[tuple[int, int]]:
     """Stretches of a block; the first is short, to see early whether jobs finish at all."""
-    edges = [0, FIRST_LOOK, *range(STEP, n_replications, STEP)]
+    edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
     within = [edge for edge in edges if edge < n_replications]
     yield from pairwise([*within, n_replications])
 
@@ -115,13 +148,17 @@ class _Run:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         self._n_emb_ps = experiment.cluster.n_emb_ps
+        self.in_arrays = _in_arrays(policy, experiment)
+        self._engine: Engine = (Arrays if self.in_arrays else Events)(policy)
         self._costs: list[CostBreakdown] = []
         self._losses: list[ShardLoss] = []
 
     def go_on(self, block: Block, replications: range) -> None:
         if self.gave_up:
             return
-        self.add(block.simulate(self.policy, replications))
+        costs, losses = self._engine.run(block, replications)
+        self._costs.append(costs)
+        self._losses.append(losses)
         self.gave_up = not any(costs.finished.any() for costs in self._costs)
 
     def add(self, log: EventLog) -> None:

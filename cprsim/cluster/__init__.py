@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cprsim.cluster.fold import cost_breakdown, shard_loss
-from cprsim.cluster.job import JobSetting
 from cprsim.cluster.simulation import Block, replicate
+from cprsim.setting import JobSetting
 
 __all__ = ["Block", "JobSetting", "cost_breakdown", "replicate", "shard_loss"]

@@ -7,18 +7,7 @@ from collections.abc import Callable, Iterator
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.records import Activity, Clock, Failure
-
-_AGES_IN = {
-    Clock.PROGRESS: {Activity.USEFUL},
-    Clock.UPTIME: {Activity.USEFUL, Activity.LOST, Activity.SAVE},
-    Clock.WALL: set(Activity) - {Activity.OVER},
-}
-AGES_IN: dict[Clock, tuple[bool, ...]] = {
-    clock: tuple(activity in ages_in for activity in Activity)
-    for clock, ages_in in _AGES_IN.items()
-}
-"""For each clock, indexed by Activity: whether failures age in it."""
+from cprsim.records import Failure
 
 AFTER_ALL_ELSE = EventPriority(
     2

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import simpy
 from simpy.events import Timeout
 
-from cprsim.cluster.clock import AGES_IN, FailureClock
-from cprsim.cluster.draws import CostDraws, Draws
+from cprsim.cluster.clock import FailureClock
 from cprsim.cluster.log import NO_SLOT, pack
 from cprsim.cluster.recovering import Recovery, Steps
-from cprsim.cluster.save_plan import SavePlan
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
+from cprsim.draws import CostDraws, Draws
 from cprsim.records import (
     Activity,
-    Clock,
-    Cluster,
-    Costs,
     EventKind,
     Failure,
     OnFailure,
     RecoveryPolicy,
     Transfer,
 )
+from cprsim.setting import HOPELESS_AFTER, JobSetting, SavePlan
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
 RESTART, ROLL_BACK, RELOAD = OnFailure
@@ -49,26 +45,6 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
     SUB_SAVE_STARTED,
     SUB_SAVE_COMMITTED,
 ) = EventKind
-
-HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
-
-
-@dataclass(frozen=True, slots=True)
-class JobSetting:
-    """What the simulation of one job needs besides its failures and its recovery policy."""
-
-    useful_h: float
-    cluster: Cluster
-    costs: Costs
-    clock: Clock
-    shards: frozenset[int] = field(init=False)  # slots of the embedding servers
-    replicas: frozenset[int] = field(init=False)  # slots of the trainers
-    ages_in: tuple[bool, ...] = field(init=False)  # by Activity: whether failures age in it
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shards", frozenset(self.cluster.shard_slots))
-        object.__setattr__(self, "replicas", frozenset(self.cluster.replica_slots))
-        object.__setattr__(self, "ages_in", AGES_IN[self.clock])
 
 
 class HopelessError(Exception):

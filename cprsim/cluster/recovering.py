@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 
 import simpy
 
-from cprsim.cluster.draws import CostDraws, Draws
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import Flows, SharedStorage
+from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, Transfer
 
 # by name, for the same reason as in job.py

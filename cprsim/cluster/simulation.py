@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import simpy
 from simpy.core import StopSimulation
 
-from cprsim.cluster.draws import CostDraws
-from cprsim.cluster.job import Job, JobSetting
+from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
-from cprsim.cluster.save_plan import SavePlan
-from cprsim.failures.block import BlockFailures
+from cprsim.draws import CostDraws
+from cprsim.failures.block import BlockFailures, StackedFailures
 from cprsim.records import STOPPED_BEYOND, EventLog, Failure, RecoveryPolicy
+from cprsim.setting import JobSetting, SavePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Block:
 
     setting: JobSetting
     number: int
-    failures: BlockFailures
+    failures: BlockFailures | StackedFailures
     costs: CostDraws
 
     def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:

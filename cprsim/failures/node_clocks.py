@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, positive
-from cprsim.failures.renewal import expected_renewals, renewals_until
+from cprsim.failures.node_sampling import nodes_of
+from cprsim.failures.renewal import expected_renewals
 from cprsim.failures.sources import Start, repairs, replications_for, trace_of
 from cprsim.records import (
     Clock,
@@ -18,8 +19,6 @@ from cprsim.records import (
     Duration,
     ExpectedFailures,
     FailureTrace,
-    Floats,
-    Ints,
 )
 from cprsim.streams import stream
 
@@ -74,18 +73,17 @@ class NodeClocks:
         )
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """Bounded by the failures and by the node clocks of a block."""
-        n_clocks = sum(len(_slots(cluster, role)) for role in self.lifetimes)
-        return replications_for(sum(self.n_failures(cluster, useful_h).values()), max(n_clocks, 1))
+        """Bounded by the failures of a block; nodes that do not fail cost nothing."""
+        return replications_for(sum(self.n_failures(cluster, useful_h).values()))
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
     ) -> Iterator[FailureTrace]:
         """Endless chunks; see `FailureSource`."""
         nodes = [
-            _NodesOfRole.begin(
-                _slots(cluster, role), lifetime, self.start, n_replications,
-                stream(seed, block, f"failures/node/{role}"),
+            nodes_of(
+                _slots(cluster, role), lifetime, self.start is Start.STATIONARY, n_replications,
+                chunk_h, stream(seed, block, f"failures/node/{role}"),
             )
             for role, lifetime in self.lifetimes.items()
         ]  # fmt: skip
@@ -100,36 +98,6 @@ class NodeClocks:
             )
             repair_h = repairs(self.repair, repairing, len(slot))
             yield trace_of(until_h, replication, at_h, slot, repair_h)
-
-
-@dataclass(frozen=True, slots=True)
-class _NodesOfRole:
-    """The clocks of one role's nodes in all replications of a block."""
-
-    slots: range
-    lifetime: Distribution
-    rng: np.random.Generator
-    next_at_h: Floats = field(repr=False)  # (n_replications * n_slots,), moved on by `until`
-
-    @classmethod
-    def begin(
-        cls,
-        slots: range,
-        lifetime: Distribution,
-        start: Start,
-        n_replications: int,
-        rng: np.random.Generator,
-    ) -> _NodesOfRole:
-        first = lifetime.sample_residual if start is Start.STATIONARY else lifetime.sample
-        return cls(slots, lifetime, rng, first(rng, n_replications * len(slots)))
-
-    def until(self, until_h: float, chunk_h: float) -> tuple[Ints, Floats, Ints]:
-        """Replication, instant [h] and slot of the failures since the last call."""
-        if not self.slots:
-            return np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64)
-        clock, at_h = renewals_until(until_h, chunk_h, self.next_at_h, self.lifetime, self.rng)
-        replication, place = np.divmod(clock, len(self.slots))
-        return replication, at_h, place + self.slots.start
 
 
 def _slots(cluster: Cluster, role: str) -> range:

@@ -77,10 +77,10 @@ def trace_of(
     until_h : instant [h] before which all failures are here
     replication, at_h, slot, repair_h : (n_failed_nodes,) columns, times in [h]
     """
-    order = np.lexsort((slot, at_h, replication))
+    order = _in_order(replication, at_h, slot)
     replication, at_h = replication[order], at_h[order]
     begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (np.diff(replication) != 0) | (np.diff(at_h) != 0)
+    begins[1:] = (replication[1:] != replication[:-1]) | (at_h[1:] != at_h[:-1])
     first_slot = np.flatnonzero(begins)
     return FailureTrace(
         until_h=until_h,
@@ -90,6 +90,25 @@ def trace_of(
         slot=slot[order],
         repair_h=repair_h[order],
     )
+
+
+def _in_order(replication: Ints, at_h: Floats, slot: Ints) -> Ints:
+    """Places of the rows in order of replication, instant and slot.
+
+    Sources that draw gap after gap have the instants of a replication in order already, and
+    sorting small integers alone takes a tenth of the time.
+    """
+    small = replication.astype(np.uint16) if replication.max(initial=0) < 2**16 else replication
+    order = np.argsort(small, kind="stable")
+    same, at_h_so = np.diff(replication[order]) == 0, at_h[order]
+    if not (same & (at_h_so[1:] <= at_h_so[:-1])).any():
+        return order
+    order = np.argsort(at_h)
+    order = order[np.argsort(small[order], kind="stable")]
+    same, at_h_so = np.diff(replication[order]) == 0, at_h[order]
+    if not (same & (at_h_so[1:] == at_h_so[:-1])).any():
+        return order
+    return np.lexsort((slot, at_h, replication))
 
 
 def repairs(repair: Duration | None, rng: np.random.Generator, n: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -87,6 +87,12 @@ class Simulation(Model):
         ge=100,
         le=10**7,
         description="With `precision`: replications at which to stop in any case; default 100000.",
+    )
+    engine: Literal["auto", "simpy", "fast"] = Field(
+        "auto",
+        description="What runs the replications: fast, in arrays, an error where it does not "
+        "apply (finite spares, saves in the background); simpy, event by event; auto, fast where "
+        "it applies. The numbers are the same up to rounding.",
     )
 
     @model_validator(mode="before")

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from math import inf
 
 from cprsim.cluster import JobSetting, replicate
-from cprsim.cluster.draws import CostDraws
 from cprsim.cluster.log import event_log
-from cprsim.cluster.save_plan import SavePlan
+from cprsim.draws import CostDraws
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -27,6 +26,7 @@ from cprsim.records import (
     SubSaves,
     Transfer,
 )
+from cprsim.setting import SavePlan
 
 FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
 

@@ -12,7 +12,7 @@ import pytest
 
 from cprsim import analytic
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.cluster.draws import CostDraws
+from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock

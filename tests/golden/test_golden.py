@@ -22,9 +22,9 @@ SCENARIOS = HERE.parents[1] / "scenarios"
 CASES = {
     "quickstart-1": ("quickstart", 1, []),
     "production-0": ("production", 0, ["recovery=[{strategy: cpr, target_pls: 0.1}]"]),
-    "nodes-3": (
+    "nodes-18": (
         "quickstart",
-        3,
+        18,
         [
             "failures={kind: node, roles: {emb_ps: {family: weibull, mtbf: 40 h, shape: 0.7}}}",
             "costs.save={stall: 5 s, background: 4 min}",

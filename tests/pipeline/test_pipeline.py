@@ -16,6 +16,7 @@ from cprsim.cluster import cost_breakdown
 from cprsim.errors import ScenarioError
 from cprsim.records import CostBreakdown, OnFailure
 from cprsim.scenario import load_scenario
+from tests.engine.agreeing import assert_same
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -79,7 +80,7 @@ def test_a_replication_replayed_alone_is_the_one_of_the_run(make: Make) -> None:
     whole = by_name(pipeline.simulate(experiment))
     for name, log in pipeline.replay(experiment, 17).items():
         alone = cost_breakdown(log, experiment.useful_h)
-        assert alone.wall_h[0] == whole[name].wall_h[17]
+        assert alone.wall_h[0] == pytest.approx(whole[name].wall_h[17], rel=1e-9)
         assert alone.n_failures[0] == whole[name].n_failures[17]
         assert alone.replication[0] == 17
 
@@ -89,7 +90,53 @@ def test_replications_go_on_over_the_end_of_a_block(make: Make) -> None:
     whole = by_name(pipeline.simulate(experiment))["full"]
     assert whole.replication.tolist() == list(range(1005))
     alone = cost_breakdown(pipeline.replay(experiment, 1003)["full"], experiment.useful_h)
-    assert alone.wall_h[0] == whole.wall_h[1003]
+    assert alone.wall_h[0] == pytest.approx(whole.wall_h[1003], rel=1e-9)
+
+
+ENGINE_OVERRIDES = {
+    "fixed replications": "simulation={{seed: 5, replications: 1200, engine: {}}}",
+    "a precision": "simulation={{seed: 5, precision: 4 %, at_most: 1500, engine: {}}}",
+    "hardly one finishes": "simulation={{seed: 5, replications: 30, engine: {}}}",
+}
+
+
+@pytest.mark.parametrize("what", ENGINE_OVERRIDES)
+def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
+    mtbf = "12 min" if what == "hardly one finishes" else "6 h"
+    fast, simpy = (
+        pipeline.simulate(make(ENGINE_OVERRIDES[what].format(engine), f"failures.mtbf={mtbf}"))
+        for engine in ("fast", "simpy")
+    )
+    for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
+        assert ours.gave_up == theirs.gave_up
+        assert_same(ours.costs, theirs.costs)
+        assert_same(ours.losses, theirs.losses)
+
+
+def test_priority_saving_runs_on_both_engines(make: Make) -> None:
+    mfu = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
+    fast, simpy = (
+        pipeline.simulate(make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", mfu))
+        for name in ("fast", "simpy")
+    )
+    assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
+    assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}", "spares"),
+        ("costs.save={stall: 1 min, background: 5 min}", "background"),
+    ],
+)
+def test_the_fast_engine_where_it_does_not_apply_is_an_error_that_says_why(
+    make: Make, override: str, reason: str
+) -> None:
+    simulation = "simulation={seed: 5, replications: 20, engine: %s}"
+    with pytest.raises(ScenarioError, match=rf"simulation\.engine.*{reason}"):
+        make(override, simulation % "fast")
+    assert pipeline.simulate(make(override, simulation % "auto")).strategies
 
 
 def test_all_strategies_meet_every_injected_failure(make: Make) -> None:

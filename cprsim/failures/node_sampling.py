@@ -1,0 +1,219 @@
+"""Failures of the nodes of one role, at a cost that grows with the failures, not the nodes.
+
+Three exact ways, by what the lifetimes allow:
+
+    Superposed  exponential: the role is one Poisson process, each failure of a random node
+    Lazy        other lifetimes longer than a chunk: how many nodes fail for the first time in it is
+                binomial, when is a draw from the lifetime cut to the chunk, which is a random one
+                of those left; only nodes that have failed have a clock
+    Each        lifetimes shorter than a chunk: a clock per node, for nearly all of them fail
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy import integrate
+
+from cprsim.failures.distributions import Distribution, Exponential
+from cprsim.failures.renewal import renewals_until
+from cprsim.records import Bools, Floats, Ints
+
+Struck = tuple[Ints, Floats, Ints]
+"""Replication, instant [h] and slot of some failures, (n_failures,) each."""
+
+
+class Nodes(Protocol):
+    """The nodes of one role in all replications of a block."""
+
+    def until(self, until_h: float, chunk_h: float) -> Struck:
+        """The failures since the last call, `chunk_h` before `until_h`."""
+        ...
+
+
+def nodes_of(
+    slots: range,
+    lifetime: Distribution,
+    stationary: bool,
+    n_replications: int,
+    chunk_h: float,
+    rng: np.random.Generator,
+) -> Nodes:
+    """The cheapest exact way for these nodes.
+
+    Parameters
+    ----------
+    slots : of the role
+    lifetime : of each node
+    stationary : whether the nodes have been up and renewed for long, or all are new
+    chunk_h : hours that are drawn at a time [h]
+    """
+    lifetime.simulable()
+    if not slots:
+        return Nobody()
+    if isinstance(lifetime, Exponential):
+        return Superposed.begin(slots, lifetime, n_replications, rng)
+    if chunk_h < lifetime.mean_h:
+        return Lazy(slots, lifetime, stationary, n_replications, rng)
+    return Each.begin(slots, lifetime, stationary, n_replications, rng)
+
+
+class Nobody:
+    """A role without nodes."""
+
+    def until(self, until_h: float, chunk_h: float) -> Struck:
+        none = np.zeros(0, dtype=np.int64)
+        return none, np.zeros(0), none
+
+
+@dataclass(slots=True)
+class Superposed:
+    """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
+
+    slots: range
+    together: Exponential
+    rng: np.random.Generator
+    next_at_h: Floats  # (n_replications,)
+
+    @classmethod
+    def begin(
+        cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator
+    ) -> Superposed:
+        together = Exponential(lifetime.mean_h / len(slots))
+        return cls(slots, together, rng, together.sample(rng, n_replications))
+
+    def until(self, until_h: float, chunk_h: float) -> Struck:
+        replication, at_h = renewals_until(
+            until_h, chunk_h, self.next_at_h, self.together, self.rng
+        )
+        return replication, at_h, self.rng.integers(self.slots.start, self.slots.stop, len(at_h))
+
+
+@dataclass(slots=True)
+class Each:
+    """A clock per node and replication."""
+
+    slots: range
+    lifetime: Distribution
+    rng: np.random.Generator
+    next_at_h: Floats  # (n_replications * n_slots,)
+
+    @classmethod
+    def begin(
+        cls, slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
+        rng: np.random.Generator,
+    ) -> Each:  # fmt: skip
+        first = lifetime.sample_residual if stationary else lifetime.sample
+        return cls(slots, lifetime, rng, first(rng, n_replications * len(slots)))
+
+    def until(self, until_h: float, chunk_h: float) -> Struck:
+        clock, at_h = renewals_until(until_h, chunk_h, self.next_at_h, self.lifetime, self.rng)
+        replication, place = np.divmod(clock, len(self.slots))
+        return replication, at_h, place + self.slots.start
+
+
+@dataclass(slots=True)
+class Lazy:
+    """Nodes get a clock when they fail for the first time; before that they are alike.
+
+    A first failure is at age t with the density of the lifetime where nodes are new, and with
+    ``survival(t) / mean`` where they have been renewed for long.
+    """
+
+    slots: range
+    lifetime: Distribution
+    stationary: bool
+    n_replications: int
+    rng: np.random.Generator
+    _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
+    _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
+    _next_at_h: Floats = field(init=False)  # (n_clocks,)
+    _survived: float = field(init=False, default=1.0)  # share that has no failure so far
+
+    def __post_init__(self) -> None:
+        self._unused = np.full(self.n_replications, len(self.slots))
+        self._clock, self._next_at_h = np.zeros(0, dtype=np.int64), np.zeros(0)
+
+    def until(self, until_h: float, chunk_h: float) -> Struck:
+        from_h = until_h - chunk_h
+        p_first = self._p_first(from_h, until_h)
+        n_first = self.rng.binomial(self._unused, p_first)
+        self._unused -= n_first
+        first_at_h = self._first_at_h(from_h, until_h, p_first, int(n_first.sum()))
+        chosen = self._unused_places(np.repeat(np.arange(self.n_replications), n_first))
+        self._clock = np.concatenate([self._clock, chosen])
+        self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
+        place, at_h = renewals_until(until_h, chunk_h, self._next_at_h, self.lifetime, self.rng)
+        replication, slot = np.divmod(self._clock[place], len(self.slots))
+        return replication, at_h, slot + self.slots.start
+
+    def _p_first(self, from_h: float, until_h: float) -> float:
+        """Probability of a first failure in a chunk, given none before it."""
+        if self.stationary:
+            failing = _survived_h(self.lifetime, from_h, until_h) / self.lifetime.mean_h
+        else:
+            failing = float(self.lifetime.survival(from_h) - self.lifetime.survival(until_h))
+        p_first = 1.0 if self._survived <= failing else failing / self._survived
+        self._survived = max(0.0, self._survived - failing)
+        return p_first
+
+    def _first_at_h(self, from_h: float, until_h: float, p_first: float, n: int) -> Floats:
+        """Instants of `n` first failures within a chunk [h], in no order."""
+        if self.stationary:
+            at_h = self._where_survived(from_h, until_h, n)
+        else:
+            survived = float(self.lifetime.survival(from_h))
+            p = 1.0 - survived + survived * p_first * self.rng.random(n)
+            at_h = self.lifetime.quantile(p)
+        return np.clip(at_h, from_h, np.nextafter(until_h, 0.0))
+
+    def _where_survived(self, from_h: float, until_h: float, n: int) -> Floats:
+        """Instants with a density as the survival, by rejection: it is highest at the start."""
+        highest = self.lifetime.survival(from_h)
+        at_h = np.zeros(n)
+        missing = np.arange(n)
+        while len(missing) > 0:
+            tried_h = from_h + (until_h - from_h) * self.rng.random(len(missing))
+            taken = self.rng.random(len(missing)) * highest < self.lifetime.survival(tried_h)
+            at_h[missing[taken]] = tried_h[taken]
+            missing = missing[~taken]
+        return at_h
+
+    def _unused_places(self, replication: Ints) -> Ints:
+        """A node of each replication that has no clock yet, all different: (n,) clock numbers.
+
+        By rejection, which treats all nodes alike, so each choice is equally likely.
+        """
+        chosen = np.zeros(len(replication), dtype=np.int64)
+        missing = np.arange(len(replication))
+        taken = np.sort(self._clock)
+        while len(missing) > 0:
+            place = self.rng.integers(0, len(self.slots), len(missing))
+            tried = replication[missing] * len(self.slots) + place
+            settled, first = np.unique(tried, return_index=True)
+            first = first[~_is_among(settled, taken)]
+            chosen[missing[first]] = tried[first]
+            taken = np.sort(np.concatenate([taken, tried[first]]))
+            missing = np.delete(missing, first)
+        return chosen
+
+
+@lru_cache(maxsize=1024)
+def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
+    """Integral of the survival between two ages [h]."""
+
+    def survival(age_h: float) -> float:
+        return float(lifetime.survival(age_h))
+
+    return float(integrate.quad(survival, from_h, until_h, limit=200)[0])
+
+
+def _is_among(values: Ints, sorted_values: Ints) -> Bools:
+    if len(sorted_values) == 0:
+        return np.zeros(len(values), dtype=bool)
+    at = np.searchsorted(sorted_values, values).clip(max=len(sorted_values) - 1)
+    found: Bools = sorted_values[at] == values
+    return found

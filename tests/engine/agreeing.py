@@ -1,0 +1,50 @@
+"""Both engines on the same failures and draws, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TypeVar
+
+import numpy as np
+
+from cprsim import engine
+from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
+from cprsim.draws import CostDraws
+from cprsim.failures.block import BlockFailures
+from cprsim.records import CostBreakdown, Ints, RecoveryPolicy, ShardLoss
+
+OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
+CLOSE = 1e-9  # relative, or in hours
+
+
+def both(
+    setting: JobSetting, policy: RecoveryPolicy, failures: BlockFailures, seed: int = 3
+) -> tuple[engine.Ran, CostBreakdown, ShardLoss]:
+    """What the engine gives, and the cluster, of all replications of one block."""
+    n = failures.n_replications
+    costs = CostDraws.of(setting.costs, seed, 0, n)
+    ran = engine.simulate(setting, policy, failures, costs, range(n))
+    log = Block(setting, 0, failures, costs).simulate(policy, range(n))
+    return ran, cost_breakdown(log, setting.useful_h), shard_loss(log, setting.cluster.n_emb_ps)
+
+
+def assert_agree(ran: engine.Ran, costs: CostBreakdown, losses: ShardLoss) -> None:
+    """Every row of the replications that the engine did not leave, every column."""
+    assert_same(ran.costs, _but(costs, ran.left))
+    assert_same(ran.losses, _but(losses, ran.left))
+
+
+def assert_same(ours: OneOf, theirs: OneOf) -> None:
+    """All columns are equal to rounding, numbers and flags exactly."""
+    for column in fields(ours):
+        a, b = getattr(ours, column.name), getattr(theirs, column.name)
+        assert a.shape == b.shape, column.name
+        exact = a.dtype.kind != "f"
+        same = a == b if exact else np.isclose(a, b, rtol=CLOSE, atol=CLOSE)
+        off = np.flatnonzero(~same)
+        assert not len(off), (column.name, ours.replication[off[:3]], a[off[:3]], b[off[:3]])
+
+
+def _but(rows: OneOf, left: Ints) -> OneOf:
+    mine = ~np.isin(rows.replication, left)
+    return type(rows)(*(getattr(rows, column.name)[mine] for column in fields(rows)))

@@ -1,0 +1,97 @@
+"""The two engines agree to 1e-9 in every row: a designed grid, 1,000 replications each.
+
+Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
+that have no common divisor, so that all pairs of neighbouring factors meet.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import with_mean
+from cprsim.failures.injected import Injected
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.node_clocks import NodeClocks
+from cprsim.failures.sources import FailureSource, Start
+from cprsim.records import Clock, Cluster, Storage, Transfer
+from cprsim.setting import JobSetting
+from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
+from tests.engine.agreeing import assert_agree, both
+
+N_SCENARIOS, N_REPLICATIONS = 66, 1000
+USEFUL_H = 6.0
+
+HOW = [FULL, PARTIAL, FULL, PARTIAL, NONE]
+CLOCKS = list(Clock)
+LIFETIMES = [
+    ("exponential", None), ("gamma", 0.7), ("gamma", 2.5), ("weibull", 0.7), ("lognormal", 1.0),
+    ("weibull", 3.0), ("exponential", None),
+]  # fmt: skip
+INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
+NODES = [(3, 2), (1, 0), (8, 0), (4, 1), (38, 20), (2, 3), (1000, 0), (5, 5)]
+TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99]  # 0: a clock per node; 99: all at once
+COSTS_H = [
+    {"save_h": 0.05, "load_h": 0.1, "detect_h": 0.02, "reschedule_h": 0.05},
+    {"save_h": 0.5, "load_h": 0.4, "detect_h": 0.1, "reschedule_h": 0.3},
+    {"save_h": 0.0, "load_h": 0.0, "detect_h": 0.0, "reschedule_h": 0.2},
+    {"save_h": "gamma", "load_h": "lognormal", "detect_h": 0.01, "reschedule_h": "exponential"},
+    {"save_h": 0.2, "load_h": 0.7, "detect_h": 0.0, "reschedule_h": 0.0},
+    {"save_h": "transfer", "load_h": "transfer", "detect_h": 0.05, "reschedule_h": 0.1},
+    {},
+    {"save_h": "exponential", "load_h": 0.2, "detect_h": 0.1},
+    {"load_h": 0.3, "detect_h": 0.2, "save_h": 0.3},
+]
+STORAGE = Storage(8e9, 4e9, 1e9)
+MEANS_H = {"gamma": 0.1, "lognormal": 0.2, "exponential": 0.15}
+
+
+def job(number: int) -> JobSetting:
+    n_emb_ps, n_trainers = NODES[number % len(NODES)]
+    costs = {name: cost(value) for name, value in COSTS_H[number % len(COSTS_H)].items()}
+    clock = CLOCKS[number % len(CLOCKS)]
+    return setting(
+        USEFUL_H, clock=clock, n_emb_ps=n_emb_ps, n_trainers=n_trainers, storage=STORAGE,
+        **costs,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def cost(value: float | str) -> object:
+    if value == "transfer":
+        return Transfer()
+    if isinstance(value, str):
+        shape = {"gamma": 4.0, "lognormal": 0.8}.get(value)
+        return with_mean(value, MEANS_H[value], shape)
+    return value
+
+
+def source(number: int, cluster: Cluster, clock: Clock) -> FailureSource:
+    family, shape = LIFETIMES[number % len(LIFETIMES)]
+    together = min(TOGETHER[number % len(TOGETHER)], cluster.n_nodes)
+    start = (Start.FRESH, Start.STATIONARY)[number % 2]
+    mtbf_h = (4.0, 7.0, 3.0)[number // 3 % 3]
+    if clock is Clock.PROGRESS and number % 4 == 0:
+        return Injected(USEFUL_H, range(cluster.n_nodes), max(1, together), count=3)
+    if together == 0:
+        lifetime = with_mean(family, mtbf_h * cluster.n_nodes, shape)
+        roles = {role.name: lifetime for role in cluster.roles}
+        return NodeClocks(roles, clock, Start.STATIONARY)
+    lifetime = with_mean(family, mtbf_h, shape)
+    return JobClock(lifetime, range(cluster.n_nodes), together, clock, start)
+
+
+@pytest.mark.parametrize("number", range(N_SCENARIOS))
+def test_rows_agree(number: int) -> None:
+    how = policy(HOW[number % len(HOW)], INTERVALS_H[number % len(INTERVALS_H)])
+    setting_ = job(number)
+    failing = source(number, setting_.cluster, setting_.clock)
+    failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
+    assert failures.n_replications == N_REPLICATIONS
+    ran, costs, losses = both(setting_, how, failures)
+    assert_agree(ran, costs, losses)
+    assert len(ran.left) + ran.costs.n_replications == N_REPLICATIONS
+    if setting_.clock is not Clock.WALL or how.on_failure is not PARTIAL:
+        assert len(ran.left) == 0
+    assert len(ran.left) <= N_REPLICATIONS / 2

@@ -1,0 +1,69 @@
+"""The fast engine alone against the exact expectations: 40,000 replications, 4 standard errors."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from cprsim import analytic, engine
+from cprsim.draws import CostDraws
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import Exponential
+from cprsim.failures.job_clock import JobClock
+from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
+from cprsim.setting import JobSetting
+from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
+
+N_BLOCKS = 40
+
+# useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
+SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
+
+
+def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) -> CostBreakdown:
+    source = JobClock(Exponential(mtbf_h), job.cluster.shard_slots, 1, job.clock)
+    plan, blocks = policy(how, interval_h), []
+    for number in range(N_BLOCKS):
+        failures = BlockFailures(source, job.cluster, 31, number, job.useful_h)
+        n = failures.n_replications
+        draws = CostDraws.of(job.costs, 31, number, n)
+        ran = engine.simulate(job, plan, failures, draws, range(n), number * n)
+        assert len(ran.left) == 0
+        blocks.append(ran.costs)
+    return stacked(blocks)
+
+
+def z_score(costs: CostBreakdown, useful_h: float, theory_h: float) -> float:
+    overhead_h = costs.wall_h - useful_h
+    standard_error_h = overhead_h.std(ddof=1) / sqrt(len(overhead_h))
+    print(f"mean {overhead_h.mean():.5f} h, theory {theory_h:.5f} h, SE {standard_error_h:.5f} h")
+    return float((overhead_h.mean() - theory_h) / standard_error_h)
+
+
+@pytest.mark.parametrize("numbers", SETTINGS)
+@pytest.mark.parametrize("clock", list(Clock))
+@pytest.mark.parametrize(("how", "form"), [(FULL, "full"), (PARTIAL, "partial")])
+def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form: str) -> None:
+    useful_h, interval_h, save_h, recovery_h, mtbf_h = numbers
+    job = setting(
+        useful_h,
+        clock=clock,
+        save_h=save_h,
+        detect_h=recovery_h / 8,
+        reschedule_h=recovery_h / 2,
+        load_h=recovery_h * 3 / 8,
+    )
+    costs = simulate(job, how, interval_h, mtbf_h)
+    theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
+    assert costs.finished.all()
+    assert np.unique(costs.replication).size == costs.n_replications == 1000 * N_BLOCKS
+    assert abs(z_score(costs, useful_h, theory_h)) <= 4.0
+
+
+@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
+def test_overhead_of_starting_again(clock: Clock) -> None:
+    costs = simulate(setting(8.0, clock=clock, reschedule_h=0.5), NONE, float("inf"), 10.0)
+    theory_h = getattr(analytic, f"restart_{clock}_h")(8.0, 0.5, 10.0)
+    assert abs(z_score(costs, 8.0, theory_h)) <= 4.0

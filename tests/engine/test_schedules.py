@@ -1,0 +1,157 @@
+"""Failure schedules by hand and by hypothesis: the engine gives the cluster's rows, or leaves them.
+
+Times are whole sixty-fourths of an hour, so that both engines add them without rounding and ties
+are ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+import numpy as np
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from cprsim import engine
+from cprsim.cluster import cost_breakdown, shard_loss
+from cprsim.draws import CostDraws
+from cprsim.failures.sources import trace_of
+from cprsim.records import Clock, Failure, FailureTrace, OnFailure
+from cprsim.setting import JobSetting
+from tests.cluster.building import FULL, NONE, PARTIAL, failures, policy, run, setting
+from tests.engine.agreeing import assert_agree
+
+N_EMB_PS, N_TRAINERS = 3, 2
+
+
+class Listed:
+    """One replication's failures in two chunks, as a block."""
+
+    n_replications = 1
+
+    def __init__(self, strikes: list[Failure], border_h: float = inf) -> None:
+        self._chunks = [
+            self._chunk([f for f in strikes if f.at_h < border_h], border_h),
+            self._chunk([f for f in strikes if f.at_h >= border_h], inf),
+        ]
+
+    def _chunk(self, strikes: list[Failure], until_h: float) -> FailureTrace:
+        sizes = [len(strike.slots) for strike in strikes]
+        return trace_of(
+            until_h,
+            np.zeros(sum(sizes), dtype=np.int64),
+            np.repeat([strike.at_h for strike in strikes], sizes).astype(float),
+            np.array([slot for strike in strikes for slot in strike.slots], dtype=np.int64),
+            np.zeros(sum(sizes)),
+        )
+
+    def chunk(self, number: int) -> FailureTrace | None:
+        return self._chunks[number] if number < len(self._chunks) else None
+
+
+def check(
+    job: JobSetting, how: OnFailure, interval_h: float, strikes: list[Failure], border_h: float
+) -> engine.Ran:
+    costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
+    plan = policy(how, interval_h)
+    ran = engine.simulate(job, plan, Listed(strikes, border_h), costs, range(1))
+    log = run(job, plan, strikes)
+    assert_agree(ran, cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS))
+    return ran
+
+
+def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:
+    return st.integers(int(least_h * 64), int(most_h * 64)).map(lambda n: n / 64)
+
+
+instants = st.lists(
+    st.tuples(
+        sixty_fourths(30.0, 1 / 64),
+        st.sets(st.integers(0, N_EMB_PS + N_TRAINERS - 1), min_size=1),
+    ),
+    max_size=8,
+    unique_by=lambda strike: strike[0],
+).map(sorted)
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> JobSetting:
+    return setting(
+        10.0,
+        clock=draw(st.sampled_from(Clock)),
+        n_emb_ps=N_EMB_PS,
+        n_trainers=draw(st.sampled_from([0, N_TRAINERS])),
+        save_h=draw(sixty_fourths(1.5)),
+        load_h=draw(sixty_fourths(2.0)),
+        detect_h=draw(sixty_fourths(1.0)),
+        reschedule_h=draw(sixty_fourths(2.0)),
+    )
+
+
+@hypothesis_settings(max_examples=500, deadline=None)
+@given(
+    jobs(),
+    st.sampled_from(OnFailure),
+    st.sampled_from([0.75, 1.0, 2.5, 3.25, 10.0, inf]),
+    instants,
+    st.sampled_from([4.0, 10.0, inf]),
+)
+def test_any_schedule(
+    job: JobSetting,
+    how: OnFailure,
+    interval_h: float,
+    when: list[tuple[float, set[int]]],
+    border_h: float,
+) -> None:
+    n_nodes = job.cluster.n_nodes
+    strikes = [(at_h, {slot % n_nodes for slot in slots}) for at_h, slots in when]
+    check(job, how, interval_h, failures(*strikes), border_h)
+
+
+def test_a_second_server_fails_while_the_first_recovers() -> None:
+    job = setting(10.0, n_emb_ps=3, save_h=0.25, load_h=0.5, detect_h=0.25, reschedule_h=0.5)
+    ran = check(job, PARTIAL, 4.0, failures((3.0, [0]), (3.75, [1]), (9.0, [1])), inf)
+    assert ran.left.tolist() == []
+    assert ran.costs.detect_h.tolist() == [0.25 * 3]
+    assert ran.losses.slot.tolist() == [0, 1, 1]
+    assert ran.losses.since_save_h.tolist() == [3.0, 3.0, 2.75]
+
+
+def test_a_failure_on_the_edge_of_a_commit_is_left_to_the_cluster() -> None:
+    job = setting(10.0, n_emb_ps=3, save_h=0.25)
+    for how in (FULL, PARTIAL):
+        assert check(job, how, 4.0, failures((4.25, [0])), inf).left.tolist() == [0]
+        assert check(job, how, 4.0, failures((4.2, [0])), inf).left.tolist() == []
+
+
+def test_all_trainers_at_once_take_the_shards_with_them() -> None:
+    job = setting(10.0, n_emb_ps=3, n_trainers=2, load_h=0.5)
+    ran = check(job, PARTIAL, 4.0, failures((3.0, [3, 4])), inf)
+    assert ran.losses.slot.tolist() == [0, 1, 2]
+
+
+def endless(period_h: float) -> Iterator[Failure]:
+    number = 0
+    while True:
+        number += 1
+        yield Failure(number * period_h, (0,), (0.0,))
+
+
+def test_a_job_that_gets_no_further_is_given_up_at_the_same_failure() -> None:
+    job = setting(10.0, n_emb_ps=3, reschedule_h=0.5)
+    strikes = [strike for _, strike in zip(range(1500), endless(0.375), strict=False)]
+    for how in (FULL, NONE, PARTIAL):
+        ran = check(job, how, 2.0, strikes, inf)
+        assert ran.left.tolist() == []
+        assert not ran.costs.finished[0]
+        assert ran.costs.n_failures[0] == 1000
+
+
+def test_a_job_beyond_its_deadline_is_stopped_there() -> None:
+    for clock in Clock:
+        slow = setting(1.0, clock=clock, n_emb_ps=3, reschedule_h=60.0)
+        ran = check(slow, FULL, inf, failures(0.25, 0.5, 0.6), inf)
+        assert ran.costs.wall_h.tolist() == ([100.0] if clock is not Clock.WALL else [61.6])
+        assert ran.left.tolist() == []
