@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from cprsim.errors import ClickError, Place
 from cprsim.kernel.clicks.criteo import read_log
-from cprsim.kernel.clicks.encoding import vocabulary_encoding
+from cprsim.kernel.clicks.encoding import Encoding, hashing_encoding, vocabulary_encoding
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import Clicks, n_train, split
+from cprsim.kernel.clicks.records import Clicks, RawClicks, n_train, split
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
 from cprsim.kernel.shards import ShardBy, Shards
@@ -81,6 +81,12 @@ def _clicks(
     return (*_generated(tables, section), 0)
 
 
+def _encoding(train: RawClicks, section: Kernel, log: ClickFile) -> Encoding:
+    if log.encoding == "hashing":
+        return hashing_encoding(train, PRESETS[section.tables].tables.capped(section.most_rows))
+    return vocabulary_encoding(train, log.least_count, section.most_rows)
+
+
 def _generated(tables: TableLayout, section: Kernel) -> tuple[tuple[Clicks, Clicks], Quality]:
     generated = generate(tables, section.samples, section.seed)
     return split(generated.clicks), generated.teacher_on(slice(n_train(section.samples), None))
@@ -94,7 +100,7 @@ def _logged(
     at = n_train(len(raw))
     if at < LEAST_TRAINED:
         raise ClickError.at(Place(path), f"{len(raw)} clicks are too few to train and to test on")
-    encoding = vocabulary_encoding(raw[:at], log.least_count, section.most_rows)
+    encoding = _encoding(raw[:at], section, log)
     clicks = encoding.encode(raw[:at]), encoding.encode(raw[at:])
     for part in clicks:
         if not 0 < part.label.mean() < 1:

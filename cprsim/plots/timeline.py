@@ -106,12 +106,13 @@ def _recovered_at_h(lane: Lane, end_h: float) -> float:
 
 def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
     _draw(axes, rows, (0.0, end_h))
-    axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
-    axes.annotate(
-        f"{hours(result.useful_h)}: without failures and saves", (result.useful_h, 1), (0, 3),
-        xycoords=("data", "axes fraction"), textcoords="offset points",
-        ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color="#555555",
-    )  # fmt: skip
+    if result.useful_h <= end_h:  # else all were given up before
+        axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
+        axes.annotate(
+            f"{hours(result.useful_h)}: without failures and saves", (result.useful_h, 1), (0, 3),
+            xycoords=("data", "axes fraction"), textcoords="offset points",
+            ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color="#555555",
+        )  # fmt: skip
     for y, row in _stacked(rows):
         axes.annotate(
             _ending(row, end_h), (min(row.lane.end_h, end_h), y + 0.21), (6, 0),

@@ -114,10 +114,11 @@ def test_strategies_with_priority_save_their_urgent_rows_first(trained):
     assert written == pytest.approx(strategies["cpr"]["bytes_written"], rel=0.05)
 
 
-def test_clicks_of_ones_own(trained, tmp_path, monkeypatch):
+@pytest.mark.parametrize("encoding", ["vocabulary", "hashing"])
+def test_clicks_of_ones_own(trained, tmp_path, monkeypatch, encoding):
     write_clicks(tmp_path / "clicks.tsv", 1500)
     monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
-    shown = trained('kernel.clicks={file: "${CPRSIM_DATA}/clicks.tsv"}')
+    shown = trained(f'kernel.clicks={{file: "${{CPRSIM_DATA}}/clicks.tsv", encoding: {encoding}}}')
     assert shown["teacher"] is None
     assert "1,285 logged clicks" in shown["stand_in"]
 
