@@ -86,7 +86,7 @@ def first_order_fraction(experiment: Experiment, policy: RecoveryPolicy) -> floa
     return formula(
         policy.save_interval_h,
         costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps),
-        _recovery_h(experiment),
+        _recovery_h(experiment, policy),
         experiment.useful_h / expected,
     )
 
@@ -107,7 +107,7 @@ def counted_fraction(experiment: Experiment, policy: RecoveryPolicy) -> float:
         loss_h = 0.0
     costs = experiment.costs
     saving_h = n_saves * costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
-    per_failure_h = _recovery_h(experiment) + loss_h
+    per_failure_h = _recovery_h(experiment, policy) + loss_h
     return (saving_h + _expected_failures(experiment) * per_failure_h) / useful_h
 
 
@@ -116,9 +116,11 @@ def _expected_failures(experiment: Experiment) -> float:
     return experiment.useful_h / expected.mtbf_h
 
 
-def _recovery_h(experiment: Experiment) -> float:
+def _recovery_h(experiment: Experiment, policy: RecoveryPolicy) -> float:
     costs = experiment.costs
-    return costs.detect.mean_h + costs.reschedule.mean_h + costs.mean_h(costs.load, 1)
+    everybody = policy.on_failure is OnFailure.ROLL_BACK
+    load_h = costs.mean_h(costs.load, experiment.cluster.n_emb_ps if everybody else 1)
+    return costs.detect.mean_h + costs.reschedule.mean_h + load_h
 
 
 def _overheads(experiment: Experiment) -> dict[str, Spread]:
