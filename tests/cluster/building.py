@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
+from math import inf, sqrt
 
 from cprsim.cluster import JobSetting, replicate
 from cprsim.cluster.log import event_log
@@ -18,6 +18,7 @@ from cprsim.records import (
     EventKind,
     EventLog,
     Failure,
+    Floats,
     Holds,
     OnFailure,
     RecoveryPolicy,
@@ -63,6 +64,29 @@ def setting(
         storage=storage,
     )
     return JobSetting(useful_h, Cluster(tuple(roles), n_spares), costs, clock)
+
+
+def priced(numbers: tuple[float, ...], clock: Clock) -> JobSetting:
+    """A job of these useful hours, interval, save, recovery and MTBF [h], as the closed forms take.
+
+    The recovery is split over its stages, which must not matter.
+    """
+    useful_h, _, save_h, recovery_h, _ = numbers
+    return setting(
+        useful_h,
+        clock=clock,
+        save_h=save_h,
+        detect_h=recovery_h / 8,
+        reschedule_h=recovery_h / 2,
+        load_h=recovery_h * 3 / 8,
+    )
+
+
+def z_score(values: Floats, theory: float) -> float:
+    """How many standard errors the mean lies from theory; prints all three for a failing test."""
+    standard_error = values.std(ddof=1) / sqrt(len(values))
+    print(f"mean {values.mean():.5f}, theory {theory:.5f}, SE {standard_error:.5f}")
+    return float((values.mean() - theory) / standard_error)
 
 
 def failures(

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,7 @@ from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.intervals import expected_pls
 from cprsim.records import Clock, CostBreakdown, OnFailure, RecoveryPolicy, ShardLoss, stacked
-from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
+from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
 
 N_REPLICATIONS = 20_000
 
@@ -43,23 +41,12 @@ def simulate(
     return stacked(costs), stacked(losses)
 
 
-def z_score(values: np.ndarray, theory: float) -> float:  # type: ignore[type-arg]
-    return float((values.mean() - theory) / (values.std(ddof=1) / sqrt(len(values))))
-
-
 @pytest.mark.parametrize("numbers", SETTINGS)
 @pytest.mark.parametrize("clock", list(Clock))
 @pytest.mark.parametrize(("how", "form"), [(FULL, "full"), (PARTIAL, "partial")])
 def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form: str) -> None:
-    useful_h, interval_h, save_h, recovery_h, mtbf_h = numbers
-    job = setting(
-        useful_h,
-        clock=clock,
-        save_h=save_h,
-        detect_h=recovery_h / 8,
-        reschedule_h=recovery_h / 2,
-        load_h=recovery_h * 3 / 8,
-    )
+    useful_h, interval_h, _, _, mtbf_h = numbers
+    job = priced(numbers, clock)
     costs, _ = simulate(job, policy(how, interval_h), mtbf_h)
     theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()

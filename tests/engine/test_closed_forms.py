@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
 from cprsim.setting import JobSetting
-from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
+from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
 
 N_BLOCKS = 40
 
@@ -35,35 +33,21 @@ def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) 
     return stacked(blocks)
 
 
-def z_score(costs: CostBreakdown, useful_h: float, theory_h: float) -> float:
-    overhead_h = costs.wall_h - useful_h
-    standard_error_h = overhead_h.std(ddof=1) / sqrt(len(overhead_h))
-    print(f"mean {overhead_h.mean():.5f} h, theory {theory_h:.5f} h, SE {standard_error_h:.5f} h")
-    return float((overhead_h.mean() - theory_h) / standard_error_h)
-
-
 @pytest.mark.parametrize("numbers", SETTINGS)
 @pytest.mark.parametrize("clock", list(Clock))
 @pytest.mark.parametrize(("how", "form"), [(FULL, "full"), (PARTIAL, "partial")])
 def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form: str) -> None:
-    useful_h, interval_h, save_h, recovery_h, mtbf_h = numbers
-    job = setting(
-        useful_h,
-        clock=clock,
-        save_h=save_h,
-        detect_h=recovery_h / 8,
-        reschedule_h=recovery_h / 2,
-        load_h=recovery_h * 3 / 8,
-    )
+    useful_h, interval_h, _, _, mtbf_h = numbers
+    job = priced(numbers, clock)
     costs = simulate(job, how, interval_h, mtbf_h)
     theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()
     assert np.unique(costs.replication).size == costs.n_replications == 1000 * N_BLOCKS
-    assert abs(z_score(costs, useful_h, theory_h)) <= 4.0
+    assert abs(z_score(costs.wall_h - useful_h, theory_h)) <= 4.0
 
 
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
 def test_overhead_of_starting_again(clock: Clock) -> None:
     costs = simulate(setting(8.0, clock=clock, reschedule_h=0.5), NONE, float("inf"), 10.0)
     theory_h = getattr(analytic, f"restart_{clock}_h")(8.0, 0.5, 10.0)
-    assert abs(z_score(costs, 8.0, theory_h)) <= 4.0
+    assert abs(z_score(costs.wall_h - 8.0, theory_h)) <= 4.0
