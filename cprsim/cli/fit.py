@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import AsJson, column_names
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -162,19 +162,8 @@ def _read(
     if form is Format.lanl:
         return read_lanl(trace, system=system, period=period, n_nodes=nodes)
     return read_tidy(
-        trace, columns=_pairs(columns), time_unit=time_unit, n_nodes=nodes, period=period
+        trace, columns=column_names(columns), time_unit=time_unit, n_nodes=nodes, period=period
     )
-
-
-def _pairs(columns: list[str]) -> dict[str, str]:
-    """The file's names of columns, by ours."""
-    from cprsim.errors import ParameterError
-
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, sign, _ in pairs:
-        if not sign:
-            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-    return {ours: theirs for ours, _, theirs in pairs}
 
 
 def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import AsJson, column_names
 
 
 def fit_costs(
@@ -47,7 +47,7 @@ def fit_costs(
     from cprsim.fitting.transfers import read_transfers
     from cprsim.report.cost_report import costs_as_json, print_costs
 
-    transfers = read_transfers(log, columns=_pairs(columns or []), time_unit=time_unit)
+    transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
     fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)
     fragment = costs_fragment(fits, log.name)
     if as_json:
@@ -55,14 +55,3 @@ def fit_costs(
         typer.echo(json.dumps(found, allow_nan=False, indent=2))
         return
     print_costs(Console(), fits, fragment, transfers.notes)
-
-
-def _pairs(columns: list[str]) -> dict[str, str]:
-    """The file's names of columns, by ours. Raises ParameterError for what is no pair."""
-    from cprsim.errors import ParameterError
-
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, sign, _ in pairs:
-        if not sign:
-            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
-    return {ours: theirs for ours, _, theirs in pairs}

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cprsim.errors import ParameterError
+
 ScenarioFile = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="The scenario file (YAML).", show_default=False)
 ]
@@ -23,3 +25,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for 
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where the results folders go.")
 ]
+
+
+def column_names(columns: list[str]) -> dict[str, str]:
+    """The file's names of columns by ours, from ``--column OURS=THEIRS``.
+
+    Raises ParameterError for what is no pair.
+    """
+    pairs = [pair.partition("=") for pair in columns]
+    for ours, sign, _ in pairs:
+        if not sign:
+            raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
+    return {ours: theirs for ours, _, theirs in pairs}
