@@ -7,6 +7,7 @@ two batches, and what happens in between (saves, failures) is rounded to the nea
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -67,6 +68,13 @@ class Trainer:
         self._position = np.zeros(1, np.int64)
         self._schedule = SCHEDULES[plan.schedule]
         self._workspaces: dict[int, Workspace] = {}
+
+    def follower(self) -> Trainer:
+        """The same run seen by one more saver: it moves with this one, its marks are its own."""
+        one = copy(self)
+        one.changed = np.zeros_like(self.changed)
+        one.observe = None
+        return one
 
     @property
     def n_samples(self) -> int:

@@ -1,0 +1,111 @@
+"""Trials: what one controlled run is, before it is trained.
+
+A trial is one run of the plan in which given servers fail at given shares of the run, under one way
+of saving. It is measured as the difference to the run without failures of the same clicks, order
+and initial weights: its twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, takewhile
+from math import ceil
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.trackers import TRACKERS
+from cprsim.records import SmallTables, SubSaves
+
+PARTIAL = "partial"  # every save is whole
+MORE_BYTES = "+"  # ends the key of a strategy that saves the small tables with each sub-save
+STRATEGIES = (PARTIAL, *TRACKERS, *(f"{tracker}{MORE_BYTES}" for tracker in TRACKERS))
+ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
+
+
+def sub_saves_of(strategy: str) -> SubSaves | None:
+    """How a strategy cuts an interval; None: every save is whole.
+
+    Raises ParameterError for a key that is not one of STRATEGIES.
+    """
+    if strategy not in STRATEGIES:
+        raise ParameterError(f"unknown strategy `{strategy}`; one of {', '.join(STRATEGIES)}")
+    if strategy == PARTIAL:
+        return None
+    often = strategy.endswith(MORE_BYTES)
+    small = SmallTables.EACH_SUB_SAVE if often else SmallTables.EACH_INTERVAL
+    return SubSaves(strategy.removesuffix(MORE_BYTES), small_tables=small)
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """One way of saving a run: a strategy at an interval."""
+
+    strategy: str  # of STRATEGIES
+    interval_fraction: float  # T_save as a share of the run
+
+    def __post_init__(self) -> None:
+        sub_saves_of(self.strategy)
+        if not self.interval_fraction > 0:
+            raise ParameterError(f"an interval must be positive, got {self.interval_fraction:g}")
+
+    @property
+    def sub_saves(self) -> SubSaves | None:
+        return sub_saves_of(self.strategy)
+
+    def due(self, after: float, until: float) -> Iterator[tuple[float, bool]]:
+        """Saves due in (after, until] of the run, and whether each ends its interval."""
+        n = 1 if self.sub_saves is None else self.sub_saves.n_per_interval
+        step = self.interval_fraction / n
+        first = int((after + ROUNDING) // step) + 1
+        last = min(until, 1.0) + ROUNDING
+        for number in takewhile(lambda number: number * step <= last, count(first)):
+            yield min(number * step, 1.0), number % n == 0
+
+    def last_before(self, at: float) -> float:
+        """Share of the run at which the interval began in which `at` lies, for PLS."""
+        return max(0, ceil((at + ROUNDING) / self.interval_fraction) - 1) * self.interval_fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFailure:
+    """Servers that fail together."""
+
+    at_fraction: float  # of the run
+    servers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One controlled run: how it is saved, and what fails when, in order."""
+
+    saving: Saving
+    failures: tuple[ShardFailure, ...]
+
+    def __post_init__(self) -> None:
+        at = [failure.at_fraction for failure in self.failures]
+        if not at or at != sorted(at) or not 0 <= at[0] <= at[-1] <= 1:
+            raise ParameterError(f"failures must be in order and within the run, got {at}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """One shard that went back in a trial."""
+
+    at_fraction: float
+    server: int
+    since_save: float  # as shares of the run
+    since_reload: float  # since the later of the last save and the shard's last reload
+
+
+def stale_shards(trial: Trial) -> list[Stale]:
+    """The shards that a trial reverts, with what each lost on the grid of whole intervals."""
+    reloaded: dict[int, float] = {}
+    stale = []
+    for failure in trial.failures:
+        saved = trial.saving.last_before(failure.at_fraction)
+        for server in failure.servers:
+            net_from = max(saved, reloaded.get(server, 0.0))
+            at = failure.at_fraction
+            stale.append(Stale(at, server, at - saved, at - net_from))
+            reloaded[server] = at
+    return stale

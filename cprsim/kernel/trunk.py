@@ -1,0 +1,182 @@
+"""Many trials of one run: its beginning is trained once, each trial from its first failure on.
+
+Saving changes no weight, so one run without failures serves every way of saving at once: each has
+a saver that follows the run. Where a trial's first failure strikes, the run as that saver sees it
+is copied into a fork, which goes on alone to the end. A fork is bit by bit what a run from scratch
+would have been; the run itself is the twin of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.loops import Array
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.shape import ModelShape
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.snapshot import restore, take
+from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
+
+MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every trial of one run shares."""
+
+    shape: ModelShape
+    train: Clicks
+    test: Clicks
+    plan: TrainingPlan
+    shards: Shards
+
+    def trainer(self) -> Trainer:
+        """A trainer at the start of the run."""
+        trainer = Trainer(self.shape, self.train, self.plan)
+        trainer.initialise()
+        return trainer
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The run without failures."""
+
+    quality: Quality
+    bytes_written: dict[Saving, int]  # by all saves of a run, per way of saving
+
+
+class _Followed:
+    """A run and one saver that follows it, with marks of what changed of its own."""
+
+    def __init__(self, run: Trainer, shards: Shards, saving: Saving) -> None:
+        self.saving = saving
+        self.trainer = run.follower()
+        self.saver = Saver(self.trainer, shards, saving.sub_saves)
+
+    def note(self, changed: Array) -> None:
+        self.trainer.changed |= changed
+
+
+class Trunk:
+    """One run without failures, and all that may branch off it."""
+
+    def __init__(self, setting: Setting, savings: Iterable[Saving]) -> None:
+        self.setting = setting
+        self.trainer = setting.trainer()
+        wanted = list(dict.fromkeys(savings))
+        _require_memory(len(wanted), setting.shape)
+        self._followed = {
+            saving: _Followed(self.trainer, setting.shards, saving) for saving in wanted
+        }
+        self.trainer.observe = self._observe
+
+    def _observe(self, rows: Array) -> None:
+        for one in self._followed.values():
+            if one.trainer.observe is not None:
+                one.trainer.observe(rows)
+
+    def go_to(self, at_fraction: float) -> None:
+        """Train up to a share of the run; every saver then knows what changed."""
+        self.trainer.run(self.trainer.on_grid(at_fraction * self.trainer.n_samples))
+        for one in self._followed.values():
+            one.note(self.trainer.changed)
+        self.trainer.changed[:] = 0
+
+    def save(self, saving: Saving, ends_interval: bool) -> None:
+        """One save of one way of saving, here."""
+        self._followed[saving].saver.save(ends_interval)
+
+    def fork(self, saving: Saving) -> tuple[Trainer, Saver]:
+        """A run of its own that goes on from here, saved in one of the ways."""
+        one = self._followed[saving]
+        trainer = Trainer(self.setting.shape, self.setting.train, self.setting.plan)
+        saver = Saver(trainer, self.setting.shards, saving.sub_saves)
+        restore(take(one.trainer, one.saver), trainer, saver)
+        return trainer, saver
+
+    def bytes_written(self) -> dict[Saving, int]:
+        """By each way of saving so far."""
+        return {saving: one.saver.bytes_written for saving, one in self._followed.items()}
+
+
+def run_trials(
+    setting: Setting, trials: Iterable[Trial], savings: Iterable[Saving] = ()
+) -> Iterator[tuple[Trial, Quality] | Twin]:
+    """Train every trial, in the order of their first failures, and at the end their twin.
+
+    Parameters
+    ----------
+    trials : each starts at its first failure, from the run that all share
+    savings : further ways of saving whose bytes are to be counted
+    """
+    waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
+    followed = dict.fromkeys([*savings, *(trial.saving for trial in waiting)])
+    trunk = Trunk(setting, followed)
+    at = 0.0
+    for trial in waiting:
+        at = _advance(trunk, followed, at, trial.failures[0].at_fraction)
+        yield trial, _finish(setting, trial, *trunk.fork(trial.saving))
+    _advance(trunk, followed, at, 1.0)
+    yield Twin(trunk.trainer.evaluate(setting.test), trunk.bytes_written())
+
+
+def _advance(trunk: Trunk, savings: Iterable[Saving], after: float, until: float) -> float:
+    """Train the run on, saving on the way; what is due at an instant is done before it fails."""
+    due = sorted(
+        ((at, saving, ends) for saving in savings for at, ends in saving.due(after, until)),
+        key=lambda one: one[0],
+    )
+    for at, saving, ends_interval in due:
+        trunk.go_to(at)
+        trunk.save(saving, ends_interval)
+    trunk.go_to(until)
+    return until
+
+
+def run_trial(setting: Setting, trial: Trial) -> Quality:
+    """One trial from scratch, alone: what its fork has to equal."""
+    trainer = setting.trainer()
+    saver = Saver(trainer, setting.shards, trial.saving.sub_saves)
+    _save_up_to(trainer, saver, trial.saving, 0.0, trial.failures[0].at_fraction)
+    return _finish(setting, trial, trainer, saver)
+
+
+def _finish(setting: Setting, trial: Trial, trainer: Trainer, saver: Saver) -> Quality:
+    """From a trial's first failure to its end."""
+    for failure, later in _with_next(trial.failures):
+        saver.lose(failure.servers)
+        if later is not None:
+            _save_up_to(trainer, saver, trial.saving, failure.at_fraction, later.at_fraction)
+    trainer.observe = None  # nothing is lost any more, so nothing need be known of accesses
+    trainer.run()
+    return trainer.evaluate(setting.test)
+
+
+def _with_next(
+    failures: tuple[ShardFailure, ...],
+) -> Iterator[tuple[ShardFailure, ShardFailure | None]]:
+    yield from zip(failures, (*failures[1:], None), strict=True)
+
+
+def _save_up_to(trainer: Trainer, saver: Saver, saving: Saving, after: float, until: float) -> None:
+    def go_to(at: float) -> None:
+        trainer.run(trainer.on_grid(at * trainer.n_samples))
+
+    for at, ends_interval in saving.due(after, until):
+        go_to(at)
+        saver.save(ends_interval)
+    go_to(until)
+
+
+def _require_memory(n_savers: int, shape: ModelShape) -> None:
+    n_bytes = n_savers * shape.table_bytes
+    if n_bytes > MOST_COPIED_BYTES:
+        raise ParameterError(
+            f"{n_savers} ways of saving at once would hold {n_bytes / 2**30:.1f} GiB of copied "
+            f"tables; at most {MOST_COPIED_BYTES / 2**30:g}: lower `kernel.most_rows`"
+        )
