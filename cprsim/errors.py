@@ -7,6 +7,7 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
 ├── CheckpointError         no checkpoint of a training run can be used
+├── WorkerError             the processes that do the work die, or are not there
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
 
@@ -32,6 +33,10 @@ class ResultError(CprsimError):
 
 class CheckpointError(CprsimError):
     """No checkpoint of a training run can be used: damaged, or of another run."""
+
+
+class WorkerError(CprsimError):
+    """The processes that do the work die again and again, or are not there."""
 
 
 class AccountingError(CprsimError):
@@ -74,6 +79,10 @@ class InputError(CprsimError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
+        """As what it was made of: it may come from another process."""
+        return type(self), (self.problems,)
 
     @classmethod
     def at(cls, place: Place, message: str, key: str = "") -> Self:

@@ -1,0 +1,168 @@
+"""Tasks in processes of their own: what comes back, and what the death of a process costs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError, WorkerError
+from cprsim.workers import Workers, run_each
+
+TWO = Workers(2)
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def whoami(_: int) -> tuple[int, set[int]]:
+    import numpy as np
+
+    np.ones((8, 8)) @ np.ones((8, 8))
+    return os.getpid(), {library["num_threads"] for library in threadpool_info()}
+
+
+def die_once(mark: Path | None) -> str:
+    """Kill the process that runs this, the first time that this mark is seen."""
+    if mark is not None and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "survived"
+
+
+def die(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def refuse(number: int) -> int:
+    if number == 2:
+        raise ScenarioError([Problem(Place("a.yaml", 7), "costs", "no")])
+    return number
+
+
+@pytest.mark.parametrize("workers", [Workers(1), TWO], ids=["in this process", "two processes"])
+def test_every_task_comes_back_once_with_its_number(workers: Workers) -> None:
+    found = list(run_each(square, range(20), workers))
+    assert sorted(found) == [(n, n * n) for n in range(20)]
+
+
+def test_nothing_to_do_is_done_at_once() -> None:
+    assert list(run_each(square, [], TWO)) == []
+
+
+def test_tasks_run_elsewhere_with_one_blas_thread_each() -> None:
+    found = [result for _, result in run_each(whoami, range(8), TWO)]
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert {threads for _, there in found for threads in there} == {1}
+
+
+def test_one_worker_alone_is_this_process() -> None:
+    assert {pid for _, (pid, _) in run_each(whoami, range(3), Workers(1))} == {os.getpid()}
+
+
+def test_a_killed_worker_costs_no_task(tmp_path: Path) -> None:
+    marks = [tmp_path / str(n) if n in (1, 5) else None for n in range(8)]
+    found = dict(run_each(die_once, marks, TWO))
+    assert found == dict.fromkeys(range(8), "survived")
+
+
+def test_a_task_that_always_kills_its_worker_is_named_and_the_others_come_back() -> None:
+    came: list[int] = []
+    coming = run_each(die, range(6), TWO, "point {}".format)
+    with pytest.raises(WorkerError, match=r"^point 3: the process that runs it dies each time"):
+        came.extend(number for number, _ in coming)
+    assert set(came) >= {0, 1, 2}
+    assert 3 not in came
+
+
+@pytest.mark.parametrize("workers", [Workers(1), TWO], ids=["in this process", "two processes"])
+def test_what_a_task_raises_arrives_whole(workers: Workers) -> None:
+    with pytest.raises(ScenarioError, match=r"^a.yaml:7: costs: no") as caught:
+        list(run_each(refuse, range(4), workers, "point {}".format))
+    assert caught.value.problems[0].place.line == 7
+    assert caught.value.__notes__ == ["in point 2"]
+
+
+def test_who_cannot_work_is_said() -> None:
+    with pytest.raises(ParameterError, match="at least 1, not 0"):
+        Workers(0)
+    with pytest.raises(ParameterError, match="for example tcp://head:8786"):
+        Workers(backend="dask")
+    with pytest.raises(ParameterError, match="for example tcp://head:8786"):
+        Workers(address="tcp://head:8786")
+    with pytest.raises(ParameterError, match="as many workers as it has"):
+        Workers(4, "dask", "tcp://head:8786")
+
+
+SLEEPING = """
+import os, time
+from cprsim.workers import Workers, run_each
+def sleep(_):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+list(run_each(sleep, range(2), Workers(2)))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", SLEEPING], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    assert all(alive(pid) for pid in workers)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(pid) for pid in workers)
+
+
+def alive(pid: int) -> bool:
+    with suppress(ProcessLookupError, FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    return False
+
+
+# ----------------------------------------------------------------------------- a real cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Workers]:
+    """Two worker processes behind a scheduler, as on several machines."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield Workers(backend="dask", address=cluster.scheduler_address)
+
+
+def test_a_cluster_does_the_same(cluster: Workers) -> None:
+    assert sorted(run_each(square, range(20), cluster)) == [(n, n * n) for n in range(20)]
+    found = [result for _, result in run_each(whoami, range(4), cluster)]
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert {threads for _, there in found for threads in there} == {1}
+
+
+def test_a_killed_worker_of_a_cluster_costs_no_task(cluster: Workers, tmp_path: Path) -> None:
+    marks = [tmp_path / str(n) if n == 1 else None for n in range(8)]
+    assert dict(run_each(die_once, marks, cluster)) == dict.fromkeys(range(8), "survived")
+
+
+def test_a_cluster_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("cprsim.workers.pools.CONNECT_S", 0.3)
+    nobody = Workers(backend="dask", address="tcp://127.0.0.1:1")
+    with pytest.raises(WorkerError, match=r"no dask scheduler answers at tcp://127.0.0.1:1"):
+        list(run_each(square, [1], nobody))
