@@ -54,8 +54,8 @@ oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch (installs it
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
-reproduce: $(VENV)/.has-run  ## Set our numbers beside the published ones
-	@$(BIN)/cprsim reproduce
+reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
+	@$(BIN)/cprsim reproduce --keep
 
 clean:  ## Remove the virtual environment and every cache; results stay
 	@rm -rf $(VENV) $(VENV).unfinished build *.egg-info .mypy_cache .ruff_cache .pytest_cache \

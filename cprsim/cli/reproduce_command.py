@@ -2,41 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from cprsim.reproduce import Study
+
 SCENARIOS = Path("scenarios")
+OUT = Path("results/reproduce")
+KEPT = Path("results/reproduction")
 
 
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...", help="emulation, production, distribution; default: all."
-        ),
+        typer.Argument(metavar="[NAME]...", help="Results to make (see --list); default: all."),
     ] = None,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="List the results that there are.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="All within 5 minutes on 2 cores.")
+    ] = False,
+    large: Annotated[bool, typer.Option("--large", help="More of everything; hours.")] = False,
     scenarios: Annotated[
         Path, typer.Option(metavar="DIR", help="Where the project's scenarios are.")
     ] = SCENARIOS,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the finished results go.")
+    ] = OUT,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help=f"Also keep them in {KEPT}, from which the documents are made."
+        ),
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the CPR paper's experiments again and show ours beside the published numbers.
 
-    distribution needs two public failure logs and is left out of all where they are not there.
+    Finished results are found again; a run that was cut off goes on where it was. A result whose
+    data are not there is left out of all, in one line.
     """
+    from cprsim.errors import ParameterError
+    from cprsim.reproduce import STUDIES
+    from cprsim.reproduce.study import Effort
+
+    for unknown in set(names or ()) - set(STUDIES):
+        raise ParameterError(f"{unknown!r} is none of {', '.join(STUDIES)}")
+    if quick and large:
+        raise ParameterError("--quick and --large exclude each other")
+    if keep and (quick or large):
+        raise ParameterError("--keep keeps full runs only: leave --quick and --large out")
+    if list_them:
+        _list(list(STUDIES.values()))
+        return
+    effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
+    wanted = [STUDIES[name] for name in names or STUDIES]
+    if names is None:
+        wanted = _possible(wanted)
+    _make(wanted, effort, scenarios, out, keep=keep, as_json=as_json)
+
+
+def _list(studies: Sequence[Study]) -> None:
+    width = max(len(study.name) for study in studies)
+    for study in studies:
+        typer.echo(f"{study.name:{width}}  {study.shows}")
+
+
+def _possible(studies: Sequence[Study]) -> list[Study]:
+    """Those that can be run here; says of the others why not."""
+    for study in studies:
+        if why := study.missing():
+            typer.echo(f"{study.name} is left out: {why}", err=True)
+    return [study for study in studies if not study.missing()]
+
+
+def _make(
+    studies: Sequence[Study],
+    effort: str,
+    scenarios: Path,
+    out: Path,
+    *,
+    keep: bool,
+    as_json: bool,
+) -> None:
+    import json
+
     from rich.console import Console
 
-    from cprsim.errors import ParameterError
-    from cprsim.reproduce import MISSING, REPRODUCTIONS
+    from cprsim.reproduce.rendering import print_reproduced
+    from cprsim.reproduce.runner import record, reproduce
+    from cprsim.reproduce.study import Effort
 
-    for unknown in set(names or ()) - set(REPRODUCTIONS):
-        raise ParameterError(f"{unknown!r} is none of {', '.join(REPRODUCTIONS)}")
-    console = Console()
-    for position, name in enumerate(names or REPRODUCTIONS):
-        if position:
-            console.print()
-        if names is None and name in MISSING and (why := MISSING[name]()):
-            console.print(f"{name} is left out: {why}", soft_wrap=True, highlight=False)
-            continue
-        REPRODUCTIONS[name](scenarios).print_on(console)
+    console, told = Console(), {}
+    for number, study in enumerate(studies, start=1):
+        typer.echo(f"[{number}/{len(studies)}] {study.name} ...", err=True)
+        made = reproduce(study, Effort(effort), scenarios, out)
+        if keep:
+            record(made, KEPT)
+        told[study.name] = {"path": str(made.path), **made.summary.as_json()}
+        if not as_json:
+            if number > 1:
+                console.print()
+            print_reproduced(console, made)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False, ensure_ascii=False, indent=1))

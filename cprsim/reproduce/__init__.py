@@ -1,21 +1,21 @@
-"""Results that a command makes again: the papers' beside ours, and those of the documents."""
+"""Results that a command makes again: the papers' beside ours, and those of the documents.
+
+`STUDIES` lists them; `runner` makes one, or finds it; `rendering` tells it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from cprsim.reproduce import distribution, fig_overheads, production
+from cprsim.reproduce.study import Study
 
-from cprsim.reproduce import distribution, emulation, production
-from cprsim.reproduce.rendering import Reproduction
-
-REPRODUCTIONS: dict[str, Callable[[Path], Reproduction]] = {
-    "emulation": emulation.reproduce,
-    "production": production.reproduce,
-    "distribution": distribution.reproduce,
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        fig_overheads.STUDY,
+        production.STUDY,
+        distribution.STUDY,
+    )
 }
-"""What can be reproduced, by name; each takes the folder with the shipped scenarios."""
+"""What can be reproduced, by name, in the order in which it is shown."""
 
-MISSING: dict[str, Callable[[], str]] = {"distribution": distribution.missing}
-"""Of those that need data: says why they can't be run here; empty where they can."""
-
-__all__ = ["MISSING", "REPRODUCTIONS", "Reproduction"]
+__all__ = ["STUDIES", "Study"]

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +25,10 @@ from cprsim.fitting.circle import fit_correlated
 from cprsim.pipeline import simulate
 from cprsim.records import Floats
 from cprsim.reproduce.one_mtbf import EXPONENTIAL, GROUPS, REPLAYED, five_forms
-from cprsim.reproduce.rendering import Reproduction
+from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.summary import Listing, Summary
 from cprsim.results.metrics import interval_of_mean, measure
 from cprsim.results.rows import replication_rows
-from cprsim.scenario import load_scenario
 from cprsim.scenario.failures_schema import TraceFailures
 
 DATA = "CPRSIM_DATA"
@@ -105,7 +107,12 @@ def missing() -> str:
     )
 
 
-def reproduce(scenarios: Path) -> Reproduction:
+def logs() -> dict[str, Path]:
+    """The logs, by the name of their scenario; none where they are not there."""
+    return {} if missing() else {name: Path(os.environ[DATA]) / log for name, log in LOGS.items()}
+
+
+def make(work: Work) -> Summary:
     """Simulate the job under the failures of both logs.
 
     Raises
@@ -118,34 +125,42 @@ def reproduce(scenarios: Path) -> Reproduction:
     rows: list[tuple[str, ...]] = []
     notes = list(NOTES)
     for name, title in TITLES.items():
-        experiment = _experiment(scenarios / f"{name}.yaml")
-        replay = experiment.failures
-        assert isinstance(replay, Replay), "these scenarios replay a log"
-        lines = [
-            line_of(failures, replace(experiment, failures=source))
-            for failures, source in five_forms(replay, experiment.cluster, experiment.useful_h)
-        ]
-        rows += [_row(title if not i else "", line) for i, line in enumerate(lines)]
-        notes.append(
-            f"{title}, {experiment.cluster.n_nodes} nodes: {verdict(lines)}"
-            f" {as_fitted(replay, experiment)}"
-        )
-    return Reproduction(
+        found = work.once(name, partial(_of_log, work, name, title), [f"{name}.yaml", name])
+        rows += [tuple(row) for row in found["rows"]]
+        notes.append(found["note"])
+    return Summary(
+        "Whether the distribution of failures matters",
         f"The same job and MTBF under failures of five forms: 200 h on all nodes of the cluster, "
-        f"{N_EMB_PS} of them embedding servers;\nsave 5.62 min every 2 h, load 3.39 min, "
+        f"{N_EMB_PS} of them embedding servers; save 5.62 min every 2 h, load 3.39 min, "
         "rescheduling 2 min, wall clock; 2,000 replications.",
-        HEADINGS,
-        tuple(rows),
+        (),
+        (Listing("Overheads:", HEADINGS, tuple(rows)),),
         tuple(notes),
     )
 
 
-def _experiment(scenario: Path) -> Experiment:
-    section = load_scenario(scenario).scenario.failures
+def _of_log(work: Work, name: str, title: str) -> dict[str, Any]:
+    experiment = _experiment(work, name)
+    replay = experiment.failures
+    assert isinstance(replay, Replay), "these scenarios replay a log"
+    lines = [
+        line_of(failures, replace(experiment, failures=source))
+        for failures, source in five_forms(replay, experiment.cluster, experiment.useful_h)
+    ]
+    rows = [_row(title if not i else "", line) for i, line in enumerate(lines)]
+    note = (
+        f"{title}, {experiment.cluster.n_nodes} nodes: {verdict(lines)}"
+        f" {as_fitted(replay, experiment)}"
+    )
+    return {"rows": rows, "note": note}
+
+
+def _experiment(work: Work, name: str) -> Experiment:
+    section = work.scenario(f"{name}.yaml").scenario.failures
     assert isinstance(section, TraceFailures), "these scenarios replay a log"
     assert section.nodes is not None, "these scenarios say how many nodes were watched"
     cluster = f"cluster={{trainers: {section.nodes - N_EMB_PS}, emb_ps: {N_EMB_PS}}}"
-    return assemble(load_scenario(scenario, [*JOB, cluster]))
+    return assemble(work.scenario(f"{name}.yaml", [*JOB, cluster]))
 
 
 # ----------------------------------------------------------------------------- what they cost
@@ -240,3 +255,13 @@ def _row(title: str, line: Line) -> tuple[str, ...]:
         str(line.partial),
         line.partial.p90_shown(2),
     )
+
+
+STUDY = Study(
+    "distribution",
+    "whether the form of the failure distribution matters, on two public logs",
+    make,
+    ("gpu-cluster.yaml", "lanl.yaml"),
+    missing=missing,
+    more_inputs=logs,
+)

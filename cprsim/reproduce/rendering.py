@@ -1,37 +1,87 @@
-"""How a reproduction is told: a title, a table, and what it means."""
+"""A reproduced result on the terminal, and the same as Markdown for the documents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from cprsim.report.run_table import print_whole
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
+from cprsim.reproduce.summary import Row, Summary
+from cprsim.results.manifest import MANIFEST
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduction:
-    """One result of a paper, ours beside published."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]  # paragraphs below the table
-
-    def print_on(self, console: Console) -> None:
-        """Print title, table and notes."""
-        table = Table(
-            box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), header_style="bold"
-        )
-        for heading in self.headings:
-            table.add_column(heading, no_wrap=True, vertical="top")
-        for row in self.rows:
-            table.add_row(*row)
-        console.print(self.title, soft_wrap=True)
+def print_reproduced(console: Console, made: Reproduced) -> None:
+    """Print title, comparisons, further tables and notes, and where the figure lies."""
+    summary = made.summary
+    console.print(f"[bold]{made.name}[/bold]: {summary.title}", soft_wrap=True, highlight=False)
+    console.print(summary.question, soft_wrap=True, highlight=False)
+    if summary.rows:
         console.print()
-        print_whole(console, table)
-        for note in self.notes:
-            console.print()
-            console.print(note, soft_wrap=True)
+        _print_table(console, COLUMNS, [_cells(row) for row in summary.rows])
+    for listing in summary.listings:
+        console.print(f"\n{listing.title}\n", soft_wrap=True, highlight=False)
+        _print_table(console, listing.headings, listing.rows)
+    for note in summary.notes:
+        console.print(f"\n{note}", soft_wrap=True, highlight=False)
+    console.print()
+    for path in made.figures or (made.path,):
+        console.print(str(path), soft_wrap=True, highlight=False)
+
+
+def _print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = plain_table()
+    for heading in headings:
+        table.add_column(heading, no_wrap=True, vertical="top")
+    for row in rows:
+        table.add_row(*row)
+    print_whole(console, table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (row.quantity, row.paper, row.mark, row.ours, str(row.verdict))
+
+
+# ------------------------------------------------------------------------------ Markdown
+
+
+def page(kept: Path, order: Sequence[str], *, beside: Path) -> str:
+    """The results that are kept in a folder, as sections of a document.
+
+    Parameters
+    ----------
+    kept : ``results/reproduction`` of the repository
+    order : names of results, first to last; one that is not kept is left out
+    beside : folder of the document, from which figures are linked
+    """
+    sections = [
+        _section(read_reproduced(kept / name), beside)
+        for name in order
+        if (kept / name / MANIFEST).is_file()
+    ]
+    return "\n\n".join(sections)
+
+
+def _section(made: Reproduced, beside: Path) -> str:
+    return "\n\n".join(_paragraphs(made.name, made.summary, made, beside))
+
+
+def _paragraphs(name: str, summary: Summary, made: Reproduced, beside: Path) -> Iterator[str]:
+    yield f"## {summary.title}"
+    yield f"`cprsim reproduce {name}`. {summary.question}"
+    if summary.rows:
+        yield _markdown(COLUMNS, [_cells(row) for row in summary.rows])
+    for path in made.figures:
+        link = path.resolve().relative_to(beside.resolve().parent)
+        yield f"![{summary.title}](../{link.as_posix()})"
+    for listing in summary.listings:
+        yield f"{listing.title}"
+        yield _markdown(listing.headings, listing.rows)
+    yield from summary.notes
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)

@@ -10,18 +10,34 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import cprsim
 from cprsim.errors import ResultError
-from cprsim.results.identity import Identity, file_digest, source_digest
+from cprsim.results.identity import file_digest, source_digest
 
 MANIFEST = "manifest.json"
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic", "pint")
 
 
+class Identified(Protocol):
+    """What decides a result, and how it is called."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def replay(self) -> int | None: ...
+
+    @property
+    def inputs(self) -> Mapping[str, str]: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
 def write_manifest(
-    folder: Path, identity: Identity, about: Mapping[str, Any], started: datetime
+    folder: Path, identity: Identified, about: Mapping[str, Any], started: datetime
 ) -> None:
     """Describe a folder whose other files are complete; this one appears at once, as a whole.
 

@@ -17,9 +17,10 @@ from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import Start
 from cprsim.records import Cluster, Holds, Role
-from cprsim.reproduce import REPRODUCTIONS, Reproduction, distribution
+from cprsim.reproduce import STUDIES, distribution
 from cprsim.reproduce.distribution import overheads
 from cprsim.reproduce.one_mtbf import five_forms, stretched, with_mtbf
+from cprsim.reproduce.study import Effort, Work
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CLUSTER = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 16, Holds.REPLICA)))
@@ -88,25 +89,27 @@ def test_without_the_logs_it_says_where_they_come_from(
     assert "lacks" in distribution.missing()
 
 
-def test_all_leaves_it_out_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_leaves_it_out_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
-    nothing = Reproduction("the papers'", ("a",), (), ())
-    for name in ("emulation", "production"):
-        monkeypatch.setitem(REPRODUCTIONS, name, lambda scenarios: nothing)
-    everything = CliRunner().invoke(app, ["reproduce"])
+    few = {name: STUDIES[name] for name in ("distribution", "fig-overheads")}
+    monkeypatch.setattr("cprsim.reproduce.STUDIES", few)
+    options = ["--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
+    everything = CliRunner().invoke(app, ["reproduce", *options])
     assert everything.exit_code == 0
-    (line,) = (line for line in everything.output.splitlines() if "distribution" in line)
+    (line,) = (line for line in everything.stderr.splitlines() if "left out" in line)
     assert line.startswith("distribution is left out: CPRSIM_DATA is not set")
+    assert "fig-overheads" in everything.stdout
 
 
-def test_the_table_on_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_on_the_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if distribution.missing():
         pytest.skip(distribution.missing())
     few = [part.replace("2000}", "20}") for part in distribution.JOB]
     monkeypatch.setattr(distribution, "JOB", few)
-    rows = REPRODUCTIONS["distribution"](SCENARIOS).rows
-    assert [row[0] for row in rows if row[0]] == ["InfiniteHBD", "LANL"]
-    assert len(rows) == 10
-    assert "gamma, shape 0.490" in {row[1] for row in rows}  # a known answer of the log
+    work = Work(distribution.STUDY, Effort.FULL, SCENARIOS, tmp_path, "of the test")
+    (listing,) = distribution.make(work).listings
+    assert [row[0] for row in listing.rows if row[0]] == ["InfiniteHBD", "LANL"]
+    assert len(listing.rows) == 10
+    assert "gamma, shape 0.490" in {row[1] for row in listing.rows}  # a known answer of the log
     # 200 h / 15.9 h and 200 h / 16.2 h of useful time, and some more while recovering
-    assert all(9 < float(row[2]) < 18 for row in rows)
+    assert all(9 < float(row[2]) < 18 for row in listing.rows)

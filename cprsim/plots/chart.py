@@ -1,0 +1,89 @@
+"""A figure as data: panels of series, with a paper's values marked among them.
+
+Whoever makes numbers says what belongs together and in which units; `cprsim.plots.draw_chart` draws
+it, a report may draw the same data in another way. Nothing here knows matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Kind = Literal["line", "points", "steps", "stack", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values over x, with their 95 % intervals where there is noise.
+
+    x are numbers, or names of categories (then all series of the panel share them). Parts that are
+    stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
+    interval, that of the total. `paper` are values of a paper: their label says how they are known.
+    """
+
+    label: str
+    x: tuple[float | str, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    kind: Kind = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A value or a range of a paper that holds all along the other axis."""
+
+    label: str  # with its mark: published, secondary, derived, recalled
+    low: float
+    high: float
+    axis: Literal["x", "y"] = "y"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes; labels of axes carry the unit."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    bands: tuple[Band, ...] = ()
+    x_log: bool = False
+    y_log: bool = False
+    y_from_zero: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure: its title, what its numbers are, and its panels side by side."""
+
+    title: str
+    subtitle: str
+    panels: tuple[Panel, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, read: dict[str, Any]) -> Chart:
+        """The chart that `as_json` wrote."""
+        return cls(read["title"], read["subtitle"], tuple(map(_panel, read["panels"])))
+
+
+def _panel(read: dict[str, Any]) -> Panel:
+    series = [
+        Series(**{key: _tuple(value) for key, value in one.items()}) for one in read["series"]
+    ]
+    bands = [Band(**one) for one in read["bands"]]
+    return Panel(**{**read, "series": tuple(series), "bands": tuple(bands)})
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def floats(values: Sequence[float]) -> tuple[float, ...]:
+    """Numbers of any kind, also NumPy's, as plain floats."""
+    return tuple(float(value) for value in values)

@@ -1,0 +1,146 @@
+"""Charts drawn: lines that differ by dash and marker, bars by hatch, the paper's values marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.style import FAINT, INK, LOOKS, style
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
+DASHES: tuple[object, ...] = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+HATCHES = ("", "////", "xxx", "....", "----", "||||", "\\\\\\\\")
+PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
+BAR_WIDTH = 0.62
+PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
+SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
+BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
+
+
+def chart_figure(chart: Chart) -> Figure:
+    """Draw a chart: its panels side by side under one title."""
+    n = len(chart.panels)
+    with style():
+        figure = Figure(figsize=(max(6.4, PANEL_WIDTH_IN * n), HEIGHT_IN), layout="constrained")
+        for axes, panel in zip(figure.subplots(1, n, squeeze=False)[0], chart.panels, strict=True):
+            _panel(axes, panel)
+        width = int(26 * max(6.4, PANEL_WIDTH_IN * n) / 2)
+        figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
+        figure.text(
+            0.011, 0.985 - 0.055, fill(chart.subtitle, width), fontsize=8, color="#555555", va="top"
+        )
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel) -> None:
+    names = _categories(panel)
+    _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
+    drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
+    for number, one in enumerate(drawn):
+        _series(axes, one, number, names)
+    for band in panel.bands:
+        _band(axes, band)
+    for one in panel.series:
+        if one.kind == "paper":
+            _paper(axes, one, names)
+    _dress(axes, panel, names)
+
+
+def _categories(panel: Panel) -> list[str]:
+    """Names along x, in the order in which they come; none where x are numbers."""
+    found: dict[str, None] = {}
+    for one in panel.series:
+        found.update({name: None for name in one.x if isinstance(name, str)})
+    return list(found)
+
+
+def _places(one: Series, names: Sequence[str]) -> list[float]:
+    return [names.index(x) if isinstance(x, str) else x for x in one.x]
+
+
+def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
+    bottom = np.zeros(len(names))
+    for number, part in enumerate(parts):
+        places = np.array(_places(part, names), dtype=int)
+        axes.bar(places, part.y, BAR_WIDTH, bottom[places], **_fill(part.label, number))
+        bottom[places] += part.y
+    for part in (part for part in parts if part.low):
+        places = np.array(_places(part, names), dtype=int)
+        ends = np.abs(np.array([part.low, part.high]) - bottom[places])
+        axes.errorbar(places, bottom[places], ends, fmt="none", color=INK, capsize=4, lw=1.1)
+
+
+def _fill(label: str, number: int) -> dict[str, Any]:
+    if label in LOOKS:
+        return {**LOOKS[label].fill(), "label": LOOKS[label].label}
+    colour = list(islice(cycle(COLOURS), number + 1))[-1]
+    hatch = HATCHES[number % len(HATCHES)]
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0, "label": label}
+
+
+def _series(axes: Axes, one: Series, number: int, names: Sequence[str]) -> None:
+    x = np.array(_places(one, names), dtype=float)
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    dash = "none" if one.kind == "points" else DASHES[number % len(DASHES)]
+    shown = None if one.kind == "steps" or len(x) > 40 else marker
+    axes.plot(
+        x, one.y, color=colour, ls=dash, marker=shown, ms=4.5, lw=1.4, label=one.label,
+        drawstyle="steps-post" if one.kind == "steps" else "default",
+    )  # fmt: skip
+    if not one.low:
+        return
+    if shown is None:
+        axes.fill_between(x, one.low, one.high, color=colour, alpha=0.2, lw=0)
+        return
+    ends = np.abs(np.array([one.low, one.high]) - np.array(one.y))
+    axes.errorbar(x, one.y, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
+
+
+def _paper(axes: Axes, one: Series, names: Sequence[str]) -> None:
+    """Values of a paper; the sign says how they are known."""
+    sign, size = next((SIGNS[mark] for mark in SIGNS if mark in one.label), SIGNS["published"])
+    places = [place + BESIDE if names else place for place in _places(one, names)]
+    axes.plot(places, one.y, label=one.label, marker=sign, ms=size, **PAPER)
+
+
+def _band(axes: Axes, band: Band) -> None:
+    along = axes.axhspan if band.axis == "y" else axes.axvspan
+    line = axes.axhline if band.axis == "y" else axes.axvline
+    if band.high > band.low:
+        along(
+            band.low, band.high, facecolor="none", edgecolor=FAINT, hatch="\\\\", lw=0.8,
+            label=band.label, zorder=0,
+        )  # fmt: skip
+    else:
+        line(band.low, color=INK, lw=1.0, ls=(0, (6, 3)), label=band.label, zorder=0)
+
+
+def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
+    axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    if panel.x_log:
+        axes.set_xscale("log")
+    if panel.y_log:
+        axes.set_yscale("log")
+    elif panel.y_from_zero and not any(
+        value < 0 for one in panel.series for value in (*one.y, *one.low)
+    ):
+        axes.set_ylim(bottom=0)
+    if names:
+        axes.set_xticks(range(len(names)), [fill(name, 13) for name in names])
+        axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.yaxis.grid(True)
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Patch))
+        axes.legend([handles[i] for i in order], [fill(labels[i], 34) for i in order], fontsize=7.2)

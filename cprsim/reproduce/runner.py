@@ -1,0 +1,151 @@
+"""Make a result again, or find it: one folder each, whole or not there, like every result.
+
+<out>/<name>-<digest>/   summary.json, comparisons.csv, figures, its inputs, manifest.json
+<out>/parts/             finished parts of results that are being made
+results/reproduction/    in the repository: the folders of the last full run, by name
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import cprsim
+from cprsim.errors import ResultError
+from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
+from cprsim.reproduce.summary import Summary
+from cprsim.results.identity import N_DIGITS, input_digests
+from cprsim.results.manifest import MANIFEST, damage, read_manifest, write_manifest
+from cprsim.results.publish import publishing, require_writable
+
+SUMMARY, COMPARISONS, PARTS = "summary.json", "comparisons.csv", "parts"
+COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyIdentity:
+    """Everything that decides the bytes of a study's folder."""
+
+    name: str
+    effort: Effort
+    inputs: Mapping[str, str]  # name of each input file -> digest
+    code: str  # digest of the source that makes, judges and draws it
+    replay: None = None
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal digest of all that decides the folder."""
+        parts = [self.name, str(self.effort), sorted(self.inputs.items()), self.code]
+        text = json.dumps([cprsim.__version__, *parts])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def folder_name(self) -> str:
+        return f"{self.name}-{self.digest[:N_DIGITS]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """A finished study: its folder and what it says."""
+
+    name: str
+    path: Path
+    summary: Summary
+    found: bool  # it was there already
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """Its figures, in order."""
+        return tuple(sorted(self.path.glob("figure*.png")))
+
+
+def reproduce(study: Study, effort: Effort, scenarios: Path, out: Path) -> Reproduced:
+    """Find the finished folder of a study under `out`, or make it.
+
+    Raises
+    ------
+    ParameterError : an input is not there
+    ResultError : the folder can't be written; finished parts are kept
+    """
+    inputs = input_digests(study.files(scenarios).values())
+    identity = StudyIdentity(study.name, effort, inputs, all_code(study))
+    final = out / identity.folder_name
+    if damage(final) is None:
+        return read_reproduced(final, found=True)
+    require_writable(out)
+    started = datetime.now(UTC)
+    work = Work(study, effort, scenarios, out / PARTS, numbers_code(study))
+    summary = study.make(work)
+    with publishing(final, damage) as folder:
+        _write(folder, summary)
+        for path in study.files(scenarios).values():
+            if path.parent == scenarios:  # what is ours; a user's log may be large
+                shutil.copyfile(path, folder / path.name)
+        about = {"command": ["cprsim", *sys.argv[1:]], "effort": str(effort), "timed": study.timed}
+        write_manifest(folder, identity, about, started)
+    return read_reproduced(final, found=False)
+
+
+def _write(folder: Path, summary: Summary) -> None:
+    text = json.dumps(summary.as_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / SUMMARY).write_text(text + "\n", "utf-8")
+    with (folder / COMPARISONS).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        rows.writerows(
+            (row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows
+        )
+    _draw(folder, summary)
+
+
+def _draw(folder: Path, summary: Summary) -> None:
+    from cprsim.plots.draw_chart import chart_figure
+    from cprsim.plots.save import save_figure
+
+    for number, chart in enumerate(summary.charts):
+        name = "figure" if not number else f"figure-{number + 1}"
+        save_figure(chart_figure(chart), folder / name, formats=("png",))
+
+
+def read_reproduced(folder: Path, *, found: bool = True) -> Reproduced:
+    """A finished folder.
+
+    Raises
+    ------
+    ResultError : it is unfinished or damaged
+    """
+    manifest = read_manifest(folder)
+    try:
+        summary = Summary.from_json(json.loads((folder / SUMMARY).read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultError(f"{folder / SUMMARY} can't be read: {error}") from error
+    return Reproduced(str(manifest["name"]), folder, summary, found)
+
+
+def record(made: Reproduced, kept: Path) -> Path:
+    """Keep a finished folder under its plain name, in the place of the one before.
+
+    Parameters
+    ----------
+    kept : ``results/reproduction`` of the repository
+    """
+    final = kept / made.name
+    if (final / MANIFEST).is_file() and read_digest(final) == read_digest(made.path):
+        return final
+    if final.exists():
+        shutil.rmtree(final)
+    with publishing(final, damage) as folder:
+        shutil.copytree(made.path, folder, dirs_exist_ok=True)
+    return final
+
+
+def read_digest(folder: Path) -> str:
+    """What decided a finished folder."""
+    return str(read_manifest(folder)["digest"])

@@ -1,0 +1,163 @@
+"""A result that can be made again: its name, its inputs, and the work that makes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cprsim.errors import ParameterError, ResultError
+from cprsim.reproduce.closure import digest_of
+from cprsim.reproduce.summary import Summary
+from cprsim.results.identity import file_digest
+from cprsim.scenario import LoadedScenario, load_scenario
+
+T = TypeVar("T")
+
+TELLING = tuple(f"cprsim.reproduce.{name}" for name in ("paper", "verdicts", "summary", "study"))
+DRAWING = "cprsim.plots.draw_chart"
+
+
+class Effort(StrEnum):
+    """How much is computed."""
+
+    QUICK = "quick"  # all results within 5 minutes on 2 cores
+    FULL = "full"  # within 60
+    LARGE = "large"  # beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One result of a paper, or of these documents.
+
+    Parameters
+    ----------
+    name : as in ``cprsim reproduce NAME``
+    shows : one line that says what it shows
+    make : does the work
+    inputs : files in the folder of the scenarios that it reads; a change of one makes it new
+    missing : says why it can't be run here; empty where it can
+    more_inputs : further files, by name, that are there only at run time (logs of the user)
+    """
+
+    name: str
+    shows: str
+    make: Callable[[Work], Summary]
+    inputs: tuple[str, ...]
+    missing: Callable[[], str] = lambda: ""
+    more_inputs: Callable[[], Mapping[str, Path]] = dict
+    code: str = ""  # full name of the module that makes it; empty: the one of `make`
+    timed: bool = False  # holds times of this machine, which differ from run to run
+
+    @property
+    def module(self) -> str:
+        """Full name of the module that makes it."""
+        return self.code or self.make.__module__
+
+    def files(self, scenarios: Path) -> dict[str, Path]:
+        """Its input files by name. Raises ParameterError where one is missing."""
+        files = {name: scenarios / name for name in self.inputs} | dict(self.more_inputs())
+        for name, path in files.items():
+            if not path.is_file():
+                raise ParameterError(
+                    f"'{self.name}' reads {path}, which is not there; run it in the project's "
+                    f"folder, or name the folder of {name} by --scenarios"
+                )
+        return files
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a study works with: its effort, its inputs, and a memory of the parts that are done.
+
+    A part is kept as soon as it is finished and found again by what decides it: the code, the
+    effort, its name and the inputs that it reads. So a run that was cut off goes on where it was,
+    and a changed scenario makes again only the parts that read it.
+    """
+
+    study: Study
+    effort: Effort
+    scenarios: Path
+    parts: Path
+    code: str
+
+    def pick(self, quick: T, full: T, large: T) -> T:
+        """What fits the effort."""
+        return {Effort.QUICK: quick, Effort.FULL: full, Effort.LARGE: large}[self.effort]
+
+    def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:
+        """One of its scenarios. Raises ScenarioError where it can't be read."""
+        return load_scenario(self.input(name), list(overrides))
+
+    def input(self, name: str) -> Path:
+        """The path of one of its inputs."""
+        return self.study.files(self.scenarios)[name]
+
+    def once(self, part: str, compute: Callable[[], Any], reads: Sequence[str] = ()) -> Any:
+        """The outcome of a part: found if it was computed before, else computed and kept.
+
+        Parameters
+        ----------
+        part : names it within the study
+        compute : gives what JSON can hold
+        reads : the inputs that it reads; none given: all of the study's
+
+        Raises
+        ------
+        ResultError
+            where it can't be kept.
+        """
+        path = self.parts / f"{self._digest(part, reads or tuple(self._files()))}.json"
+        found = _read(path)
+        if found is None:
+            found = {"study": self.study.name, "part": part, "is": compute()}
+            _keep(path, found)
+            found = json.loads(json.dumps(found))  # the same types as when found again
+        return found["is"]
+
+    def _files(self) -> dict[str, Path]:
+        return self.study.files(self.scenarios)
+
+    def _digest(self, part: str, reads: Sequence[str]) -> str:
+        inputs = sorted(file_digest(self.input(name)) for name in reads)
+        decides = [self.study.name, self.code, str(self.effort), part, inputs]
+        return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
+
+
+def numbers_code(study: Study) -> str:
+    """Digest of the code that makes a study's numbers, without what only tells them."""
+    return digest_of(study.module, without=TELLING)
+
+
+def all_code(study: Study) -> str:
+    """Digest of the code that makes its numbers, judges them and draws them."""
+    return digest_of(study.module, DRAWING)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A part that is whole, None where it is not there or damaged."""
+    try:
+        read = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) and "is" in read else None
+
+
+def _keep(path: Path, found: Mapping[str, Any]) -> None:
+    """Write a part whole or not at all, and onto the disk."""
+    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", encoding="utf-8") as file:
+            json.dump(found, file, allow_nan=False, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise ResultError(f"can't write {path}: {error.strerror or error}") from error

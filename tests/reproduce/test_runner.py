@@ -1,0 +1,196 @@
+"""Results that are found again, go on where they were cut off, and depend on their inputs alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cprsim.cli.app import app
+from cprsim.errors import ParameterError, ResultError
+from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.reproduce import STUDIES
+from cprsim.reproduce.closure import closure
+from cprsim.reproduce.paper import Mark, about
+from cprsim.reproduce.runner import read_reproduced, record, reproduce
+from cprsim.reproduce.study import Effort, Study, Work
+from cprsim.reproduce.summary import Listing, Summary, alone, compared
+from cprsim.reproduce.verdicts import Basis, Ours
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+CHART = Chart(
+    "title",
+    "what it is",
+    (
+        Panel(
+            "panel", "", "hours",
+            (
+                Series("save", ("a", "b"), (1.0, 2.0), kind="stack"),
+                Series("lost", ("a", "b"), (1.0, 2.0), (1.5, 3.5), (2.5, 4.5), "stack"),
+                Series("paper (recalled)", ("a", "b"), (2.1, 4.1), kind="paper"),
+            ),
+        ),
+        Panel(
+            "panel", "nodes", "hours",
+            (
+                Series("ours", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2)),
+                Series("steps", (1.0, 2.0), (1.0, 2.0), (0.9, 1.8), (1.1, 2.2), "steps"),
+            ),
+            (Band("paper (published)", 1.0, 1.5), Band("paper (secondary)", 1.2, 1.2, "x")),
+            x_log=True, y_log=True,
+        ),
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def computed() -> list[str]:
+    """Names of the parts that were computed, in order."""
+    return []
+
+
+@pytest.fixture
+def study(computed: list[str]) -> Study:
+    """Two parts, each of which reads an input of its own."""
+
+    def part(work: Work, name: str) -> Callable[[], float]:
+        def compute() -> float:
+            computed.append(name)
+            return float(work.input(name).read_text("utf-8"))
+
+        return compute
+
+    def make(work: Work) -> Summary:
+        values = [work.once(name, part(work, name), [name]) for name in ("one", "two")]
+        rows = [compared("sum", about(3.0, "h", Mark.RECALLED), Ours(sum(values)), Basis())]
+        listing = Listing("parts", ("one", "two"), (tuple(map(str, values)),))
+        return Summary("Title", "Question?", (*rows, alone("n", Ours(2.0), "")), (listing,),
+                       ("A note.",), (CHART,))  # fmt: skip
+
+    return Study("sums", "sums", make, ("one", "two"), code="cprsim.errors")
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    (folder / "one").write_text("1")
+    (folder / "two").write_text("2")
+    return folder
+
+
+def test_a_finished_result_is_found_again_byte_by_byte(
+    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    first = reproduce(study, Effort.FULL, inputs, tmp_path / "a")
+    again = reproduce(study, Effort.FULL, inputs, tmp_path / "a")
+    assert (first.found, again.found) == (False, True)
+    assert computed == ["one", "two"]
+    elsewhere = reproduce(study, Effort.FULL, inputs, tmp_path / "b")
+    for name in ("summary.json", "comparisons.csv", "figure.png"):
+        assert (first.path / name).read_bytes() == (elsewhere.path / name).read_bytes()
+    assert first.summary == again.summary == elsewhere.summary
+
+
+def test_a_changed_input_makes_again_only_what_reads_it(
+    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    first = reproduce(study, Effort.FULL, inputs, tmp_path)
+    (inputs / "two").write_text("5")
+    second = reproduce(study, Effort.FULL, inputs, tmp_path)
+    assert computed == ["one", "two", "two"]
+    assert first.path != second.path
+    assert second.summary.rows[0].ours == "6.00 h"
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(
+    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    (inputs / "two").write_text("not yet a number")
+    with pytest.raises(ValueError, match="not yet"):
+        reproduce(study, Effort.FULL, inputs, tmp_path)
+    assert not list(tmp_path.glob("sums-*"))
+    (inputs / "two").write_text("2")
+    reproduce(study, Effort.FULL, inputs, tmp_path)
+    assert computed == ["one", "two", "two"]
+
+
+def test_a_part_that_is_damaged_is_made_again(
+    study: Study, inputs: Path, tmp_path: Path, computed: list[str]
+) -> None:
+    work = Work(study, Effort.FULL, inputs, tmp_path, "code")
+    assert study.make(work) == study.make(work)
+    for part in tmp_path.glob("*.json"):
+        part.write_text(part.read_text()[:-5])
+    study.make(work)
+    assert computed == ["one", "two", "one", "two"]
+    study.make(replace(work, code="changed"))
+    study.make(replace(work, effort=Effort.QUICK))
+    assert len(computed) == 8
+
+
+def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_path: Path) -> None:
+    made = reproduce(study, Effort.FULL, inputs, tmp_path)
+    work = Work(study, Effort.FULL, inputs, tmp_path / "parts", "code")
+    summary = study.make(work)
+    assert made.summary.charts == (CHART,)
+    assert repr(made.summary) == repr(summary)  # by their words: NaN differs from itself
+    (made.path / "summary.json").write_text("{}")
+    with pytest.raises(ResultError, match="differs from its digest"):
+        read_reproduced(made.path)
+
+
+def test_what_is_kept_is_replaced_by_the_next_run(
+    study: Study, inputs: Path, tmp_path: Path
+) -> None:
+    first = record(reproduce(study, Effort.FULL, inputs, tmp_path), tmp_path / "kept")
+    (inputs / "one").write_text("3")
+    second = record(reproduce(study, Effort.FULL, inputs, tmp_path), tmp_path / "kept")
+    assert first == second == tmp_path / "kept" / "sums"
+    assert read_reproduced(second).summary.rows[0].value == 5.0
+
+
+def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) -> None:
+    (inputs / "two").unlink()
+    with pytest.raises(ParameterError, match=r"reads .*two, which is not there"):
+        reproduce(study, Effort.FULL, inputs, tmp_path)
+
+
+def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
+    ours = closure("cprsim.reproduce.production")
+    assert {"cprsim.pipeline", "cprsim.engine.course", "cprsim.recovery.cpr"} <= ours
+    assert not {name for name in ours if name.startswith(("cprsim.cli", "cprsim.fitting"))}
+    assert "cprsim.reproduce.fig_overheads" not in ours
+    for study in STUDIES.values():
+        others = {one.module for one in STUDIES.values()} - {study.module}
+        assert not closure(study.module) & others, study.name
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["nonsense"], "'nonsense' is none of fig-overheads"),
+        (["--quick", "--large"], "exclude each other"),
+        (["--keep", "--quick"], "full runs only"),
+        (["fig-overheads", "--scenarios", "nowhere"], "nowhere/criteo-kaggle.yaml"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["reproduce", *options, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_list_has_every_result_and_the_json_its_rows(tmp_path: Path) -> None:
+    listed = CliRunner().invoke(app, ["reproduce", "--list"])
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(STUDIES)
+    options = ["--json", "--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, ["reproduce", "fig-overheads", *options])
+    told = json.loads(done.stdout)["fig-overheads"]
+    assert len(told["rows"]) == 8
+    assert {row["verdict"]["finding"] for row in told["rows"]} == {"consistent"}
