@@ -50,6 +50,7 @@ from cprsim.scenario.failures_schema import (
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
+from cprsim.sync import Algorithm, Stragglers, SyncSetting
 
 FEWEST_OUTAGES = 2  # of a trace that is replayed
 
@@ -112,6 +113,37 @@ def assemble(loaded: LoadedScenario) -> Experiment:
     )
     _require_fast(loaded, experiment)
     return experiment
+
+
+def sync_setting(loaded: LoadedScenario) -> SyncSetting:
+    """How the trainers of a scenario stay in step.
+
+    Raises ScenarioError where it does not say.
+    """
+    section, n_trainers = loaded.scenario.sync, loaded.scenario.cluster.trainers
+    if section is None:
+        message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
+        raise ScenarioError.at(loaded.place("sync"), message, key="sync")
+    link, slow = section.trainer_bandwidth_bytes_per_h, section.stragglers
+    with _blaming(loaded, "sync"):
+        return SyncSetting(
+            algorithm=Algorithm(section.algorithm),
+            n_trainers=n_trainers,
+            n_threads=section.threads,
+            batch=section.batch,
+            iteration=_duration(section.iteration).simulable(),
+            dense_bytes=section.dense_size_bytes,
+            server_bandwidth_bytes_per_h=(section.servers or 0)
+            * (section.server_bandwidth_bytes_per_h or 0.0),
+            trainer_bandwidth_bytes_per_h=float("inf") if link is None else link,
+            every_iterations=section.every_iterations,
+            every_h=section.every_h,
+            elastic=section.elastic,
+            momentum=section.momentum or 0.0,
+            block_rate=section.block_rate or 1.0,
+            stragglers=Stragglers() if slow is None else Stragglers(slow.trainers, slow.factor),
+            shadow_cost_fraction=section.shadow_cost_fraction,
+        )
 
 
 def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:

@@ -16,6 +16,7 @@ from cprsim.cli import (
     results_commands,
     run_command,
     scenario_commands,
+    sync_command,
     train_command,
 )
 from cprsim.errors import CprsimError, InputError
@@ -73,6 +74,7 @@ def cprsim_command(
 
 app.command("run")(run_command.run)
 app.command("train")(train_command.train)
+app.command("sync")(sync_command.sync)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)

@@ -31,6 +31,20 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _transfers_have_bytes_and_bandwidth(scenario)
     yield from _strategies_differ(scenario)
     yield from _saves_are_bounded(scenario)
+    yield from _somebody_synchronises(scenario)
+
+
+def _somebody_synchronises(scenario: Scenario) -> Found:
+    if scenario.sync is None:
+        return
+    n_trainers, stragglers = scenario.cluster.trainers, scenario.sync.stragglers
+    if not n_trainers:
+        yield "cluster.trainers", "is missing: `sync` says how trainers stay in step"
+    elif stragglers is not None and stragglers.trainers > n_trainers:
+        yield (
+            "sync.stragglers.trainers",
+            f"{stragglers.trainers} of {n_trainers} trainers cannot be slow",
+        )
 
 
 def _struck_nodes_exist(scenario: Scenario) -> Found:

@@ -14,6 +14,7 @@ from cprsim.scenario.failures_schema import Failures
 from cprsim.scenario.kernel_schema import Kernel
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
+from cprsim.scenario.sync_schema import Sync
 from cprsim.units import SHARE, THROUGHPUT, TIME
 
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
@@ -137,6 +138,10 @@ class Scenario(Model):
     kernel: Kernel | None = Field(
         None,
         description="What `cprsim train` trains as a stand-in for the model, to see its accuracy.",
+    )
+    sync: Sync | None = Field(
+        None,
+        description="How the trainers stay in step, for `cprsim sync`; absent: not modelled.",
     )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),

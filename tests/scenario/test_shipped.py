@@ -35,7 +35,7 @@ def shipped(name: str) -> LoadedScenario:
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
         "criteo-kaggle", "criteo-terabyte", "fleet", "gpu-cluster", "lanl", "production",
-        "quickstart",
+        "quickstart", "shadowsync",
     ]  # fmt: skip
 
 

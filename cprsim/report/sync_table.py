@@ -1,0 +1,122 @@
+"""What ``cprsim sync`` prints: simulation and load model side by side, a row per trainer count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isinf
+from typing import Any
+
+from rich.console import Console
+
+from cprsim.report.as_json import number
+from cprsim.report.run_report import say
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.results.words import NO_NUMBER, percent_number, significant
+from cprsim.sync import Point, SyncSetting
+
+SECONDS = 3600.0  # in an hour
+LINEAR = 0.95  # share of linear scaling below which a form counts as saturated
+HEADINGS = (
+    "trainers",
+    "ELP",
+    "EPS\nsimulated",
+    "EPS\nload model",
+    "% of\nlinear",
+    "sync gap\nsimulated",
+    "sync gap\nload model",
+)
+
+
+def name_of(setting: SyncSetting) -> str:
+    """``fr-easgd-5``, ``fr-ma every 15 s``, ``shadow-easgd``."""
+    if setting.every_iterations is not None:
+        return f"{setting.algorithm}-{setting.every_iterations}"
+    if setting.every_h is not None:
+        return f"{setting.algorithm} every {SECONDS * setting.every_h:g} s"
+    return str(setting.algorithm)
+
+
+def print_sync(console: Console, name: str, curves: Sequence[Sequence[Point]]) -> None:
+    """Print the table, and below it where each form saturates."""
+    first = curves[0][0].setting
+    say(
+        console,
+        f"{name}: {first.n_threads} threads per trainer, batch {first.batch}, "
+        f"{SECONDS * 1000 * first.iteration.mean_h:.3g} ms per iteration, "
+        f"{first.dense_bytes / 1e6:.3g} MB of dense weights. EPS: examples per second; sync gap: "
+        "iterations of a trainer between two of its synchronisations.",
+    )
+    table = plain_table()
+    table.add_column("algorithm", no_wrap=True)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for curve in curves:
+        for i, point in enumerate(curve):
+            table.add_row(name_of(point.setting) if i == 0 else "", *_cells(point))
+        table.add_section()
+    print_whole(console, table)
+    console.print()
+    for curve in curves:
+        say(console, sentence(curve))
+
+
+def _cells(point: Point) -> list[str]:
+    eps = point.simulated.samples_per_h
+    return [
+        str(point.setting.n_trainers),
+        f"{point.setting.elp:,}",
+        f"{eps / SECONDS:,.0f}",
+        f"{point.model.samples_per_h / SECONDS:,.0f}",
+        percent_number(eps / point.model.linear_samples_per_h),
+        _gap(point.simulated.gap),
+        _gap(point.model.gap),
+    ]
+
+
+def _gap(iterations: float) -> str:
+    return NO_NUMBER if isinf(iterations) else significant(iterations)
+
+
+def sentence(curve: Sequence[Point]) -> str:
+    """Where one form saturates: in the simulation, and by the load model."""
+    name = name_of(curve[0].setting)
+    held_up = [
+        point
+        for point in curve
+        if point.simulated.samples_per_h < LINEAR * point.model.linear_samples_per_h
+    ]
+    predicted = curve[0].model.saturates_at
+    said = f"{name}: " + (
+        f"below {LINEAR:.0%} of linear from {held_up[0].setting.n_trainers} trainers on"
+        if held_up
+        else f"within {1 - LINEAR:.0%} of linear throughout"
+    )
+    if predicted != inf:
+        said += f"; the load model has it saturated at {predicted:.1f}"
+    return f"{said}."
+
+
+def sync_as_json(curves: Sequence[Sequence[Point]]) -> dict[str, Any]:
+    """One object for scripts; a gap that there is not is null."""
+    return {
+        "curves": [
+            {
+                "algorithm": name_of(curve[0].setting),
+                "saturates_at": number(curve[0].model.saturates_at),
+                "points": [_plain(point) for point in curve],
+            }
+            for curve in curves
+        ]
+    }
+
+
+def _plain(point: Point) -> dict[str, float | int | None]:
+    return {
+        "trainers": point.setting.n_trainers,
+        "elp": point.setting.elp,
+        "eps": point.simulated.samples_per_h / SECONDS,
+        "eps_load_model": point.model.samples_per_h / SECONDS,
+        "eps_linear": point.model.linear_samples_per_h / SECONDS,
+        "sync_gap": number(point.simulated.gap),
+        "sync_gap_load_model": number(point.model.gap),
+    }

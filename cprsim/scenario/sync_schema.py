@@ -1,0 +1,159 @@
+"""The section `sync`: how the trainers stay in step with each other.
+
+Zheng et al. 2020, "ShadowSync" (arXiv 2003.03477): every trainer has a replica of the dense weights
+that its worker threads share without locks; the embedding tables exist once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from cprsim.scenario.costs_schema import Bandwidth, Duration, DurationSpec
+from cprsim.scenario.quantities import Model, PositiveCount, Quantity
+from cprsim.units import SHARE, SIZE, TIME
+
+AlgorithmName = Literal[
+    "shadow-easgd", "shadow-ma", "shadow-bmuf", "fr-easgd", "fr-ma", "fr-bmuf", "sync-sgd", "none"
+]
+DenseSize = Annotated[float, Quantity(SIZE, "1 B", "1000 GB", "8 MB")]
+Period = Annotated[float, Quantity(TIME, "1 us", "1000 h", "15 s")]
+Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
+Iterations = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+
+OF_BMUF = ("momentum", "block_rate")
+
+
+def _every_written_as(every: Any) -> str:
+    return "as:time" if isinstance(every, str | float) else "as:iterations"
+
+
+Every = Annotated[
+    Annotated[Iterations, Tag("as:iterations")] | Annotated[Period, Tag("as:time")],
+    Discriminator(_every_written_as),
+]
+
+
+class Stragglers(Model):
+    """Trainers that are slower than the others, always the same ones."""
+
+    trainers: PositiveCount = Field(description="How many, a count.", examples=[1])
+    factor: float = Field(
+        strict=True,
+        ge=1,
+        le=1000,
+        description="How many times longer their iterations take.",
+        examples=[1.5],
+    )
+
+
+class Sync(Model):
+    """How the trainers stay in step: who synchronises when, through what."""
+
+    algorithm: AlgorithmName = Field(
+        description="shadow-easgd, shadow-ma, shadow-bmuf: in the background; fr-easgd, fr-ma, "
+        "fr-bmuf: at a fixed rate (`every`), workers wait; sync-sgd: every iteration, all wait; "
+        "none: replicas are averaged at the end."
+    )
+    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] = Field(
+        24, description="Worker threads of each trainer, which share its replica; a count."
+    )
+    batch: Annotated[int, Field(strict=True, ge=1, le=10**7)] = Field(
+        200, description="Samples of one iteration of one thread, a count."
+    )
+    iteration: Duration = Field(
+        description="One iteration of one thread: a time or a distribution.", examples=["43 ms"]
+    )
+    dense_size_bytes: DenseSize = Field(
+        alias="dense_size",
+        description="Bytes of the dense weights, which every trainer holds [size].",
+    )
+    servers: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
+        None,
+        description="Sync servers, over which the central copy of EASGD is spread; a count. Other "
+        "algorithms have none.",
+        examples=[2],
+    )
+    server_bandwidth_bytes_per_h: Bandwidth | None = Field(
+        None, alias="server_bandwidth", description="Of each sync server [bandwidth]."
+    )
+    trainer_bandwidth_bytes_per_h: Bandwidth | None = Field(
+        None,
+        alias="trainer_bandwidth",
+        description="Of each trainer [bandwidth]; what averages over all trainers needs it, absent "
+        "otherwise: unlimited.",
+    )
+    every: Every | None = Field(
+        None,
+        description="Of fixed-rate forms: iterations of a thread between two synchronisations, a "
+        "count, or the time between them.",
+        examples=[5, "15 s"],
+    )
+    elastic: float = Field(
+        0.5,
+        strict=True,
+        gt=0,
+        le=1,
+        description="How far a synchronisation pulls a replica to the central copy or the mean "
+        "(fr-ma and fr-bmuf always overwrite: 1).",
+    )
+    momentum: float | None = Field(
+        None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
+    )
+    block_rate: float | None = Field(
+        None, strict=True, gt=0, le=10, description="Block learning rate of BMUF; default 1."
+    )
+    stragglers: Stragglers | None = Field(
+        None, description="Trainers that are slower; absent: none."
+    )
+    shadow_cost_fraction: Cost = Field(
+        0.0,
+        alias="shadow_cost",
+        description="Of the workers' speed, what the shadow thread beside them takes; default 0 %.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing(cls, section: object) -> object:
+        """`shadow_cost` has a unit, so its default is written with one."""
+        if isinstance(section, dict) and section.get("shadow_cost") is None:
+            return {**section, "shadow_cost": "0 %"}
+        return section
+
+    @property
+    def every_iterations(self) -> int | None:
+        """The fixed rate as iterations of a thread; None where it is a time or there is none."""
+        return self.every if isinstance(self.every, int) else None
+
+    @property
+    def every_h(self) -> float | None:
+        """The fixed rate as hours; None where it is a count or there is none."""
+        return self.every if isinstance(self.every, float) else None
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Every algorithm gets what it needs; servers and links may be there unused."""
+        if not isinstance(self.iteration, DurationSpec) and self.iteration == 0:
+            yield "iteration", "takes no time: write for example 43 ms"
+        yield from self._servers()
+        yield from self._rate()
+        needs_link = not self.algorithm.endswith("easgd") and self.algorithm != "none"
+        if needs_link and self.trainer_bandwidth_bytes_per_h is None:
+            yield "trainer_bandwidth", f"is missing: {self.algorithm} averages over it"
+        for key in OF_BMUF:
+            if getattr(self, key) is not None and not self.algorithm.endswith("bmuf"):
+                yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {self.algorithm}"
+
+    def _servers(self) -> Iterator[tuple[str, str]]:
+        given = {"servers": self.servers, "server_bandwidth": self.server_bandwidth_bytes_per_h}
+        for key, value in given.items() if self.algorithm.endswith("easgd") else ():
+            if value is None:
+                yield key, f"is missing: {self.algorithm} keeps its central copy on sync servers"
+
+    def _rate(self) -> Iterator[tuple[str, str]]:
+        at_fixed_rate = self.algorithm.startswith("fr-")
+        if at_fixed_rate and self.every is None:
+            yield "every", f"is missing: {self.algorithm} synchronises at a fixed rate, such as 5"
+        elif not at_fixed_rate and self.every is not None:
+            yield "every", f"is of fixed-rate forms (fr-...), {self.algorithm} has no rate"

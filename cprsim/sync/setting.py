@@ -1,0 +1,143 @@
+"""The records of this room: by which algorithm the trainers stay in step, and with what means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import inf
+
+from cprsim.errors import ParameterError
+from cprsim.records import Duration
+
+
+class Method(StrEnum):
+    """What one synchronisation does to the dense weights."""
+
+    EASGD = "easgd"  # a trainer and the central copy pull each other closer
+    MA = "ma"  # all trainers move to their mean
+    BMUF = "bmuf"  # the mean moves a central copy with momentum, and that moves the trainers
+    SGD = "sgd"  # all gradients of an iteration are averaged before anybody goes on
+    NONE = "none"  # nobody synchronises; replicas are averaged at the end
+
+
+class Algorithm(StrEnum):
+    """A method, and who does it when.
+
+    Shadow forms run beside the training without a break; fixed-rate forms (`fr`) hold the worker
+    threads up. Source: Zheng et al. 2020 (arXiv 2003.03477).
+    """
+
+    SHADOW_EASGD = "shadow-easgd"
+    SHADOW_MA = "shadow-ma"
+    SHADOW_BMUF = "shadow-bmuf"
+    FR_EASGD = "fr-easgd"
+    FR_MA = "fr-ma"
+    FR_BMUF = "fr-bmuf"
+    SYNC_SGD = "sync-sgd"
+    NONE = "none"
+
+    @property
+    def method(self) -> Method:
+        return Method(self.value.rpartition("-")[2])
+
+    @property
+    def in_background(self) -> bool:
+        """Whether a shadow thread does it, so that no worker waits."""
+        return self.value.startswith("shadow")
+
+    @property
+    def at_fixed_rate(self) -> bool:
+        """Whether workers do it themselves every so often."""
+        return self.value.startswith("fr")
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether the central copy is on sync servers."""
+        return self.method is Method.EASGD
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether all trainers take part at once, by an AllReduce among themselves."""
+        return self.method in (Method.MA, Method.BMUF, Method.SGD)
+
+    @property
+    def holds_all_up(self) -> bool:
+        """Whether all workers of all trainers wait for the slowest."""
+        return self.is_collective and not self.in_background
+
+
+@dataclass(frozen=True, slots=True)
+class Stragglers:
+    """Some trainers whose iterations take longer, always the same ones: the last by number."""
+
+    n_trainers: int = 0
+    factor: float = 1.0  # times the iteration of the others
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSetting:
+    """How the trainers of a job stay in step, as plain numbers.
+
+    Raises ParameterError where the algorithm lacks what it needs.
+    """
+
+    algorithm: Algorithm
+    n_trainers: int
+    n_threads: int  # worker threads of each trainer
+    batch: int  # samples of one iteration of one thread
+    iteration: Duration  # one iteration of one thread, alone
+    dense_bytes: float  # P: the dense weights
+    server_bandwidth_bytes_per_h: float = 0.0  # B_ps: of all sync servers together
+    trainer_bandwidth_bytes_per_h: float = inf  # B_t: of each trainer
+    every_iterations: int | None = None  # of a thread, at a fixed rate
+    every_h: float | None = None  # instead: at least so long between two
+    elastic: float = 0.5  # a: how far a synchronisation pulls
+    momentum: float = 0.0  # of BMUF, mu
+    block_rate: float = 1.0  # of BMUF, eta
+    stragglers: Stragglers = field(default_factory=Stragglers)
+    shadow_cost_fraction: float = 0.0  # of the workers' speed, that the shadow thread takes
+
+    def __post_init__(self) -> None:
+        if min(self.n_trainers, self.n_threads, self.batch) < 1:
+            raise ParameterError("trainers, threads and batch must be at least 1")
+        if self.algorithm.has_servers and not self.server_bandwidth_bytes_per_h > 0:
+            raise ParameterError(f"{self.algorithm} needs sync servers with bandwidth")
+        if self.algorithm.is_collective and self.trainer_bandwidth_bytes_per_h == inf:
+            raise ParameterError(f"{self.algorithm} needs the bandwidth of a trainer")
+        if self.algorithm.at_fixed_rate == (self.every_iterations is None and self.every_h is None):
+            raise ParameterError("fixed-rate forms, and only they, say how often")
+
+    def with_trainers(self, n_trainers: int) -> SyncSetting:
+        """The same with other trainers; the servers stay as they are."""
+        return replace(self, n_trainers=n_trainers)
+
+    @property
+    def slowdown(self) -> tuple[float, ...]:
+        """(n_trainers,) how much longer an iteration takes on each trainer."""
+        n_slow = min(self.stragglers.n_trainers, self.n_trainers)
+        shadow = 1.0
+        if self.algorithm.in_background:
+            shadow = 1.0 / (1.0 - self.shadow_cost_fraction)
+        normal = [shadow] * (self.n_trainers - n_slow)
+        return (*normal, *[shadow * self.stragglers.factor] * n_slow)
+
+    @property
+    def elp(self) -> int:
+        """Example-level parallelism: the samples that are in work at once."""
+        return self.batch * self.n_threads * self.n_trainers
+
+    @property
+    def exchange_bytes(self) -> float:
+        """What one synchronisation of one trainer moves: the weights there and back."""
+        return 2.0 * self.dense_bytes
+
+    @property
+    def allreduce_h(self) -> float:
+        """One AllReduce among all trainers, in a ring [h]; 0 for one trainer.
+
+        Notes
+        -----
+        ``2 P (n - 1) / (n B_t)``: what each trainer sends and receives (Patarasuk & Yuan 2009).
+        """
+        n = self.n_trainers
+        return self.exchange_bytes * (n - 1) / n / self.trainer_bandwidth_bytes_per_h

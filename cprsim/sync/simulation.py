@@ -1,0 +1,116 @@
+"""Running the trainers: for a while to see how fast they are, or through all data to log them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import simpy
+
+from cprsim.records import Floats
+from cprsim.sync.load_model import (
+    LoadModel,
+    iterations_between,
+    load_model,
+    never_synchronises,
+    sync_h,
+)
+from cprsim.sync.log import SyncLog
+from cprsim.sync.setting import SyncSetting
+from cprsim.sync.trainers import Outage, Trainers
+
+WARM_UP_ROUNDS, ROUNDS = 3, 10  # of iterations and a synchronisation
+FEWEST_ITERATIONS = 30  # of a thread, in what is measured
+EVENTS_OF_A_THREAD = 60  # in what is measured, where nothing comes between its iterations
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """How fast the trainers were, and how often they synchronised, in a simulated stretch."""
+
+    samples_per_h: float
+    gap: float  # mean iterations of a trainer between two of its synchronisations; infinite: none
+    trainer_samples_per_h: Floats  # (n_trainers,)
+
+
+def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
+    """Simulate a stretch of a run without end and without failures."""
+    round_h = _round_h(setting)
+    measured_h = max(ROUNDS * round_h, FEWEST_ITERATIONS * _slowest_h(setting))
+    stride = max(1, int(measured_h / setting.iteration.mean_h / EVENTS_OF_A_THREAD))
+    env = simpy.Environment()
+    trainers = Trainers(env, setting, seed, stride=stride)
+    warm_h = WARM_UP_ROUNDS * round_h
+    env.run(until=warm_h)
+    before = _iterations(trainers, setting)
+    env.run(until=warm_h + measured_h)
+    done = _iterations(trainers, setting) - before
+    per_h = setting.batch * done / measured_h
+    return Throughput(float(per_h.sum()), _gap(trainers, warm_h), per_h)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One number of trainers: the simulation, and the load model beside it."""
+
+    setting: SyncSetting
+    simulated: Throughput
+    model: LoadModel
+
+
+def over_trainers(
+    setting: SyncSetting, n_trainers: Sequence[int], seed: int = 1
+) -> tuple[Point, ...]:
+    """The same means with other numbers of trainers."""
+    settings = [setting.with_trainers(n) for n in n_trainers]
+    return tuple(Point(one, throughput(one, seed), load_model(one)) for one in settings)
+
+
+def run_log(
+    setting: SyncSetting, n_batches: int, seed: int = 1, outages: Sequence[Outage] = ()
+) -> SyncLog:
+    """Simulate one pass through all data, every event logged.
+
+    Parameters
+    ----------
+    n_batches : of the whole run, dealt out to whoever asks next
+    outages : trainers and sync servers that fail
+    """
+    env = simpy.Environment()
+    rows: list[tuple[float, int, int, int]] = []
+    trainers = Trainers(env, setting, seed, n_batches, outages, rows)
+    env.run(until=trainers.finished)
+    at_h, *others = zip(*rows, strict=True)
+    return SyncLog(np.array(at_h), *(np.array(column, np.int64) for column in others))
+
+
+def _iterations(trainers: Trainers, setting: SyncSetting) -> Floats:
+    return np.array([trainers.iterations_by_now(one) for one in range(setting.n_trainers)])
+
+
+def _slowest_h(setting: SyncSetting) -> float:
+    return setting.iteration.mean_h * max(setting.slowdown)
+
+
+def _round_h(setting: SyncSetting) -> float:
+    """Hours from one synchronisation to the next, if all who can wait in line before it do."""
+    if never_synchronises(setting):
+        return _slowest_h(setting)
+    iterating_h = iterations_between(setting) * _slowest_h(setting)
+    if setting.algorithm.in_background or setting.algorithm.is_collective:
+        return iterating_h + sync_h(setting)
+    all_h = setting.n_trainers * setting.exchange_bytes / setting.server_bandwidth_bytes_per_h
+    own_h = setting.exchange_bytes / setting.trainer_bandwidth_bytes_per_h
+    return iterating_h + setting.n_threads * max(all_h, own_h)
+
+
+def _gap(trainers: Trainers, from_h: float) -> float:
+    """Mean over trainers of the iterations between two synchronisations after an instant."""
+    gaps = []
+    for syncs in trainers.syncs:
+        counted = [iterations for at_h, iterations in syncs if at_h >= from_h]
+        if len(counted) > 1:
+            gaps.append((counted[-1] - counted[0]) / (len(counted) - 1))
+    return float(np.mean(gaps)) if gaps else inf
