@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from cprsim.plots.loss import COLOURS, MARKERS
 from cprsim.plots.style import FAINT, style
-from cprsim.report.sync_table import name_of
 from cprsim.sync import Point, load_model
 
 SECONDS = 3600.0
@@ -22,7 +21,7 @@ def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
         figure = Figure(figsize=(9.0, 3.8), layout="constrained")
         speed, gap = figure.subplots(1, 2)
         for number, curve in enumerate(curves):
-            look = {"color": COLOURS[number % len(COLOURS)], "label": name_of(curve[0].setting)}
+            look = {"color": COLOURS[number % len(COLOURS)], "label": curve[0].setting.name}
             marker = MARKERS[number % len(MARKERS)]
             n = np.array([point.setting.n_trainers for point in curve])
             on_line = np.unique(np.linspace(1, n.max(), N_ON_LINE).round().astype(int))

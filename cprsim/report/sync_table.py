@@ -12,7 +12,7 @@ from cprsim.report.as_json import number
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results.words import NO_NUMBER, percent_number, significant
-from cprsim.sync import Point, SyncSetting
+from cprsim.sync import Point
 
 SECONDS = 3600.0  # in an hour
 LINEAR = 0.95  # share of linear scaling below which a form counts as saturated
@@ -25,15 +25,6 @@ HEADINGS = (
     "sync gap\nsimulated",
     "sync gap\nload model",
 )
-
-
-def name_of(setting: SyncSetting) -> str:
-    """``fr-easgd-5``, ``fr-ma every 15 s``, ``shadow-easgd``."""
-    if setting.every_iterations is not None:
-        return f"{setting.algorithm}-{setting.every_iterations}"
-    if setting.every_h is not None:
-        return f"{setting.algorithm} every {SECONDS * setting.every_h:g} s"
-    return str(setting.algorithm)
 
 
 def print_sync(console: Console, name: str, curves: Sequence[Sequence[Point]]) -> None:
@@ -52,7 +43,7 @@ def print_sync(console: Console, name: str, curves: Sequence[Sequence[Point]]) -
         table.add_column(heading, justify="right", no_wrap=True)
     for curve in curves:
         for i, point in enumerate(curve):
-            table.add_row(name_of(point.setting) if i == 0 else "", *_cells(point))
+            table.add_row(point.setting.name if i == 0 else "", *_cells(point))
         table.add_section()
     print_whole(console, table)
     console.print()
@@ -79,7 +70,7 @@ def _gap(iterations: float) -> str:
 
 def sentence(curve: Sequence[Point]) -> str:
     """Where one form saturates: in the simulation, and by the load model."""
-    name = name_of(curve[0].setting)
+    name = curve[0].setting.name
     held_up = [
         point
         for point in curve
@@ -101,7 +92,7 @@ def sync_as_json(curves: Sequence[Sequence[Point]]) -> dict[str, Any]:
     return {
         "curves": [
             {
-                "algorithm": name_of(curve[0].setting),
+                "algorithm": curve[0].setting.name,
                 "saturates_at": number(curve[0].model.saturates_at),
                 "points": [_plain(point) for point in curve],
             }

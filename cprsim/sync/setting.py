@@ -112,6 +112,15 @@ class SyncSetting:
         return replace(self, n_trainers=n_trainers)
 
     @property
+    def name(self) -> str:
+        """Algorithm and rate: ``fr-easgd-5``, ``fr-ma every 15 s``, ``shadow-easgd``."""
+        if self.every_iterations is not None:
+            return f"{self.algorithm}-{self.every_iterations}"
+        if self.every_h is not None:
+            return f"{self.algorithm} every {3600 * self.every_h:g} s"
+        return str(self.algorithm)
+
+    @property
     def slowdown(self) -> tuple[float, ...]:
         """(n_trainers,) how much longer an iteration takes on each trainer."""
         n_slow = min(self.stragglers.n_trainers, self.n_trainers)
