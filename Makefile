@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types layers docs docs-check notebooks oracle bench reproduce clean
+.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without out
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch (installs its CPU build)
 	@$(BIN)/pytest -q tests/kernel/test_torch.py
 
+browser: $(VENV)/.has-browser tests/page/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
+	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
+	@CPRSIM_BROWSER=required $(BIN)/pytest -q tests/page/test_browser.py
+
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
@@ -59,7 +63,7 @@ reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in 
 
 clean:  ## Remove the virtual environment and every cache; results stay
 	@rm -rf $(VENV) $(VENV).unfinished build *.egg-info .mypy_cache .ruff_cache .pytest_cache \
-	    .hypothesis .import_linter_cache
+	    .hypothesis .import_linter_cache tests/page/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Files with blocks that cog fills with the output of a command.
@@ -68,6 +72,20 @@ COGGED := -I docs README.md docs/reproduction.md docs/fitting-costs.md docs/shad
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
     | $(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["results"])')
+
+# Debian's own browser; nothing else is downloaded by a browser test.
+INSTALL_CHROMIUM = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+    || { echo "make browser needs chromium: install it, or run this as root on Debian" >&2; exit 1; }; \
+    echo "Installing chromium (once)"; \
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; }
+
+# The rules of accessibility, at the version of package-lock.json.
+tests/page/node_modules/.installed: tests/page/package.json tests/page/package-lock.json
+	@command -v npm > /dev/null || { echo "make browser needs npm: install it" >&2; exit 1; }
+	@echo "Installing axe-core with the version of tests/page/package-lock.json (once)"
+	@npm --prefix tests/page ci --silent
+	@touch $@
 
 # ------------------------------------------------------------------------------ the environment
 # .venv/.has-run, .has-test and .has-check say what is installed; each holds until pyproject.toml
@@ -78,10 +96,12 @@ EXTRAS_run   := .
 EXTRAS_test  := .[dev]
 EXTRAS_check := .[dev,notebooks]
 EXTRAS_oracle := .[dev,torch]
+EXTRAS_browser := .[dev,browser]
 
 COVERS_test  := run
 COVERS_check := run test
 COVERS_oracle := run test
+COVERS_browser := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
 	@if [ -e $(VENV).unfinished ]; then \

@@ -169,7 +169,7 @@ def test_the_makefile_has_every_target_that_the_documents_name() -> None:
 def test_ci_runs_the_commands_of_the_readme() -> None:
     script = ROOT / ".ci" / "run"
     commands = re.findall(r"^make [a-z]+$", script.read_text("utf-8"), re.MULTILINE)
-    assert commands == ["make demo", "make check", "make oracle"]
+    assert commands == ["make demo", "make check", "make oracle", "make browser"]
     assert all(command in readme() for command in commands)
     assert os.access(script, os.X_OK)
 
@@ -180,7 +180,10 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = map(Requirement, project["dependencies"] + extras["dev"] + extras["notebooks"])
+    wanted = map(
+        Requirement,
+        project["dependencies"] + extras["dev"] + extras["notebooks"] + extras["browser"],
+    )
     pinned = dict(
         line.split("==")
         for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()

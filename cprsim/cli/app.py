@@ -12,6 +12,7 @@ import cprsim
 from cprsim.cli import (
     fit,
     fit_costs,
+    report_command,
     reproduce_command,
     results_commands,
     run_command,
@@ -82,4 +83,5 @@ app.command("fit-costs")(fit_costs.fit_costs)
 app.command("presets")(fit.presets)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)
+app.command("report")(report_command.report)
 app.command("reproduce")(reproduce_command.reproduce)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cprsim.plots.loss import loss_figure
 from cprsim.plots.overhead import overhead_figure
-from cprsim.plots.save import FORMATS, draw_result, save_figure
+from cprsim.plots.percentiles import percentiles_figure
+from cprsim.plots.save import FORMATS, draw_result, save_figure, svg_text
 from cprsim.plots.timeline import timeline_figure
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "draw_result",
     "loss_figure",
     "overhead_figure",
+    "percentiles_figure",
     "save_figure",
+    "svg_text",
     "timeline_figure",
 ]

@@ -9,13 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, style
+from cprsim.plots.style import FAINT, INK, SERIES, style
 
 if TYPE_CHECKING:
     from cprsim.accuracy import Accuracy, StrategyAccuracy
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
-MARKERS = ("o", "s", "^", "D", "v", "P")
 SETTLED = 0.1  # share of the run after which the axis of the loss is laid out
 
 
@@ -56,12 +54,12 @@ def _strategy(
     above: Axes, below: Axes, measured: Accuracy, one: StrategyAccuracy, number: int
 ) -> None:
     assert one.trained is not None, "it was trained anew"
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    colour, marker, dashes = SERIES[number % len(SERIES)]
     curve, whole = one.trained.curve, measured.whole.curve
     x = curve.position / 1e3
     lost_at = one.reverted_at * whole.position[-1] / 1e3
     for axes, y in ((above, curve.loss), (below, curve.loss - whole.loss)):
-        axes.plot(x, y, color=colour, lw=0.9, label=fill(one.policy.name, 24))
+        axes.plot(x, y, color=colour, ls=dashes, lw=1.0, label=fill(one.policy.name, 24))
         if len(lost_at):
             axes.plot(lost_at, np.interp(lost_at, x, y), marker, color=colour, ms=5, ls="none")
 

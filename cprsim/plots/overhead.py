@@ -16,6 +16,7 @@ from cprsim.results.metrics import FINISHED, Spread
 from cprsim.results.words import count, hours, interval, percent
 
 if TYPE_CHECKING:
+    from cprsim.records import RecoveryPolicy
     from cprsim.results import Result
 
 STACK = tuple(part for part in LOOKS if part in OVERHEAD_PARTS)  # bottom to top
@@ -26,16 +27,19 @@ HEADROOM = 1.16
 N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
 
 
-def overhead_figure(result: Result) -> Figure:
+def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
     """Stacked bars of mean overhead in percent of useful time, with 95 % intervals of the totals.
 
     Strategies with replications that did not finish have no bar but the share that finished.
+
+    Parameters
+    ----------
+    narrow : for a telephone: without a title, the legend below
     """
     spreads = [result.spreads()[policy.name] for policy in result.policies]
     totals = [mine["overhead_fraction"].mean for mine in spreads]
     with style():
-        width_in = max(N_WIDE_ENOUGH_IN, 1.15 * len(spreads)) + 2.4
-        figure = Figure(figsize=(width_in, 4.6), layout="constrained")
+        figure = Figure(figsize=_size_in(len(spreads), narrow), layout="constrained")
         axes = figure.add_subplot()
         top = axis_top(totals)
         for x, mine in enumerate(spreads):
@@ -43,11 +47,27 @@ def overhead_figure(result: Result) -> Figure:
                 _unfinished(axes, x, top, mine[FINISHED].mean)
             else:
                 _bar(axes, x, mine, top)
-        _dress(axes, result, top)
+        _dress(axes, result, top, fold_at=9 if narrow else 16)
+        parts = [part for part in STACK if any(mine[part].mean > 0 for mine in spreads)]
+        if narrow:
+            handles = [LOOKS[part].patch() for part in parts]
+            figure.legend(handles=handles, loc="outside lower center", ncols=2)
+            return figure
         cut = any(total > top for total in totals)
         _title(axes, result, max(mine[FINISHED].n for mine in spreads), room=14 if cut else 0)
-        _legend(axes, [part for part in STACK if any(mine[part].mean > 0 for mine in spreads)])
+        _legend(axes, parts)
     return figure
+
+
+def mark(strategy: int, part: str) -> str:
+    """Name of the piece of a bar in an SVG file, by which a page finds it."""
+    return f"mark-{strategy}-{part}"
+
+
+def _size_in(n_bars: int, narrow: bool) -> tuple[float, float]:
+    if narrow:
+        return max(3.6, 0.6 + 0.78 * n_bars), 4.4
+    return max(N_WIDE_ENOUGH_IN, 1.15 * n_bars) + 2.4, 4.6
 
 
 def axis_top(totals: list[float]) -> float:
@@ -68,7 +88,7 @@ def _bar(axes: Axes, x: int, mine: Mapping[str, Spread], top: float) -> None:
     for part in STACK:
         height = mine[part].mean
         if height > 0:
-            axes.bar(x, height, BAR_WIDTH, bottom, **LOOKS[part].fill())
+            axes.bar(x, height, BAR_WIDTH, bottom, gid=mark(x, part), **LOOKS[part].fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
                 _note(axes, x, bottom + visible / 2, percent(height))
@@ -108,9 +128,9 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
     axes.text(x, 0.03 * top, text, ha="center", va="bottom", color=FAINT, style="italic")
 
 
-def _dress(axes: Axes, result: Result, top: float) -> None:
+def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     labels = [
-        fill(policy.name, 16) + "\n" + fill(interval(policy.save_interval_h, result.useful_h), 16)
+        "\n".join(fill(words, fold_at) for words in (policy.name, _every(policy, result)))
         for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
@@ -120,6 +140,10 @@ def _dress(axes: Axes, result: Result, top: float) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
     axes.yaxis.grid(True)
     axes.set_ylabel("overhead, % of useful time")
+
+
+def _every(policy: RecoveryPolicy, result: Result) -> str:
+    return interval(policy.save_interval_h, result.useful_h)
 
 
 def _title(axes: Axes, result: Result, n: int, room: int) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -38,6 +40,21 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
             figure.savefig(path, format=suffix, metadata=_SILENT[suffix])
             paths.append(path)
     return paths
+
+
+def svg_text(figure: Figure, salt: str) -> str:
+    """The figure as SVG whose words are words, for a page that holds several.
+
+    Parameters
+    ----------
+    salt : goes into the names of hatches and clipping paths, so that no two figures of one page
+        share one
+    """
+    FigureCanvasAgg(figure)
+    file = StringIO()
+    with style(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(file, format="svg", metadata=_SILENT["svg"])
+    return file.getvalue()
 
 
 def draw_result(

@@ -43,8 +43,19 @@ LOOKS = {
     "lost": Look("lost work, done again", "#d55e00", "xxx"),
     "detect": Look("detect", "#4a4a4a", "||||"),
     "wait": Look("wait for a spare", "#cc79a7", "----"),
-    "reschedule": Look("reschedule", "#e69f00", "...."),
+    # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
+    "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
+
+# lines of one figure, in turn: colour (Okabe and Ito), marker, dashes
+SERIES: tuple[tuple[str, str, Any], ...] = (
+    ("#0072b2", "o", "-"),
+    ("#d55e00", "s", (0, (6, 2))),
+    ("#009e73", "^", (0, (1, 1.2))),
+    ("#cc79a7", "D", (0, (6, 2, 1, 2))),
+    ("#e69f00", "v", (0, (3, 1.5))),
+    ("#56b4e9", "P", (0, (5, 1, 1, 1, 1, 1))),
+)
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from cprsim.records import RecoveryPolicy
     from cprsim.results import Result
 
-WIDTH_IN, LANE_IN = 10.5, 0.68
+WIDTH_IN, NARROW_IN, LANE_IN = 10.5, 4.6, 0.68
 STRIP = (0.0, 0.42)  # bottom and top of the band of activities within a lane of height 1
 TICKS = (-0.05, -0.22)  # of the saves, below the strip
 MARKS = 0.57  # of the failures, above the strip
-AXES_POINTS = 590.0  # width of the lanes on paper, about
+NOT_LANES_IN = 2.3  # width of all that stands beside the lanes, about
 ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
 # shares of the lanes' width: a narrower span has no hatch, a stall is at least as wide
 WIDE, HAIRLINE = 0.004, 0.0012
@@ -42,8 +42,13 @@ class Row:
     useful_h: float
 
 
-def timeline_figure(result: Result) -> Figure:
-    """Lanes over the whole replication, and below them the first failure from close up."""
+def timeline_figure(result: Result, *, narrow: bool = False) -> Figure:
+    """Lanes over the whole replication, and below them the first failure from close up.
+
+    Parameters
+    ----------
+    narrow : for a telephone: without a title
+    """
     events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
     rows = [
         Row(policy, read_lane(events[policy.name]), result.useful_h) for policy in result.policies
@@ -53,14 +58,16 @@ def timeline_figure(result: Result) -> Figure:
     lanes_in = LANE_IN * len(rows)
     heights = [lanes_in] if window is None else [lanes_in, lanes_in]
     with style():
-        figure = Figure((WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights)), layout="constrained")
+        size_in = (NARROW_IN if narrow else WIDTH_IN, sum(heights) + 0.9 + 0.75 * len(heights))
+        figure = Figure(size_in, layout="constrained")
         panels = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        _whole(panels[0], rows, result, end_h)
+        _whole(panels[0], rows, result, end_h, titled=not narrow)
         if window is not None:
             _close_up(panels[1], rows, window)
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
-        panels[-1].set_xlabel("wall time since the start of the job, h")
-        _legend(figure, [row.lane for row in rows])
+        for axes in panels:
+            axes.set_xlabel("wall time since the start of the job, h")
+        _legend(figure, [row.lane for row in rows], n_columns=2 if narrow else 6)
     return figure
 
 
@@ -104,7 +111,7 @@ def _recovered_at_h(lane: Lane, end_h: float) -> float:
     return next((at_h for at_h in after if at_h > lane.failed_at_h[0]), end_h)
 
 
-def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
+def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float, titled: bool) -> None:
     _draw(axes, rows, (0.0, end_h))
     if result.useful_h <= end_h:  # else all were given up before
         axes.axvline(result.useful_h, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=0.5)
@@ -118,10 +125,9 @@ def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float) -> None:
             _ending(row, end_h), (min(row.lane.end_h, end_h), y + 0.21), (6, 0),
             textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
         )  # fmt: skip
-    axes.set_title(
-        f"Replication {result.timeline_replication} of {result.name}",
-        loc="left", fontweight="bold", pad=18,
-    )  # fmt: skip
+    if titled:
+        title = f"Replication {result.timeline_replication} of {result.name}"
+        axes.set_title(title, loc="left", fontweight="bold", pad=18)
 
 
 def _ending(row: Row, shown_h: float) -> str:
@@ -223,8 +229,11 @@ def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
         lines = [[(setback.at_h, y), (setback.back_to_h, y)] for setback in lane.setbacks]
         axes.add_collection(LineCollection(lines, colors=colour, alpha=0.35), autolim=False)
         return
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "the lanes are drawn into a figure"
+    width_points = 72 * (figure.get_figwidth() - NOT_LANES_IN)
     for setback in lane.setbacks:
-        points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * AXES_POINTS
+        points = (setback.at_h - setback.back_to_h) / (window[1] - window[0]) * width_points
         arrow = FancyArrowPatch(
             (setback.at_h, y), (setback.back_to_h, y),
             arrowstyle="-|>" if points > ARROW_HEAD_POINTS else "-",
@@ -234,7 +243,7 @@ def _draw_setbacks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]
         axes.add_patch(arrow)
 
 
-def _legend(figure: Figure, lanes: list[Lane]) -> None:
+def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
     drawn = {span.activity for lane in lanes for span in lane.spans}
     handles: list[object] = [look.patch() for name, look in LOOKS.items() if name in drawn]
     lost, save = LOOKS["lost"].colour, LOOKS["save"].colour
@@ -254,4 +263,4 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
         handles.append(
             Line2D([], [], ls="", marker="x", mew=1.4, color=INK, label="save abandoned")
         )
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), n_columns))

@@ -1,0 +1,111 @@
+"""Several results of ``cprsim run`` side by side, each against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+from cprsim.errors import ParameterError
+from cprsim.page.answer import spread_in_percent
+from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
+from cprsim.results import FINISHED, Result, compare, records_of, same_failures
+from cprsim.results.words import NO_NUMBER, count, hours, interval, percent, percent_number
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def overview_of_runs(results: Sequence[Result]) -> Chapter:
+    """What several results say together: at most as many as there are letters."""
+    names = [f"{letter}, {result.name}" for letter, result in zip(LETTERS, results, strict=False)]
+    return Chapter(
+        title=f"What failures cost: {count(len(results), 'result')} compared",
+        question="Which of these results costs least, and by how much do they differ?",
+        answer=[_cheapest(results, names)],
+        sections=[
+            Section("Side by side", [_table(results, names)]),
+            Section("Differences from the first", _differences(results, names)),
+        ],
+    )
+
+
+def _cheapest(results: Sequence[Result], names: Sequence[str]) -> str:
+    finished = [
+        (mine["overhead_fraction"], policy.name, name)
+        for result, name in zip(results, names, strict=True)
+        for policy in result.policies
+        for mine in [result.spreads()[policy.name]]
+        if mine[FINISHED].mean == 1
+    ]
+    if not finished:
+        return "No strategy of any result reliably gets its job done."
+    spread, strategy, name = min(finished, key=lambda found: found[0].mean)
+    return (
+        f"{strategy} of result {name} has the smallest overhead: {spread_in_percent(spread)} of "
+        "useful time."
+    )
+
+
+def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
+    rows = []
+    for result, name in zip(results, names, strict=True):
+        for policy in result.policies:
+            mine = result.spreads()[policy.name]
+            rows.append(
+                [
+                    name,
+                    policy.name,
+                    hours(result.useful_h),
+                    interval(policy.save_interval_h, result.useful_h),
+                    _overhead(mine["overhead_fraction"].mean, mine[FINISHED].mean),
+                    _range(mine["overhead_fraction"].low, mine["overhead_fraction"].high),
+                    NO_NUMBER if isnan(mine["pls"].mean) else f"{mine['pls'].mean:.4f}",
+                ]
+            )
+    headings = ("overhead, % of useful time", "95 % interval", "PLS")
+    words = ("result", "strategy", "useful work", "saves")
+    return Table(
+        caption="Mean overhead of every strategy of every result",
+        columns=[*(Column(one, is_number=False) for one in words), *map(Column, headings)],
+        rows=rows,
+    )
+
+
+def _overhead(mean: float, finished: float) -> str:
+    return f"only {percent(finished)} finished" if isnan(mean) else percent_number(mean)
+
+
+def _range(low: float, high: float) -> str:
+    return NO_NUMBER if isnan(low) else f"{percent_number(low)} to {percent_number(high)}"
+
+
+def _differences(results: Sequence[Result], names: Sequence[str]) -> list[Block]:
+    blocks: list[Block] = []
+    first = results[0]
+    for result, name in zip(results[1:], names[1:], strict=True):
+        paired = same_failures(first, result)
+        try:
+            table = compare(first, result)
+        except ParameterError as error:
+            blocks.append(Words([f"{name}: {error}"]))
+            continue
+        rows = records_of(table[table["quantity"] == "overhead_fraction"])
+        how = "paired by replication" if paired else "independent samples, Welch's intervals"
+        blocks.append(
+            Table(
+                caption=f"{name}, less {names[0]}: overhead in percentage points; {how}",
+                columns=[
+                    Column("strategy", is_number=False),
+                    Column("difference"),
+                    Column("95 % interval"),
+                ],
+                rows=[
+                    [
+                        str(row["strategy"]),
+                        percent_number(row["difference"]),
+                        _range(row["low"], row["high"]),
+                    ]
+                    for row in rows
+                ],
+            )
+        )
+    return blocks

@@ -1,0 +1,87 @@
+"""Which kinds of results there are pages of; a further kind is a line in `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cprsim.errors import ParameterError, ResultError
+from cprsim.page.comparison import LETTERS, overview_of_runs
+from cprsim.page.content import Chapter, Page
+from cprsim.page.run import chapter_of_run
+from cprsim.results import load_result
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of results folder.
+
+    Parameters
+    ----------
+    holds : whether a folder is of this kind, by the files that it has
+    load : reads it; raises ResultError where it is unfinished or damaged
+    chapter : what there is to say about one
+    overview : what there is to say about several, before the chapters
+    """
+
+    holds: Callable[[Path], bool]
+    load: Callable[[Path], Any]
+    chapter: Callable[[Any], Chapter]
+    overview: Callable[[Sequence[Any]], Chapter] | None = None
+
+
+KINDS: dict[str, Kind] = {
+    "run": Kind(
+        holds=lambda folder: (folder / "job.json").is_file(),
+        load=load_result,
+        chapter=chapter_of_run,
+        overview=overview_of_runs,
+    ),
+}
+
+
+def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
+    """What there is to show of results folders.
+
+    Parameters
+    ----------
+    folders : at least one; chapters come in this order
+    title : of the page, in place of its own
+
+    Raises
+    ------
+    ResultError : a folder is no finished result, or is damaged
+    ParameterError : more folders than letters
+    """
+    if len(folders) > len(LETTERS):
+        raise ParameterError(f"a report shows at most {len(LETTERS)} results")
+    loaded = [(kind, kind.load(folder)) for folder in folders for kind in [kind_of(folder)]]
+    chapters = [kind.chapter(result) for kind, result in loaded]
+    if len(chapters) > 1:
+        chapters = [
+            replace(chapter, title=f"{letter}: {chapter.title}")
+            for letter, chapter in zip(LETTERS, chapters, strict=False)
+        ]
+    overview = _overview(loaded)
+    first = overview or chapters[0]
+    return Page(title or first.title, overview, chapters)
+
+
+def _overview(loaded: Sequence[tuple[Kind, Any]]) -> Chapter | None:
+    """What compares several results; None for one, and for kinds that can't be compared."""
+    kind = loaded[0][0]
+    if len(loaded) == 1 or kind.overview is None or any(other is not kind for other, _ in loaded):
+        return None
+    return kind.overview([result for _, result in loaded])
+
+
+def kind_of(folder: Path) -> Kind:
+    """The kind of a results folder; a run's where nothing says otherwise.
+
+    A folder of no kind is left to the reader of runs, which says what is wrong with it.
+    """
+    if not folder.is_dir():
+        raise ResultError(f"{folder} is no folder")
+    return next((kind for kind in KINDS.values() if kind.holds(folder)), KINDS["run"])

@@ -1,0 +1,242 @@
+"""A result of ``cprsim run`` as a chapter: what failures cost, how bad it gets, one course."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+import numpy as np
+
+from cprsim.errors import ResultError
+from cprsim.page.answer import answer, question, spread_in_percent
+from cprsim.page.content import (
+    Block,
+    Chapter,
+    Column,
+    Listing,
+    Mark,
+    Picture,
+    Price,
+    Scale,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.page.course import course_section
+from cprsim.page.provenance import provenance
+from cprsim.plots import overhead_figure, percentiles_figure
+from cprsim.plots.overhead import mark
+from cprsim.plots.percentiles import POINTED_AT
+from cprsim.plots.style import LOOKS
+from cprsim.records import OVERHEAD_PARTS, OnFailure
+from cprsim.report.as_json import number
+from cprsim.report.sentences import decisions, savings, verdicts
+from cprsim.results import FINISHED, Result, Spread
+from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
+from cprsim.results.words import (
+    NO_NUMBER,
+    count,
+    hours,
+    interval,
+    percent,
+    percent_number,
+    significant,
+    with_interval,
+)
+
+SHOWN_PERCENT = (10, 50, 90, 95, 99)
+
+
+def chapter_of_run(result: Result) -> Chapter:
+    """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
+    whole = result.replay is None
+    return Chapter(
+        title=f"What failures cost: {result.name}",
+        question=question(result),
+        answer=answer(result),
+        sections=[
+            Section("What failures cost, and why", _costs(result)),
+            *([Section("How bad a run can get", _badness(result))] if whole else []),
+            course_section(result),
+            Section("The scenario", [_scenario(result)]),
+            Section("Where these numbers come from", provenance(result)),
+        ],
+    )
+
+
+def _costs(result: Result) -> list[Block]:
+    said = [*decisions(result), *verdicts(result), *savings(result)]
+    blocks: list[Block] = [] if result.replay is not None else [_overhead_picture(result)]
+    blocks.append(_overhead_table(result))
+    if said:
+        blocks.append(Words(said))
+    blocks.append(_price(result))
+    return blocks
+
+
+def _price(result: Result) -> Price:
+    spreads = {name: of["overhead_node_h"] for name, of in result.spreads().items()}
+    return Price(
+        {
+            name: (one.mean, number(one.low), number(one.high))
+            for name, one in spreads.items()
+            if not isnan(one.mean)
+        }
+    )
+
+
+def _parts(result: Result) -> list[str]:
+    """The parts of overhead that cost anything under any strategy."""
+    spreads = result.spreads().values()
+    return [part for part in OVERHEAD_PARTS if any(mine[part].mean > 0 for mine in spreads)]
+
+
+def _overhead_picture(result: Result) -> Picture:
+    parts, spreads = _parts(result), result.spreads()
+    marks = {
+        mark(i, part): Mark(_piece(policy.name, part, spreads[policy.name], result), part)
+        for i, policy in enumerate(result.policies)
+        for part in parts
+        if spreads[policy.name][part].mean > 0
+    }
+    return Picture(
+        caption="Overhead by strategy and cause",
+        alternative=(
+            "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
+            "with the 95 % interval of the total. The table below has the numbers."
+        ),
+        wide=overhead_figure(result),
+        narrow=overhead_figure(result, narrow=True),
+        marks=marks,
+        groups={part: LOOKS[part].label for part in parts},
+    )
+
+
+def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) -> str:
+    cost_h = mine[part].mean * result.useful_h
+    return (
+        f"{strategy}, {LOOKS[part].label}: {spread_in_percent(mine[part])} of useful time, "
+        f"{hours(cost_h)} per job"
+    )
+
+
+def _overhead_table(result: Result) -> Table:
+    parts = _parts(result)
+    partial = any(policy.on_failure is OnFailure.RELOAD for policy in result.policies)
+    return Table(
+        caption=(
+            "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
+            "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
+        ),
+        columns=[
+            Column("strategy", is_number=False),
+            Column("saves", is_number=False),
+            Column("overhead, %"),
+            *(Column(f"{LOOKS[part].label}, %") for part in parts),
+            Column("failures"),
+            Column("ETTR"),
+            *([Column("PLS")] if partial else []),
+            Column("cost, h"),
+            Column("cost, node-h"),
+        ],
+        rows=[
+            _overhead_row(result, number, parts, partial) for number in range(len(result.policies))
+        ],
+    )
+
+
+def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bool) -> list[str]:
+    policy = result.policies[number]
+    mine = result.spreads()[policy.name]
+    stale = policy.on_failure is OnFailure.RELOAD
+    return [
+        policy.name,
+        interval(policy.save_interval_h, result.useful_h),
+        _share(mine["overhead_fraction"], mine[FINISHED]),
+        *(_share(mine[part]) for part in parts),
+        significant(mine["failures"].mean),
+        _fixed(mine["ettr"].mean, 3),
+        *([_fixed(mine["pls"].mean, 4) if stale else NO_NUMBER] if partial else []),
+        with_interval(mine["overhead_h"].mean, mine["overhead_h"].half_width),
+        with_interval(mine["overhead_node_h"].mean, mine["overhead_node_h"].half_width),
+    ]
+
+
+def _share(spread: Spread, finished: Spread | None = None) -> str:
+    if isnan(spread.mean) and finished is not None:
+        return f"only {percent(finished.mean)} finished"
+    return with_interval(100 * spread.mean, 100 * spread.half_width)
+
+
+def _fixed(value: float, digits: int) -> str:
+    return NO_NUMBER if isnan(value) else f"{value:.{digits}f}"
+
+
+def _badness(result: Result) -> list[Block]:
+    found = overhead_percentiles(result)
+    if not found:
+        return [Words(["No strategy finished every replication: there is nothing to rank."])]
+    picture = Picture(
+        caption="Overhead over the percentile of the runs",
+        alternative=(
+            "A line per strategy: overhead in percent of useful time over the percentile of the "
+            "runs, with bands of the 95 % intervals. The table below has the numbers."
+        ),
+        wide=percentiles_figure(found, what=result.name),
+        narrow=percentiles_figure(found, what=result.name, narrow=True),
+        marks={},
+        groups={},
+    )
+    readings = {
+        name: [_reading(one.at(int(percent_of))) for percent_of in PERCENT]
+        for name, one in found.items()
+    }
+    label = "Percentile of the runs"
+    scale = Scale(picture, label, [int(p) for p in PERCENT], POINTED_AT, readings)
+    return [scale, _badness_table(found)]
+
+
+def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
+    """Percentiles of the overhead by strategy, of those that finished every replication."""
+    found = {}
+    for name, mine in result.replications.groupby("strategy", sort=False, observed=True):
+        if mine["finished"].all():
+            overhead = (mine["wall_h"] - mine["useful_h"]) / mine["useful_h"]
+            found[str(name)] = percentiles(overhead.to_numpy(np.float64))
+    return found
+
+
+def _reading(spread: Spread) -> str:
+    low, high = percent_number(spread.low), percent_number(spread.high)
+    return f"{percent(spread.mean)} of useful time (95 % interval {low} to {high})"
+
+
+def _badness_table(found: dict[str, Percentiles]) -> Table:
+    n = max(one.n for one in found.values())
+    return Table(
+        caption=(
+            f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
+            f"interval; {NO_NUMBER} where the runs are too few to bound it."
+        ),
+        columns=[
+            Column("strategy", is_number=False),
+            *(Column(f"P{percent_of}") for percent_of in SHOWN_PERCENT),
+        ],
+        rows=[
+            [name, *(_percentile_cell(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
+            for name, one in found.items()
+        ],
+    )
+
+
+def _percentile_cell(spread: Spread) -> str:
+    low, high = percent_number(spread.low), percent_number(spread.high)
+    return f"{percent_number(spread.mean)} ({low} to {high})"
+
+
+def _scenario(result: Result) -> Listing:
+    try:
+        text = (result.path / "scenario.yaml").read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{result.path / 'scenario.yaml'} can't be read: {error}") from error
+    return Listing("scenario.yaml, as it was run: overrides, seed and replications inside", text)

@@ -1,0 +1,88 @@
+"""Figures as SVG elements inside a page: named, with pieces that can be pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from cprsim.page.content import Mark
+from cprsim.plots import svg_text
+
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+POINTERS = ("pointer", "plot-area")  # pieces that a scale moves and measures
+LEAST_PX_PER_POINT, MOST_PX_PER_POINT = 1.1, 1.5
+
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", XLINK)
+
+
+def inline(figure: Figure, name: str, label: str, marks: Mapping[str, Mark]) -> Markup:
+    """The figure as one SVG element.
+
+    With marks it is a list box, whose options are the marks: they take the arrow keys, and all else
+    in it is for the eye. Without, it is one image.
+
+    Parameters
+    ----------
+    figure : is drawn
+    name : different for each figure of a page
+    label : what the figure shows
+    marks : by the name (gid) that the piece has in the figure
+    """
+    root = ElementTree.fromstring(svg_text(figure, name))
+    _drop(root, "metadata")
+    _drop_styles(root)
+    _size(root)
+    _name_pieces(root, marks)
+    root.set("aria-label", label)
+    root.set("role", "listbox" if marks else "img")
+    if marks:
+        _hide_all_but_options(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return Markup(text)  # ElementTree has escaped every word in it
+
+
+def _drop(root: ElementTree.Element, tag: str) -> None:
+    for child in root.findall(f"{{{SVG}}}{tag}"):
+        root.remove(child)
+
+
+def _drop_styles(root: ElementTree.Element) -> None:
+    """A style sheet inside would hold for the whole page: the page has its rule."""
+    for definitions in root.iter(f"{{{SVG}}}defs"):
+        _drop(definitions, "style")
+
+
+def _size(root: ElementTree.Element) -> None:
+    """As wide as there is room, but never with words too small to read."""
+    width = float(root.attrib.pop("width").removesuffix("pt"))
+    del root.attrib["height"]
+    least, most = width * LEAST_PX_PER_POINT, width * MOST_PX_PER_POINT
+    root.set("style", f"width: {most:.0f}px; min-width: {least:.0f}px")
+
+
+def _name_pieces(root: ElementTree.Element, marks: Mapping[str, Mark]) -> None:
+    """Marks and pointers get classes; names that nothing refers to go: they are not unique."""
+    for group in root.iter(f"{{{SVG}}}g"):
+        gid = group.attrib.pop("id", "")
+        if gid in POINTERS:
+            group.set("class", gid)
+        elif gid in marks:
+            group.set("class", "mark")
+            group.set("role", "option")
+            group.set("aria-selected", "false")
+            group.set("aria-label", marks[gid].words)
+            group.set("data-group", marks[gid].group)
+
+
+def _hide_all_but_options(element: ElementTree.Element) -> None:
+    for child in element:
+        if child.get("role") == "option":
+            continue
+        if any(inner.get("role") == "option" for inner in child.iter()):
+            _hide_all_but_options(child)
+        else:
+            child.set("aria-hidden", "true")

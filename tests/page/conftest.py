@@ -1,0 +1,67 @@
+"""Small results, simulated once for all tests of pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from cprsim.cli.app import app
+
+SCENARIO = """\
+name: small
+job: {useful: 20 h}
+cluster: {trainers: 2, emb_ps: 4}
+failures: {kind: job, family: exponential, mtbf: 10 h}
+costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery:
+  - none
+  - full
+  - {strategy: cpr, target_pls: 0.1}
+simulation: {seed: 1, replications: 60}
+"""
+
+TITLE = '<img src=x onerror=alert(1)> & "co"'
+
+
+def call(*arguments):
+    """Call the program in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """Two finished results folders that met different failures, and one of a single replication."""
+    folder = tmp_path_factory.mktemp("page")
+    scenario = folder / "small.yaml"
+    scenario.write_text(SCENARIO, "utf-8")
+
+    def run(*options) -> Path:
+        before = set(folder.glob("results/*"))
+        done = call("run", scenario, "--out", folder / "results", *options)
+        assert done.exit_code == 0, done.output
+        (new,) = set(folder.glob("results/*")) - before
+        return new
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        return SimpleNamespace(first=run(), second=run("--seed", 2), alone=run("--replay", 3))
+
+
+@pytest.fixture(scope="session")
+def pages(results, tmp_path_factory):
+    """The HTML files of one result, and of two compared."""
+    folder = tmp_path_factory.mktemp("pages")
+    one, two = folder / "one.html", folder / "two.html"
+    done = call("report", results.first, "--out", one, "--title", TITLE)
+    assert done.exit_code == 0, done.output
+    assert call("report", results.first, results.second, "--out", two).exit_code == 0
+    return SimpleNamespace(one=one, two=two, title=TITLE)
+
+
+@pytest.fixture
+def cprsim():
+    """Call the program in this process."""
+    return call

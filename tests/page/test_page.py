@@ -1,0 +1,287 @@
+"""What a page says, without a browser: numbers, escaping, the same bytes again, damage refused."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ResultError
+from cprsim.page import page_of, write_page
+from cprsim.page.answer import answer
+from cprsim.page.content import Chapter, Listing, Mark, Page, Section, Words
+from cprsim.page.rendering import render, whole
+from cprsim.page.svg import inline
+from cprsim.plots import overhead_figure
+from cprsim.plots.overhead import mark
+from cprsim.results import load_result
+from cprsim.results.percentiles import PERCENT, percentiles
+from cprsim.results.words import percent
+
+VOID = {"meta", "input", "link", "br", "img"}
+
+
+class Outline(HTMLParser):
+    """Names, headings and addresses of a page; complains about tags that do not match."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.levels, self.targets, self.labels = [], [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.levels += [int(tag[1])] if re.fullmatch(r"h\d", tag) else []
+        names = ("href", "src", "xlink:href", "action", "data", "poster")
+        self.targets += [given[name] for name in names if name in given]
+        for name in ("aria-labelledby", "for"):
+            self.labels += (given.get(name) or "").split()
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="session")
+def outlines(pages):
+    return {name: Outline(getattr(pages, name).read_text("utf-8")) for name in ("one", "two")}
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_the_page_asks_for_nothing_outside_itself(outlines, pages, name):
+    assert {target for target in outlines[name].targets if not target.startswith("#")} == set()
+    styles = re.findall(r"url\(([^)]*)\)|@import", getattr(pages, name).read_text("utf-8"))
+    assert all(target.startswith("#") for target in styles)
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_names_are_unique_and_every_reference_has_its_target(outlines, name):
+    outline = outlines[name]
+    assert len(outline.ids) == len(set(outline.ids))
+    references = {target[1:] for target in outline.targets} | set(outline.labels)
+    assert references <= set(outline.ids)
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_headings_go_down_one_level_at_a_time(outlines, name):
+    levels = outlines[name].levels
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+
+
+def test_what_users_write_is_escaped(pages):
+    text = pages.one.read_text("utf-8")
+    assert pages.title not in text
+    assert text.count(html.escape(pages.title, quote=False).replace('"', "&#34;")) == 2
+
+
+def test_texts_of_files_are_escaped_too():
+    chapter = Chapter("t", "q", ["a"], [Section("s", [Listing("c", "</pre><script>x</script>")])])
+    text = render(Page("t", None, [chapter]))
+    assert "</pre><script>x" not in text
+    assert "&lt;/pre&gt;&lt;script&gt;x" in text
+
+
+def test_the_same_result_gives_the_same_bytes_wherever_it_lies(results, pages, cprsim, tmp_path):
+    moved = tmp_path / "elsewhere" / results.first.name
+    shutil.copytree(results.first, moved)
+    out = tmp_path / "again.html"
+    done = cprsim("report", moved, "--out", out, "--title", pages.title)
+    assert done.exit_code == 0
+    assert done.output == f"{out}\n"
+    assert out.read_bytes() == pages.one.read_bytes()
+
+
+def test_the_answer_stands_before_anything_else(results, pages):
+    result = load_result(results.first)
+    text = pages.one.read_text("utf-8")
+    spreads = result.spreads()
+    best = min(spreads, key=lambda name: spreads[name]["overhead_fraction"].mean)
+    overhead = spreads[best]["overhead_fraction"]
+    first = answer(result)[0]
+    assert f"Use {best} " in first
+    assert percent(overhead.mean) in first
+    assert percent(overhead.high) in first
+    assert whole(first) in html.unescape(text)
+    assert text.index("answer") < text.index("<main")
+
+
+def test_the_scenario_the_seed_and_the_versions_are_in_it(results, pages):
+    text = html.unescape(pages.one.read_text("utf-8"))
+    manifest = load_result(results.first).manifest
+    assert (results.first / "scenario.yaml").read_text("utf-8") in text
+    for said in (
+        manifest["digest"],
+        manifest["cprsim"]["source"],
+        manifest["python"],
+        f"numpy {manifest['libraries']['numpy']}",
+        manifest["files"]["replications.parquet"]["sha256"],
+    ):
+        assert said in text
+    assert manifest["host"]["platform"] not in text
+    assert manifest["started_at"] not in text
+
+
+def test_two_results_are_told_apart_and_compared(pages):
+    text = html.unescape(pages.two.read_text("utf-8"))
+    for said in ("2 results compared", "A, small", "B, small", "B, small, less A, small", "Welch"):
+        assert said in text
+    assert "</b>" not in text
+
+
+def test_a_single_replication_has_a_page_without_intervals(results):
+    text = render(page_of([results.alone]))
+    assert "How bad a run can get" not in text
+    assert "Replication 3 along its wall time" in text
+    assert "95 % interval)" not in html.unescape(text)
+
+
+# ------------------------------------------------------------------------------ refusals
+
+
+def test_a_damaged_result_is_refused_and_nothing_written(results, cprsim, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(results.first, copy)
+    with (copy / "summary.csv").open("a") as file:
+        file.write("more\n")
+    out = tmp_path / "page.html"
+    done = cprsim("report", results.second, copy, "--out", out)
+    assert done.exit_code == 2
+    assert done.output.strip() == f"cprsim: {copy} is damaged: summary.csv differs from its digest"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nothing", "is no folder"), ("empty", "is no finished result: it has no manifest.json")],
+)
+def test_what_is_no_result_is_refused(cprsim, tmp_path, name, said):
+    (tmp_path / "empty").mkdir()
+    done = cprsim("report", tmp_path / name, "--out", tmp_path / "page.html")
+    assert done.exit_code == 2
+    assert done.output == f"cprsim: {tmp_path / name} {said}\n"
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch, results, cprsim):
+    out = tmp_path / "page.html"
+    out.write_text("old", "utf-8")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cprsim.page.rendering.os.fsync", full)
+    done = cprsim("report", results.first, "--out", out)
+    assert done.exit_code == 2
+    assert done.output == f"cprsim: can't write {out}: No space left on device\n"
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
+    done = cprsim("report", results.first, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert done.output == f"cprsim: can't write {tmp_path}: it is a folder\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_a_missing_folder_is_not_written(tmp_path):
+    page = Page("t", None, [Chapter("t", "q", ["a"], [Section("s", [Words(["w"])])])])
+    with pytest.raises(ResultError, match=r"can't write .*: there is no folder"):
+        write_page(page, tmp_path / "missing" / "page.html")
+
+
+# ------------------------------------------------------------------------------ answers
+
+
+def test_strategies_that_the_replications_do_not_tell_apart_are_named(results):
+    result = load_result(results.first)
+    rows = result.replications
+    copied = rows[rows["strategy"] == "cpr"].assign(strategy="full")
+    others = rows[rows["strategy"] != "full"]
+    alike = replace(
+        result,
+        replications=type(rows)(np.concatenate([others, copied]), columns=rows.columns).astype(
+            rows.dtypes
+        ),
+    )
+    assert any(said.startswith("These replications do not tell") for said in answer(alike))
+    assert not any(said.startswith("These replications") for said in answer(result))
+
+
+def test_without_a_strategy_that_finishes_there_is_no_recommendation(results):
+    result = load_result(results.first)
+    unfinished = result.summary.copy()
+    at = unfinished["quantity"] == "finished_fraction"
+    unfinished.loc[at, "mean"] = 0.5
+    said = answer(replace(result, summary=unfinished))
+    assert said[0] == "No strategy reliably gets this job done."
+    assert not any("Use " in sentence for sentence in said)
+
+
+# ------------------------------------------------------------------------------ percentiles
+
+
+def test_percentile_intervals_cover_what_they_should():
+    generator = np.random.default_rng(1)
+    n_samples, inside = 2000, np.zeros(99)
+    for _ in range(n_samples):
+        found = percentiles(generator.random(40))
+        truth = PERCENT / 100
+        low, high = np.nan_to_num(found.low, nan=0.0), np.nan_to_num(found.high, nan=1.0)
+        inside += (low <= truth) & (truth <= high)
+    error = np.sqrt(0.05 * 0.95 / n_samples)
+    assert (inside / n_samples >= 0.95 - 4 * error).all(), (inside.min() / n_samples, error)
+
+
+def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
+    found = percentiles(np.arange(10.0))
+    assert np.isnan(found.at(99).high)
+    assert np.isnan(found.at(1).low)
+    assert found.at(50).mean == 4.5
+    assert found.at(50).low == 1.0  # ranks 2 and 9 of 10: P(2 <= Binomial(10, 1/2) <= 8) = 0.978
+    assert found.at(50).high == 8.0
+
+
+# ------------------------------------------------------------------------------ figures
+
+
+def test_marks_are_options_of_a_list_and_all_else_is_for_the_eye(results):
+    result = load_result(results.first)
+    name = mark(1, "save")
+    text = inline(overhead_figure(result), "f", "bars", {name: Mark('a "b" <c>', "save")})
+    assert text.startswith("<svg")
+    assert text.count('role="option"') == 1
+    assert 'aria-label="a &quot;b&quot; &lt;c&gt;"' in text
+    assert 'role="listbox"' in text
+    assert "<style" not in text
+    assert "<metadata" not in text
+    assert re.findall(r'<g[^>]* id="', text) == []
+
+
+def test_numbers_keep_their_units_where_lines_break():
+    assert whole("8.71 % of 12 h and 3 min on 5 nodes, 2 of 3") == (
+        "8.71\N{NO-BREAK SPACE}% of 12\N{NO-BREAK SPACE}h and 3\N{NO-BREAK SPACE}min on "
+        "5\N{NO-BREAK SPACE}nodes, 2 of 3"
+    )
+
+
+def test_pages_lie_in_the_package():
+    folder = Path(page_of.__code__.co_filename).parent / "templates"
+    assert {"page.html", "blocks.html", "page.css", "page.js"} <= {
+        path.name for path in folder.iterdir()
+    }
