@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.plots.loss import COLOURS, MARKERS
-from cprsim.plots.style import FAINT, style
+from cprsim.plots.style import FAINT, SERIES, style
 from cprsim.sync import Point, load_model
 
 SECONDS = 3600.0
@@ -21,16 +20,16 @@ def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
         figure = Figure(figsize=(9.0, 3.8), layout="constrained")
         speed, gap = figure.subplots(1, 2)
         for number, curve in enumerate(curves):
-            look = {"color": COLOURS[number % len(COLOURS)], "label": curve[0].setting.name}
-            marker = MARKERS[number % len(MARKERS)]
+            colour, marker, dashes = SERIES[number % len(SERIES)]
+            look = {"color": colour, "label": curve[0].setting.name}
             n = np.array([point.setting.n_trainers for point in curve])
             on_line = np.unique(np.linspace(1, n.max(), N_ON_LINE).round().astype(int))
             model = [load_model(curve[0].setting.with_trainers(int(x))) for x in on_line]
             eps = np.array([point.simulated.samples_per_h for point in curve]) / SECONDS
             modelled = np.array([one.samples_per_h for one in model]) / SECONDS
-            speed.plot(on_line, modelled / 1e3, lw=1.0, color=look["color"])
+            speed.plot(on_line, modelled / 1e3, lw=1.0, color=colour, ls=dashes)
             speed.plot(n, eps / 1e3, marker, ms=5, ls="none", **look)
-            gap.plot(on_line, _finite([one.gap for one in model]), lw=1.0, color=look["color"])
+            gap.plot(on_line, _finite([one.gap for one in model]), lw=1.0, color=colour, ls=dashes)
             gap.plot(n, _finite([point.simulated.gap for point in curve]), marker, ms=5, ls="none",
                      **look)  # fmt: skip
         speed.set_ylabel("thousand examples per second")
