@@ -15,10 +15,9 @@ from cprsim.records import (
     CostBreakdown,
     EventKind,
     EventLog,
-    Floats,
-    Ints,
     ShardLoss,
 )
+from cprsim.staleness import lost_portion
 
 if TYPE_CHECKING:
     from cprsim.pipeline import Outcome, StrategyOutcome
@@ -41,29 +40,6 @@ def _rows_of(strategy: StrategyOutcome, useful_h: float) -> pd.DataFrame:
     rows["pls"] = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
     rows["pls_net"] = lost_portion(losses.since_reload_h, losses, costs.replication, useful_h)
     return rows
-
-
-def lost_portion(
-    staleness_h: Floats, losses: ShardLoss, replications: Ints, useful_h: float
-) -> Floats:
-    """Portion of lost samples of each replication.
-
-    Parameters
-    ----------
-    staleness_h : (n_losses,) work that each lost shard went back by [h]
-    losses : the rows that `staleness_h` belongs to
-    replications : (n,) ascending numbers of the replications asked for
-    useful_h : work of the whole job [h]
-
-    Notes
-    -----
-    Sum of ``staleness * share / useful`` over the replication's losses: samples are lost in
-    proportion to hours of work, and a shard holds its share of the embedding servers.
-    """
-    portion = np.zeros(len(replications))
-    row = np.searchsorted(replications, losses.replication)
-    np.add.at(portion, row, staleness_h * losses.share / useful_h)
-    return portion
 
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:

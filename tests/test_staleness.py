@@ -1,0 +1,292 @@
+"""What stale shards cost: by hand on made-up losses, and what has to hold for any of them."""
+
+from __future__ import annotations
+
+from math import inf, isnan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.errors import ParameterError
+from cprsim.records import OnFailure, RecoveryPolicy, ShardLoss, SmallTables, SubSaves
+from cprsim.staleness import (
+    STRATEGIES,
+    MeanLoss,
+    Metric,
+    Response,
+    StalenessCurve,
+    Weight,
+    mean_loss,
+    strategy_key,
+)
+
+USEFUL_H = 10.0
+
+
+def losses(*rows: tuple[int, float, float, float, float]) -> ShardLoss:
+    """Rows of (replication, progress, since save, since reload, share)."""
+    replication, progress, since_save, since_reload, share = zip(*rows, strict=True)
+    return ShardLoss(
+        np.array(replication, np.int64),
+        np.array(progress, float),
+        np.zeros(len(rows), np.int64),
+        np.array(since_save, float),
+        np.array(since_reload, float),
+        np.array(share, float),
+    )
+
+
+def policy(sub_saves: SubSaves | None = None, does: OnFailure = OnFailure.RELOAD) -> RecoveryPolicy:
+    return RecoveryPolicy("any", does, 2.0, "given", sub_saves=sub_saves)
+
+
+def curve(*responses: Response) -> StalenessCurve:
+    return StalenessCurve("made up", "by hand", responses)
+
+
+BENT = Response(
+    "partial",
+    Metric.AUC,
+    pls=np.array([0.0, 0.1, 0.3]),
+    loss=np.array([0.0, 0.001, 0.005]),
+    standard_error=np.array([0.0, 0.0002, 0.0004]),
+    weight=Weight(  # the learning rate falls: late losses count less
+        np.array([0.0, 1.0]), np.array([0.1]), np.array([[1.5], [0.5]])
+    ),
+    degrees=4.0,
+)
+THREE = losses(  # three jobs; the second loses nothing, the third more than was measured
+    (0, 5.0, 4.0, 2.0, 0.25),  # 2/10 * 0.25 * 1.0 = 0.05
+    (0, 10.0, 4.0, 4.0, 0.25),  # 4/10 * 0.25 * 0.5 = 0.05: together 0.1
+    (2, 2.5, 8.0, 8.0, 0.4),  # 8/10 * 0.4 * 1.25 = 0.4
+)
+
+
+# --------------------------------------------------------------------------- by hand
+
+
+def test_weighted_pls_is_net_and_weighs_when_it_was_lost():
+    weighted = BENT.weighted_pls(THREE, np.arange(3), USEFUL_H, 2.0)
+    assert weighted == pytest.approx([0.1, 0.0, 0.4])
+
+
+def test_a_prediction_by_hand():
+    found = curve(BENT).predict(policy(), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    assert found is not None
+    # beyond 0.3 the last line goes on: 0.004 / 0.2 per PLS; the relative error 0.08 stays
+    assert found.loss == pytest.approx([0.001, 0.0, 0.005 + 0.1 * 0.02])
+    assert found.standard_error == pytest.approx([0.0002, 0.0, 0.0004 * 0.4 / 0.3])
+    assert found.beyond.tolist() == [False, False, True]
+    assert found.beyond_fraction == pytest.approx(1 / 3)
+    assert found.mean().mean == pytest.approx(0.008 / 3)
+
+
+def test_part_of_a_loss_may_go_by_the_interval():
+    weight = Weight(np.array([0.0, 1.0]), np.array([0.1, 0.3]), np.array([[1.0, 2.0], [1.0, 4.0]]))
+    half = Response.linear("mfu", Metric.AUC, (1.0, 0.0), 1.0, weight=weight, interval_share=0.5)
+    one = losses(
+        (0, 5.0, 2.0, 2.0, 0.25)
+    )  # half-way; 0.2 of the job is lost, worth 2 (1, 2 | 1, 4)
+    by_staleness, by_interval = 0.2 * 2.0, 0.3 / 2 * 3.0  # at an interval of 0.3, worth 3
+    found = half.weighted_pls(one, np.arange(1), USEFUL_H, 3.0)
+    assert found == pytest.approx([0.25 * (0.5 * by_staleness + 0.5 * by_interval)])
+    never_saved = half.weighted_pls(one, np.arange(1), USEFUL_H, np.inf)  # half the job, at 0.3
+    assert never_saved == pytest.approx([0.25 * (0.5 * by_staleness + 0.5 * 0.5 / 2 * 3.0)])
+
+
+def test_samples_whose_loss_helps_are_not_taken_for_a_gain():
+    line = Response.linear("partial", Metric.AUC, (0.01, 0.001), 0.3)
+    assert [numbers.tolist() for numbers in line.predict(np.array([-0.1]))] == [[0.0], [0.0]]
+
+
+def test_between_two_points_lies_a_line():
+    loss, error = BENT.predict(np.array([0.05, 0.2]))
+    assert loss == pytest.approx([0.0005, 0.003])
+    assert error == pytest.approx([0.0001, 0.0003])
+
+
+def test_an_extrapolation_errs_to_loss_where_the_last_points_flatten():
+    flat = Response(
+        "mfu", Metric.AUC, np.array([0, 0.1, 0.2]), np.array([0, 2.0, 2.0]), np.zeros(3)
+    )
+    assert flat.predict(np.array([0.4]))[0] == pytest.approx([2.0 + 0.2 * 10.0])
+
+
+def test_the_noise_of_simulation_and_of_measurement_add_up():
+    found = mean_loss(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]), degrees=4.0)
+    of_simulation, of_curve = 1.0 / 3, 0.2**2  # the curve errs alike in all jobs
+    assert found.mean == pytest.approx(2.0)
+    assert found.standard_error == pytest.approx(sqrt(of_simulation + of_curve))
+    total = of_simulation + of_curve
+    assert found.degrees == pytest.approx(total**2 / (of_simulation**2 / 2 + of_curve**2 / 4))
+    low, high = found.interval(0.95)
+    assert high - 2.0 == pytest.approx(2.0 - low)
+
+
+def test_a_quantile_is_students():
+    assert MeanLoss(1.0, 0.5, 4.0).quantile(0.975) == pytest.approx(1.0 + 0.5 * 2.7764451)
+    assert MeanLoss(1.0, 0.5).quantile(0.975) == pytest.approx(1.0 + 0.5 * 1.9599640)
+
+
+def test_one_job_has_a_loss_and_no_interval():
+    found = mean_loss(np.array([0.3]), np.array([0.1]), inf)
+    assert found.mean == 0.3
+    assert all(isnan(end) for end in found.interval())
+
+
+# --------------------------------------------------------------------------- whose response
+
+
+def test_each_policy_has_the_response_of_how_it_saves():
+    assert strategy_key(policy()) == "partial"
+    assert strategy_key(policy(SubSaves("mfu"))) == "mfu"
+    fresher = SubSaves("round-robin", small_tables=SmallTables.EACH_SUB_SAVE)
+    assert strategy_key(policy(fresher)) == "round-robin+"
+    assert strategy_key(policy(does=OnFailure.ROLL_BACK)) is None
+    assert strategy_key(policy(does=OnFailure.RESTART)) is None
+
+
+@pytest.mark.parametrize("does", [OnFailure.ROLL_BACK, OnFailure.RESTART])
+def test_who_keeps_no_stale_shard_loses_nothing_at_all(does: OnFailure):
+    found = curve().predict(policy(does=does), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    assert found is not None
+    assert found.loss.tolist() == [0.0, 0.0, 0.0]
+    assert found.mean() == MeanLoss(0.0, 0.0, inf)
+    assert found.mean().interval() == (0.0, 0.0)
+
+
+def test_what_was_not_measured_is_not_predicted():
+    measured = curve(BENT)
+    assert measured.predict(policy(), Metric.LOG_LOSS, THREE, np.arange(3), USEFUL_H) is None
+    assert measured.of_policy(policy(SubSaves("mfu")), Metric.AUC) is None
+
+
+def test_a_response_holds_for_the_settings_it_was_measured_at():
+    mfu = Response.linear("mfu", Metric.AUC, (0.01, 0.001), 0.3, settings=SubSaves("mfu"))
+    measured = curve(mfu)
+    assert measured.of_policy(policy(SubSaves("mfu", extra_h=0.1)), Metric.AUC) is mfu
+    assert measured.of_policy(policy(SubSaves("mfu", sample_period=9)), Metric.AUC) is mfu
+    assert measured.of_policy(policy(SubSaves("mfu", fraction=0.25)), Metric.AUC) is None
+    assert measured.of_policy(policy(SubSaves("mfu", n_large_tables=3)), Metric.AUC) is None
+
+
+def test_two_responses_of_one_strategy_are_refused():
+    with pytest.raises(ParameterError, match="two responses of partial in auc"):
+        curve(BENT, BENT)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"strategy": "cpr"}, "no such strategy"),
+        ({"pls": np.array([0.0])}, "at least 2"),
+        ({"pls": np.array([0.1, 0.2])}, "ascend from 0"),
+        ({"pls": np.array([0.0, 0.0])}, "ascend from 0"),
+        ({"loss": np.array([0.0, np.nan])}, "finite"),
+        ({"loss": np.array([0.1, 0.2])}, "at PLS 0 must be 0"),
+        ({"standard_error": np.array([0.0, -1.0])}, "negative"),
+        ({"interval_share": 1.5}, "between 0 and 1"),
+        ({"degrees": 0.0}, "degrees"),
+    ],
+)
+def test_what_is_no_response_is_refused(changed, message):
+    parts = {
+        "strategy": "partial",
+        "metric": Metric.AUC,
+        "pls": np.array([0.0, 0.5]),
+        "loss": np.array([0.0, 0.01]),
+        "standard_error": np.array([0.0, 0.001]),
+    }
+    with pytest.raises(ParameterError, match=message):
+        Response(**parts | changed)
+
+
+@pytest.mark.parametrize(
+    ("at", "staleness", "weight", "message"),
+    [
+        ([0.0, 2.0], [0.1], [[1.0], [1.0]], "at must ascend within 0 and 1"),
+        ([0.5], [0.2, 0.1], [[1.0, 1.0]], "staleness must ascend"),
+        ([0.0, 1.0], [0.1], [[1.0], [2.0]], "is 1.5, not 1"),
+        ([0.0, 1.0], [0.1], [[np.nan], [1.0]], "finite"),
+        ([0.0, 1.0], [0.1], [[1.0, 1.0]], "a row per number"),
+    ],
+)
+def test_what_is_no_weight_is_refused(at, staleness, weight, message):
+    with pytest.raises(ParameterError, match=message):
+        Weight(np.array(at), np.array(staleness), np.array(weight))
+
+
+# --------------------------------------------------------------------------- for any of them
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.floats(0, USEFUL_H),
+        st.floats(0, USEFUL_H),
+        st.floats(0, USEFUL_H),
+        st.sampled_from([0.125, 0.25, 1.0]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+responses = st.lists(
+    st.tuples(st.floats(0.01, 0.5), st.floats(0, 0.01), st.floats(0, 0.001)), min_size=1, max_size=5
+).map(
+    lambda steps: Response(
+        "partial",
+        Metric.AUC,
+        *(np.concatenate([[0.0], np.cumsum(column)]) for column in zip(*steps, strict=True)),
+        weight=Weight(np.array([0.25, 0.75]), np.array([0.1]), np.array([[1.75], [0.25]])),
+        interval_share=0.25,
+    )
+)
+
+
+@given(rows, rows, responses)
+def test_portions_of_losses_add_up_row_by_row(one, other, response):
+    replications = np.arange(5)
+    both = response.weighted_pls(losses(*one, *other), replications, USEFUL_H, 2.0)
+    parts = [
+        response.weighted_pls(losses(*some), replications, USEFUL_H, 2.0) for some in (one, other)
+    ]
+    assert both == pytest.approx(parts[0] + parts[1])
+
+
+@given(rows, responses)
+def test_what_other_jobs_lose_changes_nothing_for_a_job(rows, response):
+    measured, all_of_them = curve(response), np.arange(5)
+    together = measured.predict(policy(), Metric.AUC, losses(*rows), all_of_them, USEFUL_H)
+    for replication in {row[0] for row in rows}:
+        mine = losses(*(row for row in rows if row[0] == replication))
+        alone = measured.predict(policy(), Metric.AUC, mine, np.array([replication]), USEFUL_H)
+        assert alone.loss[0] == pytest.approx(together.loss[replication])
+        assert alone.beyond[0] == together.beyond[replication]
+
+
+@given(responses, st.lists(st.floats(0, 5), min_size=2, max_size=10))
+def test_who_loses_more_samples_loses_no_less_accuracy(response, weighted):
+    loss, error = response.predict(np.sort(weighted))
+    assert (np.diff(loss) >= -1e-12).all()
+    assert (np.diff(error) >= -1e-12).all()
+
+
+@given(responses)
+def test_who_loses_no_sample_loses_no_accuracy(response):
+    loss, error = response.predict(np.zeros(3))
+    assert loss.tolist() == error.tolist() == [0.0, 0.0, 0.0]
+
+
+@given(
+    st.sampled_from(STRATEGIES),
+    st.floats(1e-4, 1.0),
+    st.floats(1e-6, 0.1),
+    st.floats(0.01, 1.0),
+    st.floats(0, 3.0),
+)
+def test_a_straight_response_is_a_slope_everywhere(strategy, slope, error, most, weighted):
+    line = Response.linear(strategy, Metric.LOG_LOSS, (slope, error), most)
+    loss, standard_error = line.predict(np.array([weighted]))
+    assert loss[0] == pytest.approx(slope * weighted)
+    assert standard_error[0] == pytest.approx(error * weighted)
