@@ -10,7 +10,9 @@ from typing import Any
 from cprsim.errors import ParameterError, ResultError
 from cprsim.page.comparison import LETTERS, overview_of_runs
 from cprsim.page.content import Chapter, Page
+from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
+from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import load_result
 
 
@@ -38,6 +40,12 @@ KINDS: dict[str, Kind] = {
         load=load_result,
         chapter=chapter_of_run,
         overview=overview_of_runs,
+    ),
+    "reproduction": Kind(
+        holds=lambda folder: (folder / SUMMARY).is_file(),
+        load=read_reproduced,
+        chapter=chapter_of_reproduction,
+        overview=overview_of_reproductions,
     ),
 }
 

@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from cprsim.page.content import Block, Column, Facts, Table
-from cprsim.results import Result
-from cprsim.results.words import NO_NUMBER, count
+from cprsim.errors import ResultError
+from cprsim.page.content import Block, Column, Facts, Listing, Table
+from cprsim.results.words import count
 
 
-def provenance(result: Result) -> list[Block]:
-    """Command, seed, versions and digests of a result, and the files of its folder."""
-    manifest = result.manifest
+def provenance(manifest: Mapping[str, Any], folder: Path) -> list[Block]:
+    """Command, seed, versions and digests of a result, and the files of its folder.
+
+    Parameters
+    ----------
+    manifest : of the folder; what it does not have is left out
+    folder : of the result; its name is shown, not where it lies
+    """
     program = manifest.get("cprsim") or {}
-    entries = [
-        ("command", shlex.join(map(str, manifest.get("command") or [])) or NO_NUMBER),
-        ("results folder", result.path.resolve().name),
-        ("digest of all that decides the result", str(manifest.get("digest", NO_NUMBER))),
-        ("seed", str(manifest.get("seed", NO_NUMBER))),
-        ("replications", _replications(manifest.get("replications") or {})),
-        ("cprsim", str(program.get("version", NO_NUMBER))),
-        ("digest of its source", str(program.get("source", NO_NUMBER))),
-        ("commit", _commit(program.get("git"))),
-        ("Python", str(manifest.get("python", NO_NUMBER))),
-        ("libraries", ", ".join(f"{k} {v}" for k, v in (manifest.get("libraries") or {}).items())),
-        *(
-            (f"input {name}", str(digest))
-            for name, digest in (manifest.get("inputs") or {}).items()
-        ),
-    ]
-    return [Facts(entries), _files(manifest.get("files") or {})]
+    libraries = manifest.get("libraries") or {}
+    entries = {
+        "command": shlex.join(map(str, manifest.get("command") or [])),
+        "results folder": folder.resolve().name,
+        "digest of all that decides the result": manifest.get("digest"),
+        "effort": manifest.get("effort"),
+        "seed": manifest.get("seed"),
+        "replications": _replications(manifest.get("replications") or {}),
+        "cprsim": program.get("version"),
+        "digest of its source": program.get("source"),
+        "commit": _commit(program.get("git")),
+        "Python": manifest.get("python"),
+        "libraries": ", ".join(f"{name} {version}" for name, version in libraries.items()),
+        **{f"input {name}": digest for name, digest in (manifest.get("inputs") or {}).items()},
+    }
+    shown = [(term, str(what)) for term, what in entries.items() if what not in (None, "")]
+    return [Facts(shown), _files(manifest.get("files") or {})]
 
 
-def _replications(by_strategy: dict[str, int]) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in by_strategy.items()) or NO_NUMBER
+def _replications(by_strategy: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in by_strategy.items())
 
 
-def _commit(git: dict[str, Any] | None) -> str:
+def _commit(git: Mapping[str, Any] | None) -> str:
     if not git:
         return "not run from a checkout"
     return f"{git.get('commit')}{', with uncommitted changes' if git.get('dirty') else ''}"
 
 
-def _files(files: dict[str, Any]) -> Table:
+def _files(files: Mapping[str, Any]) -> Table:
     return Table(
         caption=f"The {count(len(files), 'file')} of the results folder, by SHA-256",
         columns=[
@@ -53,3 +60,11 @@ def _files(files: dict[str, Any]) -> Table:
         ],
         rows=[[name, f"{entry['bytes']:,}", str(entry["sha256"])] for name, entry in files.items()],
     )
+
+
+def file_listing(path: Path, what: str) -> Listing:
+    """A text file of the results folder as it is. Raises ResultError where it can't be read."""
+    try:
+        return Listing(f"{path.name}, {what}", path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path} can't be read: {error}") from error

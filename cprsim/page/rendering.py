@@ -19,7 +19,7 @@ from cprsim.errors import ResultError
 from cprsim.page.content import Mark, Page, Picture
 from cprsim.page.svg import inline
 
-_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:%|h|min|s|node-hours?|nodes?)\b|%)")
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
 
 def render(page: Page) -> str:

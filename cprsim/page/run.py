@@ -7,13 +7,11 @@ from math import isnan
 
 import numpy as np
 
-from cprsim.errors import ResultError
 from cprsim.page.answer import answer, question, spread_in_percent
 from cprsim.page.content import (
     Block,
     Chapter,
     Column,
-    Listing,
     Mark,
     Picture,
     Price,
@@ -23,7 +21,7 @@ from cprsim.page.content import (
     Words,
 )
 from cprsim.page.course import course_section
-from cprsim.page.provenance import provenance
+from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots import overhead_figure, percentiles_figure
 from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
@@ -44,6 +42,7 @@ from cprsim.results.words import (
     with_interval,
 )
 
+AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
 
 
@@ -58,8 +57,8 @@ def chapter_of_run(result: Result) -> Chapter:
             Section("What failures cost, and why", _costs(result)),
             *([Section("How bad a run can get", _badness(result))] if whole else []),
             course_section(result),
-            Section("The scenario", [_scenario(result)]),
-            Section("Where these numbers come from", provenance(result)),
+            Section("The scenario", [file_listing(result.path / "scenario.yaml", AS_RUN)]),
+            Section("Where these numbers come from", provenance(result.manifest, result.path)),
         ],
     )
 
@@ -165,6 +164,8 @@ def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bo
 def _share(spread: Spread, finished: Spread | None = None) -> str:
     if isnan(spread.mean) and finished is not None:
         return f"only {percent(finished.mean)} finished"
+    if percent_number(spread.half_width) == "0":
+        return percent_number(spread.mean)
     return with_interval(100 * spread.mean, 100 * spread.half_width)
 
 
@@ -232,11 +233,3 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
 def _percentile_cell(spread: Spread) -> str:
     low, high = percent_number(spread.low), percent_number(spread.high)
     return f"{percent_number(spread.mean)} ({low} to {high})"
-
-
-def _scenario(result: Result) -> Listing:
-    try:
-        text = (result.path / "scenario.yaml").read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultError(f"{result.path / 'scenario.yaml'} can't be read: {error}") from error
-    return Listing("scenario.yaml, as it was run: overrides, seed and replications inside", text)

@@ -18,27 +18,42 @@ from cprsim.plots.style import FAINT, INK, LOOKS, style
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
 DASHES: tuple[object, ...] = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-HATCHES = ("", "////", "xxx", "....", "----", "||||", "\\\\\\\\")
-PANEL_WIDTH_IN, HEIGHT_IN = 4.4, 4.0
+HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
+PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN = 4.4, 4.2, 4.0
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
 SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
 BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
 
 
-def chart_figure(chart: Chart) -> Figure:
-    """Draw a chart: its panels side by side under one title."""
+def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
+    """Draw a chart: its panels side by side under one title.
+
+    Parameters
+    ----------
+    narrow : for a telephone: panels below each other, without the title
+    """
     n = len(chart.panels)
     with style():
-        figure = Figure(figsize=(max(6.4, PANEL_WIDTH_IN * n), HEIGHT_IN), layout="constrained")
-        for axes, panel in zip(figure.subplots(1, n, squeeze=False)[0], chart.panels, strict=True):
+        if narrow:
+            figure = Figure(figsize=(NARROW_IN, HEIGHT_IN * n), layout="constrained")
+            grid = figure.subplots(n, 1, squeeze=False)[:, 0]
+        else:
+            figure = Figure(figsize=(max(6.4, PANEL_WIDTH_IN * n), HEIGHT_IN), layout="constrained")
+            grid = figure.subplots(1, n, squeeze=False)[0]
+        for axes, panel in zip(grid, chart.panels, strict=True):
             _panel(axes, panel)
-        width = int(26 * max(6.4, PANEL_WIDTH_IN * n) / 2)
-        figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
-        figure.text(
-            0.011, 0.985 - 0.055, fill(chart.subtitle, width), fontsize=8, color="#555555", va="top"
-        )
+        if not narrow:
+            _title(figure, chart)
     return figure
+
+
+def _title(figure: Figure, chart: Chart) -> None:
+    width = int(13 * figure.get_figwidth())
+    figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
+    figure.text(
+        0.011, 0.985 - 0.055, fill(chart.subtitle, width), fontsize=8, color="#555555", va="top"
+    )
 
 
 def _panel(axes: Axes, panel: Panel) -> None:

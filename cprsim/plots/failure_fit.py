@@ -23,6 +23,7 @@ COLOURS = {
     "lognormal": "#009e73",
     "piecewise": "#cc79a7",
 }
+MARKERS = {"exponential": "v", "weibull": "o", "gamma": "s", "lognormal": "^", "piecewise": "D"}
 DASHES = {
     "exponential": (0, (1, 1)),
     "weibull": "-",
@@ -142,14 +143,15 @@ def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> 
     for one in judged:
         expected = one.fit.distribution.quantile(1 - middle[shown])
         axes.plot(
-            expected, curve.age_h[shown], ".", markersize=3, color=COLOURS[one.fit.family],
-            markeredgewidth=0,
+            expected, curve.age_h[shown], MARKERS[one.fit.family], markersize=3.2,
+            color=COLOURS[one.fit.family], markeredgewidth=0, label=one.fit.family,
         )  # fmt: skip
     ends = [curve.age_h[0], curve.age_h[-1]]
     axes.plot(ends, ends, color=INK, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(ends[0] / 3, ends[1] * 3)
+    axes.legend(fontsize=7)
     axes.set_xlabel("hours expected by the fit")
     axes.set_ylabel("hours observed")
 

@@ -23,6 +23,7 @@ recovery:
 simulation: {seed: 1, replications: 60}
 """
 
+REPRODUCTION = Path(__file__).parents[2] / "results" / "reproduction"
 TITLE = '<img src=x onerror=alert(1)> & "co"'
 
 
@@ -52,13 +53,15 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pages(results, tmp_path_factory):
-    """The HTML files of one result, and of two compared."""
+    """The HTML files of one result, of two compared, and of the paper's results as kept here."""
     folder = tmp_path_factory.mktemp("pages")
-    one, two = folder / "one.html", folder / "two.html"
+    one, two, paper = (folder / f"{name}.html" for name in ("one", "two", "paper"))
     done = call("report", results.first, "--out", one, "--title", TITLE)
     assert done.exit_code == 0, done.output
     assert call("report", results.first, results.second, "--out", two).exit_code == 0
-    return SimpleNamespace(one=one, two=two, title=TITLE)
+    kept = sorted(path.parent for path in REPRODUCTION.glob("*/summary.json"))
+    assert call("report", *kept, "--out", paper).exit_code == 0
+    return SimpleNamespace(one=one, two=two, paper=paper, title=TITLE)
 
 
 @pytest.fixture

@@ -228,8 +228,9 @@ def test_every_entry_of_the_contents_leads_to_its_heading(pages, opened):
         ("one", PAPER, "light", "print"),
         ("two", DESKTOP, "light", "screen"),
         ("two", PHONE, "dark", "screen"),
+        ("paper", DESKTOP, "light", "screen"),
     ],
-    ids=["desktop", "dark", "phone", "print", "two", "two-dark-phone"],
+    ids=["desktop", "dark", "phone", "print", "two", "two-dark-phone", "paper"],
 )
 def test_axe_finds_no_violation(pages, opened, axe, name, viewport, scheme, media):
     with opened(getattr(pages, name), viewport, color_scheme=scheme) as page:

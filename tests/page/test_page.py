@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -21,10 +22,13 @@ from cprsim.page.rendering import render, whole
 from cprsim.page.svg import inline
 from cprsim.plots import overhead_figure
 from cprsim.plots.overhead import mark
+from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
 from cprsim.results.words import percent
+from tests.page.conftest import REPRODUCTION
 
+NAMES = ("one", "two", "paper")
 VOID = {"meta", "input", "link", "br", "img"}
 
 
@@ -59,17 +63,17 @@ class Outline(HTMLParser):
 
 @pytest.fixture(scope="session")
 def outlines(pages):
-    return {name: Outline(getattr(pages, name).read_text("utf-8")) for name in ("one", "two")}
+    return {name: Outline(getattr(pages, name).read_text("utf-8")) for name in NAMES}
 
 
-@pytest.mark.parametrize("name", ["one", "two"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_page_asks_for_nothing_outside_itself(outlines, pages, name):
     assert {target for target in outlines[name].targets if not target.startswith("#")} == set()
     styles = re.findall(r"url\(([^)]*)\)|@import", getattr(pages, name).read_text("utf-8"))
     assert all(target.startswith("#") for target in styles)
 
 
-@pytest.mark.parametrize("name", ["one", "two"])
+@pytest.mark.parametrize("name", NAMES)
 def test_names_are_unique_and_every_reference_has_its_target(outlines, name):
     outline = outlines[name]
     assert len(outline.ids) == len(set(outline.ids))
@@ -77,7 +81,7 @@ def test_names_are_unique_and_every_reference_has_its_target(outlines, name):
     assert references <= set(outline.ids)
 
 
-@pytest.mark.parametrize("name", ["one", "two"])
+@pytest.mark.parametrize("name", NAMES)
 def test_headings_go_down_one_level_at_a_time(outlines, name):
     levels = outlines[name].levels
     assert levels[0] == 1
@@ -143,6 +147,18 @@ def test_two_results_are_told_apart_and_compared(pages):
     for said in ("2 results compared", "A, small", "B, small", "B, small, less A, small", "Welch"):
         assert said in text
     assert "</b>" not in text
+
+
+def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(pages):
+    text = html.unescape(pages.paper.read_text("utf-8"))
+    for summary in REPRODUCTION.glob("*/summary.json"):
+        read = Summary.from_json(json.loads(summary.read_text("utf-8")))
+        assert read.title in text
+        for row in read.rows:
+            cells = [row.quantity, row.paper, row.mark, row.ours, str(row.verdict)]
+            assert all(whole(cell) in text for cell in cells)
+    (tally,) = re.findall(r"Of \d+ comparisons with the paper: [^<]*", text)[:1]
+    assert "by construction" in tally
 
 
 def test_a_single_replication_has_a_page_without_intervals(results):
@@ -274,9 +290,9 @@ def test_marks_are_options_of_a_list_and_all_else_is_for_the_eye(results):
 
 
 def test_numbers_keep_their_units_where_lines_break():
-    assert whole("8.71 % of 12 h and 3 min on 5 nodes, 2 of 3") == (
+    assert whole("8.71 % of 12 h and 3 min on 5 nodes, 2 ± 1") == (
         "8.71\N{NO-BREAK SPACE}% of 12\N{NO-BREAK SPACE}h and 3\N{NO-BREAK SPACE}min on "
-        "5\N{NO-BREAK SPACE}nodes, 2 of 3"
+        "5\N{NO-BREAK SPACE}nodes, 2\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1"
     )
 
 

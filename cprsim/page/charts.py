@@ -1,0 +1,65 @@
+"""Charts that are kept as data: the figure in two widths, and its numbers as tables."""
+
+from __future__ import annotations
+
+from math import ceil, isnan, nan
+
+from cprsim.page.content import Block, Column, Picture, Table, Words
+from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.results.words import NO_NUMBER, significant
+
+MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
+
+
+def chart_blocks(chart: Chart) -> list[Block]:
+    """The figure, what its numbers are, and a table for each panel."""
+    panels = "; ".join(f"{one.title}: {one.y_label} over {one.x_label}" for one in chart.panels)
+    picture = Picture(
+        caption=chart.title,
+        alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
+        wide=chart_figure(chart),
+        narrow=chart_figure(chart, narrow=True),
+        marks={},
+        groups={},
+    )
+    return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
+
+
+def _table(panel: Panel) -> Table:
+    rows = [row for one in panel.series for row in _rows(one)]
+    bands = [[one.label, "all along", _ends(one.low, one.high), NO_NUMBER] for one in panel.bands]
+    step = max(1, ceil(len(rows) / MOST_ROWS))
+    cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
+    return Table(
+        caption=f"{panel.title}: {panel.y_label}{cut}",
+        columns=[
+            Column("series", is_number=False),
+            Column(panel.x_label or "case"),
+            Column(panel.y_label or "value"),
+            Column("95 % interval"),
+        ],
+        rows=[*rows[::step], *bands],
+    )
+
+
+def _rows(one: Series) -> list[list[str]]:
+    none = (nan,) * len(one.y)
+    ends = zip(one.low or none, one.high or none, strict=True)
+    return [
+        [
+            one.label,
+            x if isinstance(x, str) else significant(x),
+            significant(y),
+            _interval(low, high),
+        ]
+        for x, y, (low, high) in zip(one.x, one.y, ends, strict=True)
+    ]
+
+
+def _ends(low: float, high: float) -> str:
+    return significant(low) if low == high else f"{significant(low)} to {significant(high)}"
+
+
+def _interval(low: float, high: float) -> str:
+    return NO_NUMBER if isnan(low) or isnan(high) else _ends(low, high)
