@@ -1,0 +1,111 @@
+"""Overhead against what is lost, strategy by strategy, with the choice and the limit marked."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.plots.style import FAINT, INK, style
+from cprsim.results.words import count, hours
+from cprsim.selector import Candidate, Selection
+from cprsim.selector.words import quantity_of, saving
+
+# Okabe and Ito's colours; markers and dashes tell the lines apart in black and white
+LOOKS = (
+    ("#0072b2", "o", "-"),
+    ("#d55e00", "s", (0, (5, 1.5))),
+    ("#009e73", "^", (0, (1, 1))),
+    ("#cc79a7", "D", (0, (6, 2, 1, 2))),
+    ("#e69f00", "v", (0, (3, 1, 1, 1, 1, 1))),
+    ("#56b4e9", "P", (0, (8, 2))),
+)
+ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
+BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
+
+
+def pareto_figure(selection: Selection, name: str) -> Figure:
+    """Overhead over loss of each strategy, from many saves on the left to none on the right.
+
+    The loss is the upper bound that is held to the limit. Full recovery loses nothing: it is a
+    level line at its best overhead.
+    """
+    with style():
+        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+        axes = figure.add_subplot()
+        for number, (strategy, front) in enumerate(selection.front.items()):
+            _line(axes, strategy, front, number)
+        _envelope(axes, selection)
+        _full_and_limit(axes, selection)
+        _choice(axes, selection)
+        _dress(axes, selection, name)
+    return figure
+
+
+def _line(axes: Axes, strategy: str, front: tuple[Candidate, ...], number: int) -> None:
+    colour, marker, dashes = LOOKS[number % len(LOOKS)]
+    there = [one for one in front if not isnan(one.overhead.mean)]
+    axes.plot(
+        [one.held for one in there], [one.overhead.mean for one in there],
+        color=colour, marker=marker, ls=dashes, ms=3.6, lw=1.2, mec="white", mew=0.4,
+        label=strategy,
+    )  # fmt: skip
+
+
+def _envelope(axes: Axes, selection: Selection) -> None:
+    """The Pareto front: candidates that nothing else undercuts in both."""
+    shown = [one for front in selection.front.values() for one in front]
+    best = non_dominated([(one.held, one.overhead.mean) for one in shown])
+    axes.plot(*zip(*best, strict=True), color="#d9d9d9", lw=7, zorder=0.5, label="Pareto front")
+
+
+def non_dominated(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points for which no other is at most as large in both, in order of the first number."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(points):
+        if not isnan(y) and (not front or y < front[-1][1]):
+            front.append((x, y))
+    return front
+
+
+def _full_and_limit(axes: Axes, selection: Selection) -> None:
+    full, limit = selection.full, selection.limit
+    if not isnan(full.overhead.mean):
+        axes.axhline(
+            full.overhead.mean, color=INK, lw=1.4, ls=(0, (2, 2)),
+            label=f"full recovery at its best ({saving(full)})",
+        )  # fmt: skip
+    axes.axvline(limit.most, color=FAINT, lw=1.4, label=f"limit ({limit.most:g})")
+    axes.axvspan(limit.most, 1e6, facecolor="#f0f0f0", hatch="//", edgecolor="white", lw=0)
+
+
+def _choice(axes: Axes, selection: Selection) -> None:
+    chosen = selection.chosen
+    if isnan(chosen.overhead.mean):
+        return
+    axes.plot(
+        [chosen.held], [chosen.overhead.mean], marker="*", ms=15, color="white", mec=INK, mew=1.3,
+        ls="none", zorder=6, clip_on=False, label=f"chosen: {chosen.strategy}, {saving(chosen)}",
+    )  # fmt: skip
+
+
+def _dress(axes: Axes, selection: Selection, name: str) -> None:
+    limit, full = selection.limit, selection.full.overhead.mean
+    shown = [one for front in selection.front.values() for one in front]
+    furthest = max((one.held for one in shown if not isnan(one.held)), default=1.0)
+    axes.set_xlim(0, min(furthest * 1.05, BEYOND_LIMIT * limit.most) or furthest * 1.05 or 1.0)
+    if not isnan(full) and full > 0:
+        axes.set_ylim(0, full * ABOVE_FULL)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    axes.grid(True)
+    axes.set_ylabel("overhead, % of useful time")
+    axes.set_xlabel(f"{quantity_of(limit)}, {100 * limit.confidence:g} % upper bound")
+    axes.set_title(f"Overhead against loss: {name}", loc="left", fontweight="bold", pad=22)
+    axes.annotate(
+        f"{hours(selection.useful_h)} of useful work; mean of "
+        f"{count(selection.n_replications, 'replication')}; each line goes from many saves to none",
+        (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
+        fontsize=8, color="#555555", va="bottom",
+    )  # fmt: skip
+    axes.legend(loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9)

@@ -1,0 +1,147 @@
+"""What a selection says in sentences: the decision, the formula, what would change it, warnings."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from cprsim.results.words import hours, percent, percent_number
+from cprsim.selector import Candidate, Flip, Limit, Selection
+from cprsim.selector.words import quantity_of, saving
+
+BEYOND_FRACTION = 0.01  # of the replications: when to warn of what was not measured
+
+
+def sentences(selection: Selection) -> list[list[str]]:
+    """Paragraphs, those with nothing to say left out."""
+    paragraphs = [
+        decision(selection),
+        formula(selection),
+        flips(selection),
+        warnings(selection),
+    ]
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def decision(selection: Selection) -> list[str]:
+    """What is recommended, and why."""
+    chosen, full = selection.chosen, selection.full
+    if not selection.fell_back:
+        return [f"Recommended: {chosen.strategy}, {saving(chosen)}. {_gain(selection)}"]
+    if full.finished_fraction < 1:
+        return [
+            f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
+            "jobs finish, and no strategy within the limit does better."
+        ]
+    return [
+        f"Recommended: full recovery, {saving(full)}, at {percent(full.overhead.mean)} of useful "
+        f"time. {_why_full(selection)}"
+    ]
+
+
+def _gain(selection: Selection) -> str:
+    chosen, full, what = selection.chosen, selection.full, quantity_of(selection.limit)
+    costs = f"It costs {percent(chosen.overhead.mean)} of useful time"
+    if full.finished_fraction < 1:
+        against = (
+            f", while under full recovery {percent(full.finished_fraction)} of the jobs finish"
+        )
+    else:
+        low, high = (percent_number(end) for end in (chosen.benefit.low, chosen.benefit.high))
+        share = percent(chosen.benefit.mean / full.overhead.mean)
+        against = (
+            f", {percent_number(chosen.benefit.mean)} percentage points ({low} to {high}) less "
+            f"than full recovery at its best ({saving(full)}): {share} of its overhead is removed"
+        )
+    if what == "PLS":
+        return f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}."
+    low, high = (f"{end:.3g}" for end in (chosen.loss.low, chosen.loss.high))
+    return (
+        f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}; expected {what}: "
+        f"{chosen.loss.mean:.3g} (95 % interval {low} to {high})."
+    )
+
+
+def _why_full(selection: Selection) -> str:
+    there = [
+        one for one in selection.best.values() if one is not None and one.finished_fraction == 1
+    ]
+    if not there:
+        nothing = " Only full recovery loses nothing." if selection.limit.most == 0 else ""
+        return f"No strategy keeps the limit at an interval that is worth its saves.{nothing}"
+    nearest = max(there, key=lambda one: one.benefit.mean)
+    low, high = (percent_number(end) for end in (nearest.benefit.low, nearest.benefit.high))
+    if nearest.benefit.high < 0:
+        return (
+            f"Within the limit the cheapest is {nearest.strategy}, {saving(nearest)}, and it costs "
+            f"more: {percent(nearest.overhead.mean)}."
+        )
+    return (
+        f"Within the limit the cheapest is {nearest.strategy}, {saving(nearest)}, and it does not "
+        f"surely cost less: by {low} to {high} percentage points (95 % interval)."
+    )
+
+
+def formula(selection: Selection) -> list[str]:
+    """What the paper's interval would do."""
+    limit = selection.limit
+    return [_of_formula(one, limit) for one in selection.formula]
+
+
+def _of_formula(one: Candidate, limit: Limit) -> str:
+    form = "as published, undivided" if one.rule == "cpr-undivided" else "2 PLS N T_fail / k"
+    if isnan(one.held):
+        does = "at which not every job finishes"
+    else:
+        verdict = "keeps the limit" if one.keeps else "does not keep the limit"
+        does = f"which {verdict} ({one.held:.3g} at the upper bound)"
+    every = hours(one.policy.save_interval_h)
+    length = f"{every}, longer than the job" if one.n_saves == 0 else every
+    return f"The paper's formula for the interval, {form}, gives {length}, {does}."
+
+
+def flips(selection: Selection) -> list[str]:
+    """Which input would have to change, and to what, for the decision to be another."""
+    other = "partial" if selection.fell_back else "full"
+    found = [_flip(one) for one in selection.flips if one.at is not None]
+    never = [_in_vain(one) for one in selection.flips if one.at is None]
+    said = []
+    if found:
+        said.append(
+            f"The decision would be {other} recovery with, one at a time: {'; '.join(found)}."
+        )
+    if never:
+        said.append(f"It would stay the same with: {'; '.join(never)}.")
+    return said
+
+
+def _in_vain(one: Flip) -> str:
+    tried = " or ".join(value(end, one.unit) for end in one.furthest)
+    return f"{one.name} of {tried or 'any size'} (now {value(one.now, one.unit)})"
+
+
+def _flip(one: Flip) -> str:
+    assert one.at is not None
+    return f"{one.name} of {value(one.at, one.unit)} (now {value(one.now, one.unit)})"
+
+
+def value(number: float, unit: str) -> str:
+    """A value of an input in its unit."""
+    if unit == "h":
+        return hours(number)
+    return f"{number:.3g} {unit}".rstrip()
+
+
+def warnings(selection: Selection) -> list[str]:
+    """What the numbers alone would not tell."""
+    said = []
+    shown = [one for one in selection.best.values() if one is not None]
+    beyond = [one for one in shown if one.beyond_fraction > BEYOND_FRACTION]
+    said += [
+        f"Warning: at {one.strategy}'s interval {percent(one.beyond_fraction)} of the jobs lose "
+        "more than the curve was measured for; their loss is extrapolated."
+        for one in beyond
+    ]
+    never = [one.strategy for one in shown if one.n_saves == 0]
+    if never:
+        said.append(f"The limit is so loose that no checkpoint is needed: {', '.join(never)}.")
+    return said

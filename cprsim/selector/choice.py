@@ -1,0 +1,69 @@
+"""What a selection says: candidates, what was chosen among them, and why. Plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.records import RecoveryPolicy
+from cprsim.results.metrics import Spread
+from cprsim.selector.limit import Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
+
+    strategy: str
+    policy: RecoveryPolicy
+    n_saves: int  # whole ones that are due; 0: never
+    finished_fraction: float
+    overhead: Spread  # (wall - useful) / useful
+    pls: Spread
+    loss: Spread  # expected, in the quantity that is limited; also with the curve's uncertainty
+    held: float  # the upper bound that is held to the limit
+    keeps: bool
+    benefit: Spread  # overhead of full recovery at its best less this one's, paired
+    beyond_fraction: float  # of the replications: lose more than was ever measured
+    rule: str = ""  # of the paper's formula, where the interval is its
+
+    @property
+    def pays(self) -> bool:
+        """Whether it surely costs less than full recovery at its best."""
+        return self.benefit.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An input at which the decision between partial and full recovery would change."""
+
+    name: str
+    unit: str
+    now: float
+    at: float | None  # None: at no value that was tried
+    furthest: tuple[float, ...] = ()  # values that were tried in vain, the last in each direction
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The decision and what it rests on."""
+
+    useful_h: float
+    n_replications: int
+    limit: Limit
+    curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
+    full: Candidate  # at its own best interval
+    best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
+    formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
+    front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
+    chosen: Candidate
+    flips: tuple[Flip, ...] = ()
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether full recovery is recommended."""
+        return self.chosen is self.full
+
+    @property
+    def policies(self) -> dict[str, RecoveryPolicy]:
+        """The best policy of each strategy that can keep the limit."""
+        return {name: one.policy for name, one in self.best.items() if one is not None}

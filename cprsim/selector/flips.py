@@ -1,0 +1,179 @@
+"""Which input would have to change, and to what, for the decision to be another.
+
+One input at a time, all else as it is; the decision is whether any strategy within the limit
+surely costs less than full recovery at its best. Each value is decided by a selection of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import exp, log
+
+from scipy import optimize
+
+from cprsim.selector.choice import Flip
+from cprsim.selector.deciding import Decided, decide, difference, surely_cheaper
+from cprsim.selector.inputs import Input, inputs_of
+from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import FULL, Bench, Priced, affordable
+from cprsim.selector.search import fewest, mean_save_h, most_saves
+from cprsim.selector.words import quantity_of
+
+STRIDE = 1.5  # from where the formulas see the flip to where it is looked for next
+STRIDES = 4
+CLOSE = 1.004  # how near the flip is come to
+
+
+def flips(bench: Bench, decided: Decided, limit: Limit) -> tuple[Flip, ...]:
+    """The value of each input at which the decision flips, and of the limit."""
+    ways = {FULL: None, **{name: bench.ways[name] for name in _contenders(bench, decided)}}
+    few = replace(bench, ways=ways, _known={})
+    lead = _lead(bench, decided)
+    found = [_flip(one, few, limit, decided, lead) for one in inputs_of(bench.experiment)]
+    return (*found, _limit_flip(bench, decided, limit))
+
+
+def _contenders(bench: Bench, decided: Decided) -> list[str]:
+    """The strategies that could be the last to pay: the cheapest of each kind of saves."""
+    cheapest: dict[object, str] = {}
+    there = {name: one for name, one in decided.best.items() if one is not None}
+    for name in sorted(there, key=lambda name: there[name].mean_overhead):
+        way = bench.ways[name]
+        cheapest.setdefault(way and (way.fraction, way.extra_h), name)
+    return list(cheapest.values()) or [name for name in bench.ways if name != FULL]
+
+
+def _lead(bench: Bench, decided: Decided) -> float:
+    """What full recovery's saves and rework cost, over the best strategy's saves."""
+    there = [one for one in decided.best.values() if one is not None]
+    least = min((one.n_saves + 1 for one in there), default=1)
+    saving = least * mean_save_h(bench) / bench.experiment.useful_h
+    # at its best interval, full recovery saves for as long as it works again
+    full = 2 * decided.full.n_saves * mean_save_h(bench) / bench.experiment.useful_h
+    return full / saving if saving > 0 and full > 0 else 1.0
+
+
+def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: float) -> Flip:
+    partial_now = decided.chosen is not decided.full
+
+    @cache
+    def advantage(value: float) -> float:
+        return advantage_of(varied_bench(bench, varied, value, limit), limit)
+
+    inner, in_vain = varied.now, []
+    for outer in _tries(varied, lead):
+        if (advantage(outer) > 0) != partial_now:
+            at = _closed_in(advantage, inner, outer, whole=varied.whole)
+            return Flip(varied.name, varied.unit, varied.now, at)
+        if varied.sense != 0:
+            inner = outer  # further out on the same side
+        in_vain.append(outer)
+    furthest = {min([varied.now, *in_vain]), max([varied.now, *in_vain])} - {varied.now}
+    return Flip(varied.name, varied.unit, varied.now, None, tuple(sorted(furthest)))
+
+
+def _tries(varied: Input, lead: float) -> list[float]:
+    """Values to try, outwards from the present one, around where first-order formulas flip.
+
+    Partial recovery's saves grow in proportion to the cost of a save and to the failures, full
+    recovery's overhead with their square roots.
+    """
+    factor = lead ** (2 * varied.sense)
+    guess = varied.now * factor
+    if varied.sense == 0 or varied.now == 0:
+        return [value for value in (varied.highest, varied.lowest) if value != varied.now]
+    outwards = STRIDE if factor > 1 else 1 / STRIDE
+    tries = [guess * outwards**k for k in range(-1, STRIDES)]
+    within = [min(max(value, varied.lowest), varied.highest) for value in tries]
+    if varied.whole:
+        within = [float(round(value)) for value in within]
+    return [value for value in dict.fromkeys(within) if (value > varied.now) == (factor > 1)]
+
+
+def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Bench:
+    """A bench for the experiment with one input changed."""
+    changed = varied.set_to(value)
+    most = affordable(changed, tail=limit.risk is not None)
+    n = min(bench.experiment.n_replications or most, most)
+    fewer = replace(changed, n_replications=n)
+    return Bench(fewer, bench.ways, bench.losing, bench.on_priced, bench.tails)
+
+
+def _closed_in(
+    advantage: Callable[[float], float], inner: float, outer: float, *, whole: bool
+) -> float:
+    """The value between two at which the advantage changes its sign."""
+    if whole:
+        return _whole_flip(advantage, round(inner), round(outer))
+
+    def at_logarithm(x: float) -> float:
+        return advantage(exp(x))
+
+    low, high = sorted((log(inner), log(outer)))
+    if (at_logarithm(low) > 0) == (at_logarithm(high) > 0):
+        return inner  # it flips on the spot
+    return exp(float(optimize.brentq(at_logarithm, low, high, xtol=log(CLOSE), maxiter=50)))
+
+
+def _whole_flip(advantage: Callable[[float], float], same: int, other: int) -> float:
+    """The first whole number on the way from one to another at which the decision is the other."""
+    decision = advantage(other) > 0
+    while abs(other - same) > 1:
+        middle = (same + other) // 2
+        if (advantage(middle) > 0) == decision:
+            other = middle
+        else:
+            same = middle
+    return float(other)
+
+
+def advantage_of(bench: Bench, limit: Limit) -> float:
+    """By how much the best strategy surely undercuts full recovery, as a share of useful time.
+
+    Positive where the decision is partial recovery.
+    """
+    decided = decide(bench, limit, worth=1.0)
+    gains = [gain(one, decided.full) for one in decided.best.values() if one is not None]
+    return max(gains, default=-1.0)
+
+
+def gain(one: Priced, full: Priced) -> float:
+    """Low end of the paired difference; 1 or -1 where only one of the two finishes."""
+    if not (one.finished and full.finished):
+        return 1.0 if one.finished else -1.0
+    return difference(full, one).low
+
+
+def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
+    """The limit below which no strategy pays.
+
+    Each strategy pays up to some number of saves; with that many it loses least.
+    """
+    n_most = most_saves(bench, decided.full)
+    bounds = [
+        limit.bound(last.lost)
+        for name in bench.ways
+        if name != FULL and (last := last_that_pays(bench, name, decided.full, n_most)) is not None
+    ]
+    name = f"a limit of the {quantity_of(limit)}"
+    at = min(bounds, default=None)
+    return Flip(name, "", limit.most, at)
+
+
+def last_that_pays(bench: Bench, strategy: str, full: Priced, n_most: int) -> Priced | None:
+    """The candidate with the most saves that still surely costs less than full recovery."""
+    pays = fewest(bench.ways[strategy])
+    last = bench.with_saves(strategy, [pays])[0]
+    if not surely_cheaper(last, full):
+        return None
+    too_many = n_most + 1
+    while too_many - pays > 1:
+        middle = (pays + too_many) // 2
+        one = bench.with_saves(strategy, [middle])[0]
+        if surely_cheaper(one, full):
+            pays, last = middle, one
+        else:
+            too_many = middle
+    return last

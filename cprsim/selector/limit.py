@@ -1,0 +1,102 @@
+"""How much accuracy a user is willing to lose, and how a candidate is held to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf, isfinite, nan, sqrt
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.records import Floats
+from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
+
+
+class Quantity(StrEnum):
+    """What is limited."""
+
+    AUC = "auc"  # loss of AUC
+    LOG_LOSS = "log-loss"  # rise of log-loss
+    PLS = "pls"  # portion of lost samples, as published
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric of the curve that predicts it; None for PLS, which needs no curve."""
+        return None if self is Quantity.PLS else Metric(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that may be lost, and how surely.
+
+    Parameters
+    ----------
+    quantity : what is limited
+    most : the limit, not negative: AUC, nats or a share of the samples
+    confidence : the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the
+        estimate itself) to below 1
+    risk : None: the mean over failure histories is held to the limit; between 0 and 1: this
+        quantile of single jobs
+
+    Raises
+    ------
+    ParameterError : a number outside its domain
+    """
+
+    quantity: Quantity
+    most: float
+    confidence: float = 0.95
+    risk: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.most) and self.most >= 0):
+            raise ParameterError(f"a limit of {self.most} is none: it is a number, 0 or more")
+        if self.quantity is Quantity.PLS and self.most > 1:
+            raise ParameterError(f"target PLS is {self.most}; it is a share between 0 and 1")
+        if not 0.5 <= self.confidence < 1:
+            raise ParameterError(
+                f"confidence is {self.confidence}; it lies between 0.5 and below 1, as 0.95"
+            )
+        if self.risk is not None and not 0 < self.risk < 1:
+            raise ParameterError(
+                f"risk is {self.risk}; it is `mean`, or a share of jobs between 0 and 1, as 0.95"
+            )
+
+    def estimate(self, lost: Prediction) -> MeanLoss:
+        """What is held to the limit, of the losses of some replications, with its error."""
+        return lost.mean() if self.risk is None else quantile_loss(lost, self.risk)
+
+    def bound(self, lost: Prediction) -> float:
+        """The upper bound that must not lie above `most`."""
+        return self.estimate(lost).quantile(self.confidence)
+
+
+def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
+    """The loss that a share `risk` of single jobs stays below, and how well it is known.
+
+    Notes
+    -----
+    The sample's quantile. Its standard error by simulation is half the distance between the order
+    statistics one binomial standard deviation to either side (Woodruff 1952); the curve's is that
+    of the job which is the quantile. Of the jobs nothing varies but their failures: what the same
+    failures do from one training run to the next is not in it.
+    """
+    n = len(lost.loss)
+    if n < 2:
+        return MeanLoss(float(lost.loss[0]), nan)
+    order = np.argsort(lost.loss, kind="stable")
+    place = (n - 1) * risk
+    aside = sqrt(n * risk * (1 - risk))
+    low, high = (
+        float(np.quantile(lost.loss, min(max((place + side) / (n - 1), 0.0), 1.0)))
+        for side in (-aside, aside)
+    )
+    of_curve = float(lost.standard_error[order[round(place)]]) ** 2
+    error, degrees = pooled((((high - low) / 2) ** 2, n - 1), (of_curve, lost.degrees))
+    return MeanLoss(float(np.quantile(lost.loss, risk)), error, degrees)
+
+
+def pls_alone(pls: Floats) -> Prediction:
+    """PLS as what is lost: nothing was measured for it, so nothing is unsure but the failures."""
+    return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)

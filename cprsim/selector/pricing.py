@@ -1,0 +1,184 @@
+"""Candidates priced by simulation: what one way to recover costs and loses at one interval.
+
+All candidates meet the same failures (replication i is the same history for everybody), so that
+their differences are known far better than they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import floor, inf, log10
+
+import numpy as np
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment
+from cprsim.pipeline import StrategyOutcome
+from cprsim.records import Floats, OnFailure, RecoveryPolicy, SubSaves
+from cprsim.setting import n_saves_due
+from cprsim.staleness import Prediction, lost_portion
+
+FULL = "full"
+AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
+NEVER = inf
+ROUND = 0.002  # of an interval: by how much it may be rounded up
+FAILURES = 20_000  # that a candidate should meet, over all replications
+FEWEST, MOST = 200, 4000  # replications of a candidate
+FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
+
+Losing = Callable[[RecoveryPolicy, StrategyOutcome], Prediction]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """A candidate on every replication; all arrays (n_replications,)."""
+
+    strategy: str
+    policy: RecoveryPolicy
+    n_saves: int  # whole ones that are due
+    finished_fraction: float
+    overhead: Floats  # (wall - useful) / useful
+    pls: Floats
+    lost: Prediction  # in the quantity that is limited
+
+    @property
+    def finished(self) -> bool:
+        """Whether all replications did: else its means would mislead."""
+        return self.finished_fraction == 1.0
+
+    @property
+    def mean_overhead(self) -> float:
+        return float(self.overhead.mean()) if self.finished else inf
+
+
+@dataclass(slots=True)
+class Bench:
+    """Prices candidates of one experiment, each once.
+
+    Parameters
+    ----------
+    experiment : whose policies do not matter
+    ways : sub-saves of each strategy by its name, None where every save is whole
+    losing : what the losses of a simulated strategy cost each replication
+    on_priced : called after each simulation
+    tails : what is left of the job after the last save, as a share of an interval, by strategy;
+        a whole interval where none is named
+    """
+
+    experiment: Experiment
+    ways: Mapping[str, SubSaves | None]
+    losing: Losing
+    on_priced: Callable[[], None] = lambda: None
+    tails: dict[str, float] = field(default_factory=dict)
+    _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
+
+    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
+        """The candidates of one strategy at some intervals [h], in order."""
+        wanted = list(intervals_h)
+        new = dict.fromkeys(w for w in wanted if (strategy, w) not in self._known)
+        for some in _batches(new, AT_ONCE):
+            self._simulate(strategy, some)
+        return [self._known[strategy, interval_h] for interval_h in wanted]
+
+    def with_saves(self, strategy: str, n_saves: Iterable[int]) -> list[Priced]:
+        """The candidates of one strategy with so many whole saves each."""
+        useful_h, tail = self.experiment.useful_h, self.tails.get(strategy, 1.0)
+        return self.price(strategy, [interval_with(n, useful_h, tail) for n in n_saves])
+
+    def _simulate(self, strategy: str, intervals_h: list[float]) -> None:
+        policies = tuple(self.policy(strategy, w, str(i)) for i, w in enumerate(intervals_h))
+        outcome = pipeline.simulate(replace(self.experiment, policies=policies))
+        alike = [name for name in self.ways if self._cost_alike(name, strategy)]
+        for interval_h, one in zip(intervals_h, outcome.strategies, strict=True):
+            for name in alike:
+                policy = self.policy(name, interval_h, name)
+                self._known[name, interval_h] = self._priced(name, policy, one)
+            self.on_priced()
+
+    def _cost_alike(self, a: str, b: str) -> bool:
+        """Whether two strategies differ by nothing that a simulation sees."""
+        if FULL in (a, b):
+            return a == b
+        ways = [self.ways[a], self.ways[b]]
+        seen = [way and (way.fraction, way.extra_h) for way in ways]
+        return seen[0] == seen[1]
+
+    def policy(self, strategy: str, interval_h: float, name: str) -> RecoveryPolicy:
+        """The strategy at an interval, as the engines take it."""
+        on_failure = OnFailure.ROLL_BACK if strategy == FULL else OnFailure.RELOAD
+        return RecoveryPolicy(
+            name, on_failure, interval_h, "selected", sub_saves=self.ways[strategy]
+        )
+
+    def _priced(self, strategy: str, policy: RecoveryPolicy, one: StrategyOutcome) -> Priced:
+        costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
+        return Priced(
+            strategy=strategy,
+            policy=policy,
+            n_saves=n_saves_due(policy.save_interval_h, useful_h),
+            finished_fraction=float(costs.finished.mean()),
+            overhead=costs.wall_h / useful_h - 1.0,
+            pls=lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
+            lost=self.losing(policy, one),
+        )
+
+
+def affordable(experiment: Experiment, *, tail: bool) -> int:
+    """How many replications tell candidates apart at a price worth paying.
+
+    A mean over jobs is known about as well as the number of failures that it is made of, so that
+    jobs with many failures need fewer of them.
+
+    Parameters
+    ----------
+    tail : whether a quantile of single jobs is wanted
+    """
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    n_failures = experiment.useful_h / expected.mtbf_h
+    fewest = FEWEST_OF_A_TAIL if tail else FEWEST
+    return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
+
+
+def interval_with(n_saves: int, useful_h: float, tail: float = 1.0) -> float:
+    """The interval of a number of saves [h]; infinite for none.
+
+    It is rounded up, in the unit in which people say it, to few digits that keep the number of
+    saves: what is shown can be typed, and gives the same saves.
+
+    Parameters
+    ----------
+    n_saves : whole saves of the job
+    useful_h : work of the job [h]
+    tail : what is left after the last save, as a share of an interval, above 0 and at most 1
+    """
+    if n_saves == 0:
+        return NEVER
+    exact_h = useful_h / (n_saves + tail)
+    per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
+    for digits in range(3, 12):
+        interval_h = _rounded_up(exact_h * per_hour, digits) / per_hour
+        near = exact_h < interval_h <= exact_h * (1 + ROUND)
+        if near and n_saves_due(interval_h, useful_h) == n_saves:
+            return interval_h
+    return exact_h * (1 + 1e-7)
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    """The next number with so many significant digits that lies above."""
+    decimals = digits - 1 - floor(log10(value))
+    above = floor(value * 10.0**decimals * (1 + 1e-12)) + 1
+    return float(round(above / 10.0**decimals, max(decimals, 0)))
+
+
+def _batches(items: Iterable[float], size: int) -> Iterator[list[float]]:
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def common(a: Priced, b: Priced) -> Floats:
+    """Overhead of `a` less that of `b`, replication by replication, (n,)."""
+    n = min(len(a.overhead), len(b.overhead))  # one may have been given up early
+    return np.asarray(a.overhead[:n] - b.overhead[:n])

@@ -1,0 +1,176 @@
+"""The best interval of full recovery, and of each strategy that has to keep a limit.
+
+A candidate is a number of saves: all intervals that have it cost the same, and the one that loses
+least is taken. That is where the n + 1 pieces into which n saves cut the job are equal, unless what
+is lost late counts otherwise than what is lost early; then the last piece is shorter (`best_tail`).
+Fewer saves cost less and lose more: the best candidate within a limit is the one with the fewest
+saves that keeps it.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from math import ceil, exp, floor, inf, isfinite, log
+
+from cprsim.intervals import young_h
+from cprsim.records import SubSaves
+from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import FULL, Bench, Priced, interval_with
+
+FREE_SAVES = 1000  # the most saves tried where a save costs nothing, as more are always better
+MOST_SAVES = 100_000  # that are ever tried
+STEPS = (0.5, 0.7, 1.0, 1.4, 2.0)  # of Young's number of saves: where to look first
+WIDER = 6  # times that the search may go beyond where it looked
+FLAT = 0.03  # of the number of saves: so near the best, the overhead is the same
+NEAR = 500  # of the saves of a strategy, one: as near as makes no difference
+TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of an interval, the last piece of the job
+WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length will do
+WORTH_TRYING = 4.0  # times full recovery's overhead: what saves may cost at most
+
+
+def mean_save_h(bench: Bench) -> float:
+    """Expected stall of one whole save [h]."""
+    costs, cluster = bench.experiment.costs, bench.experiment.cluster
+    return costs.mean_h(costs.save_stall, cluster.n_emb_ps)
+
+
+def best_full(bench: Bench) -> Priced:
+    """Full recovery at its own best interval, found by simulation around Young's.
+
+    Where no interval lets all replications finish, any of those tried.
+    """
+    if mean_save_h(bench) == 0:
+        return bench.with_saves(FULL, [FREE_SAVES])[0]
+    tried = bench.with_saves(FULL, _around_young(bench))
+    for _ in range(WIDER):
+        best, numbers = _cheapest(tried), [one.n_saves for one in tried]
+        if best.finished and (best.n_saves == 0 or min(numbers) < best.n_saves < max(numbers)):
+            break
+        wider = {min(numbers) // 2, min(2 * max(numbers) + 1, MOST_SAVES)}
+        tried = _by_saves([*tried, *bench.with_saves(FULL, sorted(wider - set(numbers)))])
+    return _closer(bench, tried)
+
+
+def _around_young(bench: Bench) -> list[int]:
+    experiment = bench.experiment
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    interval_h = young_h(mean_save_h(bench), expected.mtbf_h)
+    n_saves = min(experiment.useful_h / interval_h, MOST_SAVES / max(STEPS))
+    return sorted({round(step * n_saves) for step in STEPS})
+
+
+def _closer(bench: Bench, tried: list[Priced]) -> Priced:
+    """The cheapest, once the next candidates to try are so near that they cost the same.
+
+    Saving costs in proportion to n and rework to 1 / n, so that the overhead over log n is close
+    to a parabola: the next to try is where the one through three candidates is lowest.
+    """
+    while True:
+        best = _cheapest(tried)
+        led = _lowest_of_parabola(tried, tried.index(best))
+        apart = min((abs(one.n_saves - led) for one in tried), default=0)
+        if not best.finished or apart < max(1.0, FLAT * best.n_saves):
+            return best
+        tried = _by_saves([*tried, *bench.with_saves(FULL, [led])])
+
+
+def _lowest_of_parabola(tried: list[Priced], place: int) -> int:
+    """The number of saves at the vertex of the parabola through a candidate and its neighbours."""
+    if not 0 < place < len(tried) - 1:
+        return tried[place].n_saves
+    three = tried[place - 1 : place + 2]
+    x, y = [log(one.n_saves + 1) for one in three], [one.mean_overhead for one in three]
+    if not all(isfinite(value) for value in y):
+        return (three[1].n_saves + three[2].n_saves) // 2
+    left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
+    curvature = (right - left) / (x[2] - x[0])
+    if curvature <= 0:
+        return tried[place].n_saves
+    vertex = (x[0] + x[1]) / 2 - left / (2 * curvature)
+    return min(max(round(exp(vertex)) - 1, three[0].n_saves), three[2].n_saves)
+
+
+def _by_saves(tried: list[Priced]) -> list[Priced]:
+    return sorted(tried, key=lambda one: one.n_saves)
+
+
+def _cheapest(tried: list[Priced]) -> Priced:
+    return min(tried, key=lambda one: one.mean_overhead)
+
+
+# --------------------------------------------------------------------------- within a limit
+
+
+def keeps(one: Priced, limit: Limit) -> bool:
+    """Whether a candidate's loss keeps the limit at its upper bound."""
+    return one.finished and limit.bound(one.lost) <= limit.most
+
+
+def fewest(way: SubSaves | None) -> int:
+    """The fewest whole saves that a strategy may have.
+
+    Priority saving without any whole save would be none: its rows would never be complete.
+    """
+    return 0 if way is None else 1
+
+
+def most_saves(bench: Bench, full: Priced, worth: float = WORTH_TRYING) -> int:
+    """Saves that alone would cost `worth` times as much as full recovery does."""
+    save_h = mean_save_h(bench)
+    if save_h == 0:
+        return FREE_SAVES
+    budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
+    return min(max(ceil(budget_h / save_h), 10), MOST_SAVES)
+
+
+def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:
+    """The candidate of a strategy with the fewest saves that keeps the limit; None where none does.
+
+    Losses fall as saves are added, nearly as 1 / (n + 1): each step goes where that would lead.
+    """
+    lowest = fewest(bench.ways[strategy])
+    if mean_save_h(bench) == 0 and _all_free(bench.ways[strategy]):
+        last = bench.with_saves(strategy, [n_most])[0]
+        return last if keeps(last, limit) else None
+    first = bench.with_saves(strategy, [lowest])[0]
+    if keeps(first, limit):
+        return first
+    if limit.most == 0:
+        return None
+    too_few, enough, step = lowest, None, first
+    for number in count(1):
+        if enough is not None and enough.n_saves - too_few <= max(1, enough.n_saves // NEAR):
+            break
+        least_enough = n_most + 1 if enough is None else enough.n_saves
+        n = _next(step, limit, too_few, least_enough, halve=number % 4 == 0)
+        step = bench.with_saves(strategy, [n])[0]
+        if keeps(step, limit):
+            enough = step
+        elif n >= n_most:
+            return None
+        else:
+            too_few = n
+    return enough
+
+
+def best_tail(bench: Bench, strategy: str, limit: Limit, n_saves: int) -> float:
+    """How long the last piece of the job should be, as a share of an interval, to lose least."""
+    useful_h = bench.experiment.useful_h
+    intervals_h = [interval_with(n_saves, useful_h, tail) for tail in TAILS]
+    bounds = [limit.bound(one.lost) for one in bench.price(strategy, intervals_h)]
+    least = min(bounds)
+    return TAILS[0] if bounds[0] <= least * WORTH_A_TAIL else TAILS[bounds.index(least)]
+
+
+def _all_free(way: SubSaves | None) -> bool:
+    return way is None or way.extra_h == 0
+
+
+def _next(step: Priced, limit: Limit, too_few: int, enough: int, *, halve: bool) -> int:
+    """The number of saves to try after `step`, beyond `too_few` and below `enough`."""
+    if halve:
+        return (too_few + enough) // 2
+    ratio = limit.bound(step.lost) / limit.most if step.finished else inf
+    led = (step.n_saves + 1) * ratio - 1
+    led = min(max(led, too_few + 1), enough - 1)
+    return ceil(led) if ratio > 1 else floor(led)

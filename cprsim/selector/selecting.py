@@ -1,0 +1,152 @@
+"""A selection with all that is shown: the decision, the paper's formula, the front, the flips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from scipy import optimize
+
+from cprsim.assemble import Experiment
+from cprsim.intervals import cpr_h
+from cprsim.records import SubSaves
+from cprsim.results.metrics import Spread, interval_of_mean
+from cprsim.selector.choice import Candidate, Selection
+from cprsim.selector.deciding import Decided, bench_of, decide, difference, fit_tails
+from cprsim.selector.flips import flips
+from cprsim.selector.limit import Limit
+from cprsim.selector.pricing import FULL, Bench, Priced
+from cprsim.selector.search import fewest, keeps, most_saves
+from cprsim.staleness import WHOLE, Response, StalenessCurve
+
+N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
+FRONT_UP_TO = 1.3  # times full recovery's overhead, what saves may cost there
+
+
+def select(
+    experiment: Experiment,
+    curve: StalenessCurve | None,
+    limit: Limit,
+    ways: Mapping[str, SubSaves | None] | None = None,
+    on_priced: Callable[[], None] = lambda: None,
+    *,
+    explain: bool = True,
+) -> Selection:
+    """Choose the interval of each strategy, and the strategy.
+
+    Parameters
+    ----------
+    experiment : the job; its own policies do not matter
+    curve : what stale shards cost; None only where PLS is limited
+    limit : what may be lost
+    ways : strategies to compare and their sub-saves; None: those of `WAYS` that the curve knows
+    on_priced : called after each simulation of a candidate
+    explain : whether to price the front, and to look for what would flip the decision, too
+
+    Raises
+    ------
+    ParameterError : nothing to compare, or too few replications to tell a mean from noise
+    """
+    bench = bench_of(experiment, curve, limit, ways, on_priced)
+    decided = fit_tails(bench, limit, decide(bench, limit))
+    full = decided.full
+
+    def shown(one: Priced, rule: str = "") -> Candidate:
+        return candidate(one, full, limit, rule)
+
+    best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
+    of_full = shown(full)
+    found = None if decided.chosen is full else best[decided.chosen.strategy]
+    chosen = of_full if found is None else found
+    fronts = _front(bench, decided) if explain else []
+    return Selection(
+        useful_h=experiment.useful_h,
+        n_replications=len(full.overhead),
+        limit=limit,
+        curve=None if curve is None else f"{curve.name} ({curve.origin})",
+        full=of_full,
+        best=best,
+        formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
+        front={name: tuple(map(shown, priced)) for name, priced in fronts},
+        chosen=chosen,
+        flips=flips(bench, decided, limit) if explain else (),
+    )
+
+
+def candidate(one: Priced, full: Priced, limit: Limit, rule: str = "") -> Candidate:
+    """A priced candidate as the numbers that are shown."""
+    n, nothing = len(one.overhead), np.nan
+    unknown = Spread(nothing, nothing, nothing, n)
+    expected = one.lost.mean()
+    return Candidate(
+        strategy=one.strategy,
+        policy=replace(one.policy, interval_rule=rule or "selected"),
+        n_saves=one.n_saves,
+        finished_fraction=one.finished_fraction,
+        overhead=Spread(*interval_of_mean(one.overhead), n) if one.finished else unknown,
+        pls=Spread(*interval_of_mean(one.pls), n) if one.finished else unknown,
+        loss=Spread(expected.mean, *expected.interval(), n) if one.finished else unknown,
+        held=limit.bound(one.lost) if one.finished else nothing,
+        keeps=keeps(one, limit),
+        benefit=difference(full, one),
+        beyond_fraction=one.lost.beyond_fraction,
+        rule=rule,
+    )
+
+
+# --------------------------------------------------------------------------- the paper's formula
+
+
+def _formula(bench: Bench, curve: StalenessCurve | None, limit: Limit) -> list[tuple[str, Priced]]:
+    """Partial recovery at the interval of the paper's formula, both forms; see `target_pls`."""
+    if WHOLE not in bench.ways:
+        return []
+    metric = limit.quantity.metric
+    response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
+    target = limit.most if response is None else target_pls(response, limit.most)
+    experiment = bench.experiment
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    if not target > 0 or expected.n_shards_together == 0:
+        return []
+    together = {"cpr-undivided": 1.0, "cpr": expected.n_shards_together}
+    if together["cpr"] == 1.0:
+        del together["cpr-undivided"]  # both forms are one
+    made = {
+        rule: cpr_h(min(target, 1.0), experiment.cluster.n_emb_ps, expected.mtbf_shard_h, k)
+        for rule, k in together.items()
+    }
+    return [(rule, bench.price(WHOLE, [interval_h])[0]) for rule, interval_h in made.items()]
+
+
+def target_pls(response: Response, loss: float) -> float:
+    """The PLS at which a response comes to a loss; 1 where none below does.
+
+    What the user of the paper's formula would have to name as target PLS: the mean response, with
+    no regard to how well it is known, nor to when in the job samples are lost.
+    """
+
+    def excess(pls: float) -> float:
+        predicted, _ = response.predict(np.array([pls]))
+        return float(predicted[0]) - loss
+
+    if loss <= 0:
+        return 0.0
+    return float(optimize.brentq(excess, 0.0, 1.0)) if excess(1.0) > 0 else 1.0
+
+
+# --------------------------------------------------------------------------- the front
+
+
+def _front(bench: Bench, decided: Decided) -> list[tuple[str, list[Priced]]]:
+    """Candidates of each strategy from few saves to many, up to where they no longer pay."""
+    most = most_saves(bench, decided.full, FRONT_UP_TO)
+    fronts = []
+    for name in (name for name in bench.ways if name != FULL):
+        lowest, chosen = fewest(bench.ways[name]), decided.best[name]
+        grid = np.geomspace(lowest + 1, max(most, lowest + 2), N_FRONT) - 1
+        numbers = {lowest, *np.round(grid).astype(int).tolist()}
+        if chosen is not None:
+            numbers.add(chosen.n_saves)
+        fronts.append((name, bench.with_saves(name, sorted(n for n in numbers if n >= lowest))))
+    return fronts

@@ -1,0 +1,75 @@
+"""A job whose answers are known in closed form, and a curve made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from cprsim.assemble import Experiment
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.failures.job_clock import JobClock
+from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.staleness import Metric, Response, StalenessCurve
+
+SLOPES = {"partial": 0.010, "mfu": 0.006, "round-robin": 0.0098}
+
+
+@dataclass(frozen=True)
+class Job:
+    """Poisson failures on the progress clock, each of one of `n_emb_ps` servers; fixed costs.
+
+    There are so many servers that none is lost twice in an interval: net PLS is PLS.
+    """
+
+    useful_h: float = 100.0
+    mtbf_h: float = 25.0
+    save_h: float = 0.05
+    recovery_h: float = 0.2
+    n_emb_ps: int = 256
+    n_replications: int = 2000
+
+    def experiment(self, **changed: object) -> Experiment:
+        cluster = Cluster((Role("emb_ps", self.n_emb_ps, Holds.SHARD),))
+        nothing = Constant(0.0)
+        made = Experiment(
+            useful_h=self.useful_h,
+            cluster=cluster,
+            costs=Costs(Constant(self.save_h), Constant(self.recovery_h), nothing, nothing),
+            failures=JobClock(Exponential(self.mtbf_h), range(self.n_emb_ps), clock=Clock.PROGRESS),
+            policies=(),
+            seed=7,
+            n_replications=self.n_replications,
+        )
+        return replace(made, **changed)  # type: ignore[arg-type]
+
+    def pls(self, n_saves: int) -> float:
+        """Expected PLS where n saves cut the job into equal pieces: w / (2 M N), exact."""
+        return self.useful_h / (n_saves + 1) / (2 * self.mtbf_h * self.n_emb_ps)
+
+    def partial_overhead(self, n_saves: int) -> float:
+        """Expected overhead of partial recovery, exact on the progress clock."""
+        return n_saves * self.save_h / self.useful_h + self.recovery_h / self.mtbf_h
+
+    def full_overhead(self, n_saves: int) -> float:
+        """Expected overhead of full recovery with equal pieces, exact on the progress clock."""
+        rework_h = self.useful_h / (n_saves + 1) / 2
+        return n_saves * self.save_h / self.useful_h + (self.recovery_h + rework_h) / self.mtbf_h
+
+
+@pytest.fixture
+def job() -> Job:
+    return Job()
+
+
+def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> StalenessCurve:
+    """Losses in proportion to PLS, each slope with a standard error."""
+    named = {name.replace("_", "-"): slope for name, slope in slopes.items()} or SLOPES
+    return StalenessCurve(
+        "hand",
+        "made by hand",
+        tuple(
+            Response.linear(name, Metric.AUC, (slope, error), 1.0, degrees=degrees)
+            for name, slope in named.items()
+        ),
+    )

@@ -1,0 +1,251 @@
+"""The choice, where it can be worked out by hand, and against trying everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+from scipy import special
+
+from cprsim import pipeline
+from cprsim.errors import ParameterError
+from cprsim.failures.injected import Injected
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.selector import Limit, Quantity, select
+from cprsim.selector.deciding import bench_of
+from cprsim.selector.pricing import interval_with
+from cprsim.selector.search import best_full
+from cprsim.staleness import Metric
+from tests.selector.conftest import Job, curve_of
+
+EVEN = 0.5  # confidence: the estimate itself
+TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.01
+
+
+def auc(most: float, **more: float) -> Limit:
+    return Limit(Quantity.AUC, most, **more)
+
+
+def between(job: Job, n_saves: int, slope: float) -> float:
+    """A limit halfway between what n saves lose and what one less does."""
+    return slope * (job.pls(n_saves) + job.pls(n_saves - 1)) / 2
+
+
+@pytest.mark.parametrize("n_saves", [1, 3, 12])
+def test_the_fewest_saves_that_keep_the_limit_are_those_of_the_closed_form(
+    job: Job, n_saves: int
+) -> None:
+    limit = auc(between(job, n_saves, 0.01), confidence=EVEN)
+    found = select(job.experiment(), curve_of(partial=0.01), limit, explain=False)
+    best = found.best["partial"]
+    assert best is not None
+    assert best.n_saves == n_saves
+    error = best.pls.half_width / 1.96
+    assert abs(best.pls.mean - job.pls(n_saves)) < 4 * error + 0.003 * job.pls(n_saves), error
+    # a failure count is Poisson: its noise is that of the overhead
+    noise = job.recovery_h / job.mtbf_h / np.sqrt(job.n_replications * job.useful_h / job.mtbf_h)
+    assert abs(best.overhead.mean - job.partial_overhead(n_saves)) < 4 * noise, noise
+
+
+def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
+    slope, error, degrees = 0.01, 0.002, 4.0
+    upper = slope + special.stdtrit(degrees, 0.95) * error
+    limit = auc(0.07 * 0.01 * job.pls(0))
+    # n + 1 >= upper T / (2 M N) / limit
+    by_hand = ceil(upper * job.useful_h / (2 * job.mtbf_h * job.n_emb_ps) / limit.most) - 1
+    found = select(job.experiment(), curve_of(error, degrees, partial=slope), limit, explain=False)
+    best = found.best["partial"]
+    assert best is not None
+    assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
+    assert best.held <= limit.most < best.held * (best.n_saves + 1) / best.n_saves * 1.01
+
+
+def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
+    bench = bench_of(job.experiment(), curve_of(), auc(0.001))
+    best = best_full(bench)
+    by_hand = min(job.full_overhead(n) for n in range(1, 400))
+    assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
+
+
+def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
+    """Every number of saves, simulated one by one, on the same failures."""
+    experiment, limit = job.experiment(n_replications=500), auc(TIGHT, confidence=0.8)
+    curve = curve_of(0.0005, partial=0.01)
+    best = select(experiment, curve, limit, explain=False).best["partial"]
+    policies = tuple(
+        RecoveryPolicy(str(n), OnFailure.RELOAD, interval_with(n, job.useful_h), "all")
+        for n in range(60)
+    )
+    outcome = pipeline.simulate(replace(experiment, policies=policies))
+    keeping = []
+    for n, one in enumerate(outcome.strategies):
+        lost = curve.predict(
+            one.policy, Metric.AUC, one.losses, one.costs.replication, job.useful_h
+        )
+        assert lost is not None
+        if lost.mean().quantile(0.8) <= limit.most:
+            keeping.append((float(one.costs.wall_h.mean()), n))
+    assert best is not None
+    assert best.n_saves == min(keeping)[1]
+
+
+def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
+    found = select(job.experiment(), curve_of(), auc(TIGHT), explain=False)
+    assert set(found.best) == {"partial", "cpr-mfu", "cpr-round-robin"}
+    mfu, robin = found.best["cpr-mfu"], found.best["cpr-round-robin"]
+    assert mfu is not None
+    assert robin is not None
+    assert mfu.overhead.mean < robin.overhead.mean  # it may save less often
+    assert found.chosen is mfu
+    assert found.chosen.benefit.low > 0
+
+
+def test_a_risk_for_single_jobs_is_a_quantile_over_failure_histories(job: Job) -> None:
+    mean = select(job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN), explain=False)
+    tail = select(
+        job.experiment(), curve_of(), auc(TIGHT, confidence=EVEN, risk=0.95), explain=False
+    )
+    a, b = mean.best["partial"], tail.best["partial"]
+    assert a is not None
+    assert b is not None
+    assert b.n_saves > a.n_saves
+    experiment = job.experiment(
+        policies=(RecoveryPolicy("p", OnFailure.RELOAD, b.policy.save_interval_h, ""),)
+    )
+    one = pipeline.simulate(experiment).strategies[0]
+    per_job = np.zeros(job.n_replications)
+    np.add.at(
+        per_job, one.losses.replication, one.losses.since_reload_h / job.n_emb_ps / job.useful_h
+    )
+    assert 0.94 <= (0.01 * per_job <= TIGHT).mean() <= 0.98
+
+
+# ----------------------------------------------------------------------------- falling back
+
+
+def test_a_limit_of_nothing_leaves_full_recovery(job: Job) -> None:
+    found = select(job.experiment(), curve_of(), auc(0.0), explain=False)
+    assert found.fell_back
+    assert set(found.best.values()) == {None}
+
+
+def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
+    # so tight that partial recovery would save as often as full recovery does, and more
+    found = select(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8), explain=False)
+    best = found.best["partial"]
+    assert best is not None
+    assert best.keeps
+    assert best.benefit.high < 0
+    assert found.fell_back
+
+
+def test_a_loose_limit_needs_no_checkpoint(job: Job) -> None:
+    found = select(job.experiment(), curve_of(partial=0.01), auc(0.5), explain=False)
+    assert found.chosen.strategy == "partial"
+    assert found.chosen.n_saves == 0
+    assert abs(found.chosen.pls.mean - job.pls(0)) < 0.03 * job.pls(0)
+
+
+def test_one_embedding_server_loses_all_at_once(job: Job) -> None:
+    alone = Job(n_emb_ps=1)
+    limit = auc(between(alone, 20, 0.01), confidence=EVEN)
+    best = select(alone.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
+    assert best is not None
+    assert abs(best.n_saves - 20) <= 1
+
+
+def test_free_saves_are_made_as_often_as_is_tried(job: Job) -> None:
+    found = select(Job(save_h=0.0).experiment(), curve_of(), auc(TIGHT), explain=False)
+    assert found.full.n_saves == 1000
+    best = found.best["partial"]
+    assert best is not None
+    assert best.n_saves == 1000
+
+
+def test_failures_every_few_minutes_are_decided_too() -> None:
+    often = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replications=400)
+    found = select(often.experiment(), curve_of(partial=0.01), auc(TIGHT), explain=False)
+    assert found.full.finished_fraction == 1
+    assert found.chosen.strategy == "partial"
+
+
+def test_where_nothing_fails_nothing_is_recommended_but_no_saves(job: Job) -> None:
+    never = Injected(job.useful_h, range(job.n_emb_ps), count=0)
+    found = select(job.experiment(failures=never), curve_of(), auc(0.001), explain=False)
+    assert found.fell_back
+    assert found.full.n_saves == 0
+    assert found.full.overhead.mean == 0
+
+
+# ----------------------------------------------------------------------------- the formula
+
+
+def test_the_papers_formula_is_always_a_candidate(job: Job) -> None:
+    curve = curve_of(0.001, partial=0.01)
+    found = select(job.experiment(), curve, auc(TIGHT), explain=False)
+    (formula,) = found.formula  # one server at a time: both forms are one
+    target = TIGHT / 0.01
+    assert formula.policy.save_interval_h == pytest.approx(2 * target * job.n_emb_ps * job.mtbf_h)
+    assert not formula.keeps  # it knows nothing of how well the slope is known
+
+
+def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
+    together = replace(job.experiment().failures, together=4)  # type: ignore[type-var]
+    found = select(
+        job.experiment(failures=together), curve_of(partial=0.01), auc(TIGHT), explain=False
+    )
+    published, divided = found.formula
+    assert (published.rule, divided.rule) == ("cpr-undivided", "cpr")
+    ratio = published.policy.save_interval_h / divided.policy.save_interval_h
+    assert ratio == pytest.approx(4.0)
+    assert not published.keeps
+
+
+def test_a_target_pls_needs_no_curve(job: Job) -> None:
+    found = select(job.experiment(), None, Limit(Quantity.PLS, 0.002), explain=False)
+    best = found.best["partial"]
+    assert best is not None
+    assert best.pls.mean <= 0.002
+    assert best.held <= 0.002
+    assert found.formula[0].policy.save_interval_h == pytest.approx(
+        2 * 0.002 * job.n_emb_ps * job.mtbf_h
+    )
+
+
+# ----------------------------------------------------------------------------- bad input
+
+
+def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
+    with pytest.raises(ParameterError, match="needs a staleness curve"):
+        select(job.experiment(), None, auc(0.001))
+
+
+def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
+    with pytest.raises(ParameterError, match="knows none of"):
+        select(job.experiment(), curve_of(), Limit(Quantity.LOG_LOSS, 0.001))
+
+
+@pytest.mark.parametrize("n", [None, 1, 99])
+def test_too_few_replications_are_refused(job: Job, n: int | None) -> None:
+    with pytest.raises(ParameterError, match="replications"):
+        select(job.experiment(n_replications=n), curve_of(), auc(0.001))
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "said"),
+    [
+        (-1.0, {}, "is none"),
+        (float("nan"), {}, "is none"),
+        (0.1, {"confidence": 1.0}, "confidence is 1.0"),
+        (0.1, {"confidence": 0.2}, "confidence is 0.2"),
+        (0.1, {"risk": 0.0}, "risk is 0.0"),
+        (0.1, {"risk": 1.5}, "risk is 1.5"),
+    ],
+)
+def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        auc(most, **more)
+    with pytest.raises(ParameterError, match="share between 0 and 1"):
+        Limit(Quantity.PLS, 1.5)
