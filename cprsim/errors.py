@@ -3,6 +3,7 @@
 CprsimError                 one clear message; the command line prints it and exits with 2
 ├── ScenarioError           a scenario says something that can't be: file, line, key, value
 ├── TraceError              a failure trace can't be read: file, line, value
+├── CurveError              a staleness curve can't be read: file, line, value
 ├── ClickError              a click log can't be read: file, line, value
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
@@ -96,6 +97,10 @@ class ScenarioError(InputError):
 
 class TraceError(InputError):
     """A failure trace can't be read."""
+
+
+class CurveError(InputError):
+    """A staleness curve can't be read."""
 
 
 class ClickError(InputError):

@@ -353,6 +353,7 @@ class StalenessCurve:
     name: str
     origin: str  # in one line: which file, and what measured it
     responses: tuple[Response, ...]
+    notes: tuple[str, ...] = ()  # sentences: what to be careful with
 
     def __post_init__(self) -> None:
         seen = [(response.strategy, response.metric) for response in self.responses]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from cprsim.scenario.accuracy_schema import Accuracy
 from cprsim.scenario.checks import scenario_problems
 from cprsim.scenario.cluster_schema import Cluster
 from cprsim.scenario.costs_schema import Costs, Storage
@@ -142,6 +143,9 @@ class Scenario(Model):
     sync: Sync | None = Field(
         None,
         description="How the trainers stay in step, for `cprsim sync`; absent: not modelled.",
+    )
+    accuracy: Accuracy | None = Field(
+        None, description="Which staleness curve prices lost samples, and what may be lost."
     )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
@@ -46,10 +47,13 @@ def read_csv(path: Path) -> pd.DataFrame:
         for a file that is missing, damaged, empty, or whose rows differ in length.
     """
     try:
-        table = pd.read_csv(
-            path, dtype=str, skip_blank_lines=False, index_col=False, encoding="utf-8-sig",
-            keep_default_na=False, na_values=[""], on_bad_lines="error",
-        )  # fmt: skip
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            table = pd.read_csv(
+                path, dtype=str, skip_blank_lines=False, index_col=False, encoding="utf-8-sig",
+                keep_default_na=False, na_values=[""], on_bad_lines="error",
+            )  # fmt: skip
+    except pd.errors.ParserWarning:
+        raise trace_error(path, None, "has rows with more cells than the header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None
     except UNREADABLE as error:

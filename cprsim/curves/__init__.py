@@ -1,0 +1,24 @@
+"""Staleness curves in files: what `cprsim measure` writes, the shipped ones, and the user's own.
+
+A file becomes a `StalenessCurve`; which one applies to a scenario is said by its section
+`accuracy`, or by the section `kernel` that a shipped curve was measured on.
+"""
+
+from __future__ import annotations
+
+from cprsim.curves.choosing import chosen_curve, curve_path
+from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
+from cprsim.curves.identity import identity, kernel_block
+from cprsim.curves.shipping import shipped, shipped_names
+
+__all__ = [
+    "CurveFile",
+    "chosen_curve",
+    "curve_path",
+    "identity",
+    "kernel_block",
+    "read_curve",
+    "shipped",
+    "shipped_names",
+    "write_curve",
+]

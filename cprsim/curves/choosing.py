@@ -1,0 +1,82 @@
+"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cprsim.curves.curve_file import CurveFile, read_curve
+from cprsim.curves.identity import different_keys, identity, kernel_block
+from cprsim.curves.shipping import shipped, shipped_names, shipped_path
+from cprsim.errors import ScenarioError
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.recovery_schema import choices
+from cprsim.staleness import StalenessCurve
+
+KEY = "accuracy.curve"
+SOURCE = (
+    "a staleness curve: the JSON that `cprsim measure` writes, or a CSV of your own "
+    "(docs/staleness.md)"
+)
+FILES = (".json", ".csv")
+
+
+def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
+    """The curve that prices a scenario's losses; None where none applies.
+
+    That of `accuracy.curve`, else the shipped one that was measured on the scenario's section
+    `kernel`.
+
+    Raises
+    ------
+    ScenarioError : the scenario names a curve that is not there
+    CurveError : the file can't be read
+    """
+    path = curve_path(loaded)
+    if path is None:
+        return None
+    file = read_curve(path)
+    named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
+    return file.curve(_origin(file, path, named), _notes(file, loaded))
+
+
+def curve_path(loaded: LoadedScenario) -> Path | None:
+    """The file of the curve that applies; see `chosen_curve`."""
+    accuracy = loaded.scenario.accuracy
+    if accuracy is not None and accuracy.curve is not None:
+        return _named_path(loaded, accuracy.curve)
+    kernel = loaded.scenario.kernel
+    if kernel is None:
+        return None
+    ours = identity(kernel_block(kernel))
+    return next((shipped_path(n) for n in shipped_names() if shipped(n).identity == ours), None)
+
+
+def _named_path(loaded: LoadedScenario, named: str) -> Path:
+    if named in shipped_names():
+        return shipped_path(named)
+    if not named.lower().endswith(FILES):
+        known = choices(named, shipped_names())
+        message = f"`{named}` is neither a shipped curve nor a file (.json, .csv). {known}"
+        raise ScenarioError.at(loaded.place(KEY), message, KEY)
+    return loaded.input_file(named, KEY, SOURCE)
+
+
+def _origin(file: CurveFile, path: Path, named: bool) -> str:
+    if file.kernel is None:
+        return f"your own, {path.name}"
+    where = "shipped" if path == shipped_path(path.stem) else path.name
+    why = "" if named else ", measured on this section `kernel`"
+    return f"{where}{why}, by `{file.command}`"
+
+
+def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
+    kernel = loaded.scenario.kernel
+    if file.kernel is None or kernel is None:
+        return ()
+    differs = list(different_keys(file.kernel, kernel_block(kernel)))
+    if not differs:
+        return ()
+    return (
+        f"The curve {file.name} was measured for another model than this section `kernel`: it "
+        f"differs in {', '.join(differs)}.",
+    )

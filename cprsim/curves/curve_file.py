@@ -1,0 +1,191 @@
+"""The file of a curve: JSON as `cprsim measure` writes it, or a CSV of the user's own.
+
+The JSON ends in a digest of all that stands before it, so that no damaged number is ever used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from math import inf, isinf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprsim.curves.identity import canonical_digest, identity
+from cprsim.curves.own import read_own
+from cprsim.errors import CurveError, Place
+from cprsim.records import SmallTables, SubSaves
+from cprsim.staleness import Metric, Response, StalenessCurve, Weight
+
+KIND = "cprsim staleness curve"
+FORMAT = 1
+MAX_BYTES = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveFile:
+    """Everything that the file of a curve says.
+
+    Parameters
+    ----------
+    name : of the curve
+    responses : what was measured
+    kernel : the section `kernel` that was measured, without its seed; None in the user's own
+    command : that measured it
+    manifest : versions, seeds, number of runs: what made it
+    checks : additivity, linearity, differences between strategies: how far it holds
+    """
+
+    name: str
+    responses: tuple[Response, ...]
+    kernel: Mapping[str, Any] | None = None
+    command: str = ""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    checks: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str | None:
+        """Digest of the kernel block; None where it is not known what was measured."""
+        return None if self.kernel is None else identity(self.kernel)
+
+    def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
+        """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
+        return StalenessCurve(self.name, origin, self.responses, notes)
+
+
+def read_curve(path: Path | str) -> CurveFile:
+    """Read the file of a curve: ours where it ends in .json, else a CSV of the user's own.
+
+    Raises
+    ------
+    CurveError : missing, damaged, from a newer version, or no curve: file, line, value
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".json":
+        return CurveFile(path.stem, read_own(path))
+    plain = _checked(_parsed(path), path)
+    try:
+        return CurveFile(
+            name=str(plain["name"]),
+            responses=tuple(_response(entry) for entry in plain["responses"]),
+            kernel=dict(plain["kernel"]),
+            command=str(plain["command"]),
+            manifest=dict(plain["manifest"]),
+            checks=dict(plain["checks"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:  # also ParameterError
+        told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise _error(path, f"can't be used as a staleness curve: {told}") from error
+
+
+def write_curve(path: Path, curve: CurveFile) -> None:
+    """Write the file whole or not at all, on the disk when this returns.
+
+    Raises CurveError where it can't be written.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(as_json(curve), indent=1, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise _error(path, f"can't be written: {error.strerror or error}") from error
+
+
+def as_json(curve: CurveFile) -> dict[str, Any]:
+    """The object that the file holds, its digest last."""
+    plain = {
+        "kind": KIND,
+        "format": FORMAT,
+        "name": curve.name,
+        "identity": curve.identity,
+        "kernel": curve.kernel,
+        "command": curve.command,
+        "manifest": curve.manifest,
+        "responses": [_response_entry(response) for response in curve.responses],
+        "checks": curve.checks,
+    }
+    plain = json.loads(json.dumps(plain, allow_nan=False))  # tuples become lists, as when read
+    return {**plain, "digest": canonical_digest(plain)}
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _error(path, f"can't be read: {error.strerror or error}") from None
+    if len(text) > MAX_BYTES:
+        raise _error(path, f"has more than {MAX_BYTES} bytes: is it a staleness curve?")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        message = f"is damaged, or no JSON: {error.msg} (column {error.colno})"
+        raise _error(path, message, error.lineno) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise _error(path, "is damaged, or no JSON text") from None
+
+
+def _checked(plain: Any, path: Path) -> dict[str, Any]:
+    """The object, if it is a curve of this version and undamaged."""
+    if not isinstance(plain, dict) or plain.get("kind") != KIND:
+        raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
+    if plain.get("format") != FORMAT:
+        message = f"has format {plain.get('format')!r}; this cprsim reads format {FORMAT}"
+        raise _error(path, f"{message}: it comes from another version")
+    rest = {key: value for key, value in plain.items() if key != "digest"}
+    try:
+        digest = canonical_digest(rest)
+    except ValueError:  # NaN and infinity, which JSON does not have
+        digest = ""
+    if digest != plain.get("digest"):
+        raise _error(path, "is damaged or was changed by hand: it differs from its digest")
+    return plain
+
+
+def _response_entry(response: Response) -> dict[str, Any]:
+    weight, settings = response.weight, response.settings
+    return {
+        "strategy": response.strategy,
+        "metric": response.metric.value,
+        "pls": response.pls.tolist(),
+        "loss": response.loss.tolist(),
+        "standard_error": response.standard_error.tolist(),
+        "weight": {
+            "at": weight.at.tolist(),
+            "staleness": weight.staleness.tolist(),
+            "weight": weight.weight.tolist(),
+        },
+        "interval_share": response.interval_share,
+        "degrees": None if isinf(response.degrees) else response.degrees,
+        "settings": settings and asdict(settings),
+    }
+
+
+def _response(entry: Mapping[str, Any]) -> Response:
+    settings, degrees = entry["settings"], entry["degrees"]
+    if settings is not None:
+        settings = SubSaves(**settings | {"small_tables": SmallTables(settings["small_tables"])})
+    return Response(
+        strategy=str(entry["strategy"]),
+        metric=Metric(entry["metric"]),
+        **{name: np.asarray(entry[name], float) for name in ("pls", "loss", "standard_error")},
+        weight=Weight(**{name: np.asarray(of, float) for name, of in entry["weight"].items()}),
+        interval_share=float(entry["interval_share"]),
+        degrees=inf if degrees is None else float(degrees),
+        settings=settings,
+    )
+
+
+def _error(path: Path, message: str, line: int | None = None) -> CurveError:
+    return CurveError.at(Place(path, line), message)

@@ -1,0 +1,46 @@
+"""What a curve was measured on: the section `kernel` of a scenario, without its seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from cprsim.scenario.kernel_schema import Kernel
+
+
+def kernel_block(section: Kernel) -> dict[str, Any]:
+    """The resolved section without its seed; a click log by its file name alone."""
+    block = section.model_dump(mode="json", exclude={"seed"})
+    if isinstance(block["clicks"], dict):
+        block["clicks"]["file"] = PurePath(block["clicks"]["file"]).name
+    return block
+
+
+def identity(block: Mapping[str, Any]) -> str:
+    """SHA-256 of a kernel block, in whatever order its keys stand."""
+    return canonical_digest(block)
+
+
+def canonical_digest(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of an object that JSON can hold, written in one way only."""
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """In words, each key that two kernel blocks do not share: ``most_rows (5000, here 20000)``.
+
+    What only one of them knows of a click log, its digest, is no difference.
+    """
+    for key in sorted({*one, *other}):
+        if _plain(one.get(key)) != _plain(other.get(key)):
+            yield f"{key} ({_plain(one.get(key))}, here {_plain(other.get(key))})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: inner for key, inner in value.items() if key != "sha256"}
+    return list(value) if isinstance(value, tuple) else value

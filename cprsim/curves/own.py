@@ -1,0 +1,116 @@
+"""A curve of the user's own: a CSV with a row per strategy and portion of lost samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cprsim.errors import CurveError, Place, Problem, TraceError
+from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
+from cprsim.staleness import STRATEGIES, Metric, Response
+
+COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric")
+OPTIONAL = {"metric"}
+METRICS = tuple(metric.value for metric in Metric)
+LARGEST_LOSS = 10.0  # no AUC is above 1, no log-loss of a trained model far above ln 2
+MAX_PROBLEMS = 20
+
+Cells = dict[str, str]
+
+
+def read_own(path: Path) -> tuple[Response, ...]:
+    """The responses of a CSV: strategy, pls, loss, standard_error; metric, else AUC.
+
+    Any number of points per strategy, in any order, each PLS once; the point 0 is added. All lost
+    samples count alike, and the standard errors count as known.
+
+    Raises
+    ------
+    CurveError : everything that is wrong with it: file, line, column, value
+    """
+    try:
+        table = named_columns(read_csv(path), {}, path, COLUMNS, OPTIONAL)
+    except TraceError as error:
+        raise CurveError(error.problems) from None
+    if "metric" not in table:
+        table["metric"] = Metric.AUC.value
+    problems = [Problem(*found) for found in _problems(table.fillna(""), path)]
+    if problems:
+        raise CurveError(problems[:MAX_PROBLEMS])
+    numbers = table.assign(
+        strategy=table["strategy"].str.strip(),
+        metric=table["metric"].str.strip(),
+        **{column: table[column].astype(float) for column in ("pls", "loss", "standard_error")},
+    )
+    groups = numbers.groupby(["strategy", "metric"], sort=False)
+    return tuple(_response(str(key[0]), str(key[1]), rows) for key, rows in groups)
+
+
+def _response(strategy: str, metric: str, rows: pd.DataFrame) -> Response:
+    points = rows[rows["pls"] > 0].sort_values("pls")
+    pls, loss, error = (
+        np.concatenate([[0.0], points[column].to_numpy(float)])
+        for column in ("pls", "loss", "standard_error")
+    )
+    return Response(strategy, Metric(metric), pls, loss, error)
+
+
+def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str]]:
+    seen: dict[tuple[str, str, float], int] = {}
+    for index, row in table.iterrows():
+        line = int(str(index)) + FIRST_ROW
+        cells = {str(column): str(cell).strip() for column, cell in row.items()}
+        wrong = list(_wrong_cells(cells))
+        for column, message in wrong:
+            yield Place(path, line), column, f"`{cells[column]}` {message}"
+        if not wrong:
+            point = (cells["strategy"], cells["metric"], float(cells["pls"]))
+            if point in seen:
+                yield Place(path, line), "pls", f"`{cells['pls']}` stands in line {seen[point]} too"
+            seen.setdefault(point, line)
+    for strategy, metric in dict.fromkeys((point[0], point[1]) for point in seen):
+        if not any(point[:2] == (strategy, metric) and point[2] > 0 for point in seen):
+            yield Place(path), "pls", f"{strategy} has no point beyond 0 in {metric}"
+
+
+def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
+    """(column, what is wrong) of one row."""
+    if cells["strategy"] not in STRATEGIES:
+        yield "strategy", _choices(cells["strategy"].removeprefix("cpr-"), STRATEGIES)
+    if cells["metric"] not in METRICS:
+        yield "metric", _choices(cells["metric"], METRICS)
+    in_range: dict[str, tuple[Callable[[float], bool], str]] = {
+        "pls": (lambda pls: 0 <= pls <= 1, "is out of range: a portion lies between 0 and 1"),
+        "loss": (lambda loss: abs(loss) <= LARGEST_LOSS, "is out of range: is it in per cent?"),
+        "standard_error": (
+            lambda error: 0 <= error <= LARGEST_LOSS,
+            "is out of range: a standard error is not negative",
+        ),
+    }
+    for column, (holds, message) in in_range.items():
+        number = _number(cells[column])
+        if number is None:
+            yield column, "is not a finite number"
+        elif not holds(number):
+            yield column, message
+    at_zero = [_number(cells[column]) for column in ("pls", "loss", "standard_error")]
+    if at_zero[0] == 0 and at_zero[1:] != [0, 0]:
+        yield "loss", "is not 0 at PLS 0, where nothing is lost: leave this row out"
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _choices(found: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(found, known, n=1)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return f"is not known: {hint}Known: {', '.join(known)}"

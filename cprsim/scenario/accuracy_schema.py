@@ -1,0 +1,51 @@
+"""The section `accuracy`: what stale shards cost, and how much of it the user accepts."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from cprsim.scenario.quantities import Model, predicate
+
+
+class Accuracy(Model):
+    """The staleness curve that prices lost samples, and the limits of `cprsim select`."""
+
+    curve: str | None = Field(
+        None,
+        min_length=1,
+        max_length=4000,
+        description="A shipped curve by name, or a file: .json of `cprsim measure`, .csv of your "
+        "own; relative to the scenario. Absent: the shipped curve of this section `kernel`.",
+        examples=["criteo-kaggle-linear", "my-curve.csv"],
+    )
+    max_auc_loss: float | None = Field(
+        None, strict=True, ge=0, le=0.5, description="AUC that may be lost.", examples=[0.0002]
+    )
+    max_log_loss: float | None = Field(
+        None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
+    )
+    target_pls: float | None = Field(
+        None, strict=True, ge=0, le=1, description="Portion of samples that may be lost."
+    )
+    confidence: float = Field(
+        0.95,
+        strict=True,
+        ge=0.5,
+        le=0.9999,
+        description="Probability with which a limit holds, of all that is not known for sure.",
+    )
+    risk: Literal["mean"] | float = Field(
+        "mean",
+        description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
+        examples=["mean", 0.95],
+    )
+
+    @field_validator("risk", mode="before")
+    @classmethod
+    def _mean_or_share(cls, risk: Any) -> Any:
+        is_share = isinstance(risk, int | float) and not isinstance(risk, bool) and 0 < risk < 1
+        if risk != "mean" and not is_share:
+            raise predicate("is neither `mean` nor a share of jobs between 0 and 1, such as 0.95")
+        return risk

@@ -1,0 +1,134 @@
+"""Files of curves: what is written reads back, what is damaged or foreign is one clear error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cprsim.curves import CurveFile, read_curve, write_curve
+from cprsim.errors import CurveError
+from cprsim.records import SmallTables, SubSaves
+from cprsim.staleness import Metric, Response, Weight
+
+WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, -0.1]]))
+PLAIN = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, weight=WEIGHT, degrees=7)
+FRESH = Response(
+    "mfu+",
+    Metric.LOG_LOSS,
+    np.array([0.0, 0.1, 0.4]),
+    np.array([0.0, 0.003, 0.01]),
+    np.array([0.0, 0.0002, 0.001]),
+    interval_share=0.3,
+    settings=SubSaves("mfu", 0.25, 0.1, small_tables=SmallTables.EACH_SUB_SAVE),
+)
+CURVE = CurveFile(
+    "made up",
+    (PLAIN, FRESH),
+    kernel={"samples": 300_000, "bottom": [64, 32], "clicks": "generated"},
+    command="cprsim measure made-up.yaml",
+    manifest={"seeds": [1, 2, 3], "n_runs": 12},
+    checks={"correlation": 0.9},
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "curves" / "made-up.json"
+    write_curve(path, CURVE)
+    return path
+
+
+def same(one: Response, other: Response) -> bool:
+    names = ("strategy", "metric", "interval_share", "degrees", "settings")
+    arrays = [(getattr(one, n), getattr(other, n)) for n in ("pls", "loss", "standard_error")]
+    arrays += [(getattr(one.weight, n), getattr(other.weight, n)) for n in Weight.__slots__]
+    plain = all(getattr(one, name) == getattr(other, name) for name in names)
+    return plain and all(np.array_equal(a, b) for a, b in arrays)
+
+
+def test_a_curve_reads_back_as_it_was_written(path):
+    found = read_curve(path)
+    assert all(same(*pair) for pair in zip(found.responses, CURVE.responses, strict=True))
+    assert found.responses[1].degrees == inf
+    names = ("name", "kernel", "command", "manifest", "checks", "identity")
+    assert [getattr(found, name) for name in names] == [getattr(CURVE, name) for name in names]
+    assert [file.name for file in path.parent.iterdir()] == ["made-up.json"]
+
+
+def test_the_identity_is_of_the_kernel_whatever_the_order_of_its_keys():
+    turned = replace(CURVE, kernel=dict(reversed(CURVE.kernel.items())), name="other")
+    assert turned.identity == CURVE.identity
+    other = replace(CURVE, kernel=CURVE.kernel | {"samples": 300_001})
+    assert other.identity != CURVE.identity
+    assert replace(CURVE, kernel=None).identity is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"x.json:1: is damaged, or no JSON"),
+        ('{\n "kind": ', r"x.json:2: is damaged, or no JSON"),
+        ("[1, 2]", "is no staleness curve: `cprsim measure` writes"),
+        ('{"kind": "something else"}', "is no staleness curve"),
+        ('{"kind": "cprsim staleness curve", "format": 2}', "has format 2; this cprsim reads"),
+        ('{"kind": "cprsim staleness curve", "format": 1, "a": NaN}', "is damaged or was changed"),
+        ("[" * 100_000, "x.json"),
+    ],
+)
+def test_what_is_no_curve_is_one_clear_error(tmp_path, text, message):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(CurveError, match=message) as caught:
+        read_curve(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_number_changed_by_hand_is_seen(path):
+    path.write_text(path.read_text().replace("0.003", "0.002"))
+    with pytest.raises(CurveError, match="was changed by hand"):
+        read_curve(path)
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_one_clear_error(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path / "none.csv", tmp_path):
+        with pytest.raises(CurveError):
+            read_curve(path)
+
+
+def test_what_only_looks_like_a_curve_is_refused(path):
+    from cprsim.curves.identity import canonical_digest
+
+    plain = json.loads(path.read_text())
+    del plain["digest"], plain["responses"][0]["loss"]
+    path.write_text(json.dumps(plain | {"digest": canonical_digest(plain)}))
+    with pytest.raises(CurveError, match="can't be used as a staleness curve: it has no 'loss'"):
+        read_curve(path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.data())
+def test_a_damaged_byte_never_goes_unseen(path, data):
+    whole = path.read_bytes().rstrip()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
+    damaged = path.with_name("damaged.json")
+    damaged.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+    try:
+        found = read_curve(damaged)
+    except CurveError:
+        return
+    assert json.loads(damaged.read_bytes()) == json.loads(whole)  # white space, nothing else
+    assert all(same(*pair) for pair in zip(found.responses, CURVE.responses, strict=True))
+
+
+def test_a_curve_that_can_not_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CurveError, match="can't be written"):
+        write_curve(tmp_path / "file" / "curve.json", CURVE)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,87 @@
+"""A CSV of the user's own: what it means, and what is wrong with it to the cell."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.curves import read_curve
+from cprsim.errors import CurveError
+from cprsim.staleness import Metric
+
+HEADER = "strategy,pls,loss,standard_error\n"
+DOCS = Path(__file__).parents[2] / "docs" / "staleness.md"
+
+
+def read(tmp_path, text, name="mine.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_curve(path)
+
+
+def test_points_in_any_order_make_a_response_that_begins_at_nothing(tmp_path):
+    found = read(tmp_path, HEADER + "partial,0.4,0.005,1e-4\npartial, 0.1,0.001,5e-5\n")
+    (response,) = found.responses
+    assert (response.strategy, response.metric) == ("partial", Metric.AUC)
+    assert response.pls.tolist() == [0.0, 0.1, 0.4]
+    assert response.loss.tolist() == [0.0, 0.001, 0.005]
+    assert response.standard_error.tolist() == [0.0, 5e-5, 1e-4]
+    assert response.weight.of(np.array([0.3]), np.array([0.2])) == pytest.approx([1.0])
+    assert found.identity is None
+    assert found.name == "mine"
+
+
+def test_the_point_zero_may_be_there(tmp_path):
+    (response,) = read(tmp_path, HEADER + "mfu,0,0,0\nmfu,0.2,0.001,0\n").responses
+    assert response.pls.tolist() == [0.0, 0.2]
+
+
+def test_metrics_stand_in_a_column_of_their_own(tmp_path):
+    header = "strategy,metric,pls,loss,standard_error\n"
+    rows = "partial,auc,.1,1e-3,0\npartial,log-loss,.1,2e-3,0\n"
+    found = read(tmp_path, header + rows).curve("by hand")
+    assert found.of("partial", Metric.LOG_LOSS).loss.tolist() == [0.0, 0.002]
+    assert found.of("partial", Metric.AUC).loss.tolist() == [0.0, 0.001]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.csv: is empty"),
+        (HEADER, "mine.csv: holds no row below the header"),
+        ("strategy,pls,loss\npartial,.1,1\n", "mine.csv:1: standard_error: there is no column"),
+        (HEADER.replace(",", ";"), "separate columns by commas|holds no row"),
+        (HEADER + "cpr-mfu,.1,.1,0\n", "`cpr-mfu` is not known: did you mean `mfu`"),
+        (HEADER + "mfu ,.1,.1,0\ncpr,.1,.1,0\n", "mine.csv:3: strategy: `cpr` is not known: Known"),
+        (HEADER + "partial,.1,0.1 %,0\n", "mine.csv:2: loss: `0.1 %` is not a finite number"),
+        (HEADER + "partial,.1,nan,0\n", "mine.csv:2: loss: `nan` is not a finite number"),
+        (HEADER + "partial,.1,.1,\n", "mine.csv:2: standard_error: `` is not a finite number"),
+        (HEADER + "partial,10,.1,0\n", "mine.csv:2: pls: `10` is out of range: a portion lies"),
+        (HEADER + "partial,.1,.1,-1\n", "mine.csv:2: standard_error: `-1` is out of range"),
+        (HEADER + "partial,0,.1,0\n", "mine.csv:2: loss: `.1` is not 0 at PLS 0"),
+        (HEADER + "partial,0,0,0\n", "mine.csv: pls: partial has no point beyond 0 in auc"),
+        (HEADER + "partial,.1,.1,0\n\npartial,0.1,.2,0\n", "csv:4: pls: `0.1` stands in line 2"),
+        (HEADER + "partial,.1,.1,0,7\n", "mine.csv: has rows with more cells than the header"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_to_the_cell(tmp_path, text, message):
+    with pytest.raises(CurveError) as caught:
+        read(tmp_path, text)
+    assert re.search(message, str(caught.value))
+
+
+def test_everything_wrong_is_said_at_once(tmp_path):
+    with pytest.raises(CurveError) as caught:
+        read(tmp_path, HEADER + "partial,x,.1,0\npartial,.2,y,0\n")
+    assert len(caught.value.problems) == 2
+
+
+def test_the_example_of_the_documentation_is_a_curve(tmp_path):
+    example = re.search(r"```csv\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    found = read(tmp_path, example[1]).curve("documented")
+    assert found.of("partial", Metric.AUC).most_pls == 0.4
+    assert found.of("mfu", Metric.AUC).loss.tolist() == [0.0, 0.0017]
+    assert found.of("partial", Metric.LOG_LOSS) is not None
