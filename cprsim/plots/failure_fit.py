@@ -118,6 +118,8 @@ def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Non
     ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
     n_bins = int(np.clip(sqrt(len(ends_h)) / 2, 2, 20))
     borders = np.unique(np.append(0.0, np.quantile(ends_h, np.linspace(0, 1, n_bins + 1)[1:])))
+    # ages that differ by rounding alone have no time between them
+    borders = borders[np.append(np.diff(borders) > 1e-9 * borders[1:], True)]
     n_ends = np.histogram(ends_h, borders)[0]
     rate = n_ends / lifetimes.at_risk_h(borders)
     middle = np.sqrt(np.maximum(borders[:-1], ends_h[0] / 2) * borders[1:])

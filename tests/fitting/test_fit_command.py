@@ -134,3 +134,15 @@ def test_lanl_from_one_command(failure_logs: Path) -> None:
     families = {one["name"]: one for one in json.loads(result.stdout)["gaps"]["families"]}
     assert f"{families['weibull']['log_likelihood']:.1f}" == "-19126.0"
     assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.638"
+
+
+def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)  # their ends differ by rounding so that no time lies between
+    start_h = np.sort(rng.random(800)) * 8760
+    rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["node,start,end", *rows]) + "\n")
+    options = ["--time-unit", "h", "--bootstrap", 0, "--out", tmp_path / "figures"]
+    result = call("fit", log, *options)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "figures" / "fit-repairs.png").is_file()
