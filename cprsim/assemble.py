@@ -135,6 +135,7 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
             dense_bytes=section.dense_size_bytes,
             server_bandwidth_bytes_per_h=(section.servers or 0)
             * (section.server_bandwidth_bytes_per_h or 0.0),
+            n_servers=section.servers or 0,
             trainer_bandwidth_bytes_per_h=float("inf") if link is None else link,
             every_iterations=section.every_iterations,
             every_h=section.every_h,

@@ -31,13 +31,25 @@ INIT_ROWS = 1 << 20  # rows drawn at once, so that 2 GB of table need no 4 GB of
 
 
 class Dlrm:
-    """The parameters: `table` (n_rows, d) and `dense` (n_dense,), all layers in one vector."""
+    """The parameters: `table` (n_rows, d) and `dense` (n_dense,), all layers in one vector.
 
-    def __init__(self, shape: ModelShape, dtype: Any = np.float32) -> None:
+    A model that is given them shares them with whoever has them.
+    """
+
+    def __init__(
+        self,
+        shape: ModelShape,
+        dtype: Any = np.float32,
+        *,
+        table: Array | None = None,
+        dense: Array | None = None,
+    ) -> None:
         self.shape = shape
         n_bottom = n_parameters(shape.bottom_widths)
-        self.table: Array = np.zeros((shape.tables.n_rows, shape.dimension), dtype)
-        self.dense: Array = np.zeros(n_bottom + n_parameters(shape.top_widths), dtype)
+        n_dense = n_bottom + n_parameters(shape.top_widths)
+        size = (shape.tables.n_rows, shape.dimension)
+        self.table: Array = np.zeros(size, dtype) if table is None else table
+        self.dense: Array = np.zeros(n_dense, dtype) if dense is None else dense
         self.bottom = DenseStack(self.dense[:n_bottom], shape.bottom_widths, relu_last=True)
         self.top = DenseStack(self.dense[n_bottom:], shape.top_widths, relu_last=False)
 

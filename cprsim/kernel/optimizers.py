@@ -28,6 +28,12 @@ class Optimizer(Protocol):
     def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
         """One step for the batch with these rows (n, n_tables); sets changed[row] (n_rows,)."""
 
+    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+        """The part of a step that concerns the embedding rows."""
+
+    def update_dense(self, gradient: Array, rate: float) -> None:
+        """The part that concerns the layers; `gradient` (n_dense,) is overwritten."""
+
 
 class Sgd:
     """Plain stochastic gradient descent; keeps nothing."""
@@ -38,9 +44,15 @@ class Sgd:
         self.dense_state = np.zeros(0, np.float32)
 
     def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+        self.update_rows(rows, work, changed, rate)
+        self.update_dense(work.d_dense, rate)
+
+    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
         sgd_rows(self.model.table, changed, rows, work.d_fields, rate)
-        work.d_dense *= self.model.dense.dtype.type(rate)
-        self.model.dense -= work.d_dense
+
+    def update_dense(self, gradient: Array, rate: float) -> None:
+        gradient *= self.model.dense.dtype.type(rate)
+        self.model.dense -= gradient
 
 
 class RowwiseAdagrad:
@@ -56,6 +68,10 @@ class RowwiseAdagrad:
         self._sums = np.zeros((0, model.shape.dimension), dtype)
 
     def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+        self.update_rows(rows, work, changed, rate)
+        self.update_dense(work.d_dense, rate)
+
+    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
         self._reserve(rows.size)
         m = sum_by_row(rows, work.d_fields, self._place, self._unique, self._sums)
         adagrad_rows(
@@ -67,7 +83,9 @@ class RowwiseAdagrad:
             rate,
             EPSILON,
         )
-        adagrad_dense(self.model.dense, self.dense_state, work.d_dense, rate, EPSILON)
+
+    def update_dense(self, gradient: Array, rate: float) -> None:
+        adagrad_dense(self.model.dense, self.dense_state, gradient, rate, EPSILON)
 
     def _reserve(self, n_occurrences: int) -> None:
         if len(self._unique) < n_occurrences:

@@ -147,13 +147,7 @@ class Trainer:
 
     def predict(self, clicks: Clicks) -> Array:
         """Logits (n,) of clicks that the model is not trained on."""
-        logits = np.empty(len(clicks), np.float32)
-        with one_thread():
-            for first in range(0, len(clicks), EVALUATION_BATCH):
-                some = slice(first, min(first + EVALUATION_BATCH, len(clicks)))
-                work = self._workspace(some.stop - some.start)
-                logits[some] = self.model.forward(clicks.integers[some], clicks.rows[some], work)
-        return logits
+        return predict(self.model, clicks, self._workspace)
 
     def evaluate(self, clicks: Clicks) -> Quality:
         """AUC and log-loss on clicks that the model is not trained on."""
@@ -176,3 +170,14 @@ class Trainer:
             "changed": self.changed,
             "position": self._position,
         }
+
+
+def predict(model: Dlrm, clicks: Clicks, workspace: Callable[[int], Workspace]) -> Array:
+    """Logits (n,) of clicks; `workspace` gives the buffers for so many samples."""
+    logits = np.empty(len(clicks), np.float32)
+    with one_thread():
+        for first in range(0, len(clicks), EVALUATION_BATCH):
+            some = slice(first, min(first + EVALUATION_BATCH, len(clicks)))
+            work = workspace(some.stop - some.start)
+            logits[some] = model.forward(clicks.integers[some], clicks.rows[some], work)
+    return logits

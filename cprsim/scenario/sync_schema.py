@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag
 
 from cprsim.scenario.costs_schema import Bandwidth, Duration, DurationSpec
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity
@@ -46,6 +46,22 @@ class Stragglers(Model):
         le=1000,
         description="How many times longer their iterations take.",
         examples=[1.5],
+    )
+
+
+class StandIn(Model):
+    """What `cprsim train` trains in step: threads scaled down as the batch of `kernel` is."""
+
+    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] = Field(
+        4,
+        description="Worker threads of each trainer of the stand-in, a count. What a thread does "
+        "every k iterations it then does every k x threads / `sync.threads`.",
+    )
+    warm_start_fraction: Cost = Field(
+        0.0,
+        alias="warm_start",
+        description="Share of the clicks that one trainer trains first, alone; its model is what "
+        "all replicas begin with; default 0 %.",
     )
 
 
@@ -114,13 +130,10 @@ class Sync(Model):
         description="Of the workers' speed, what the shadow thread beside them takes; default 0 %.",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _nothing(cls, section: object) -> object:
-        """`shadow_cost` has a unit, so its default is written with one."""
-        if isinstance(section, dict) and section.get("shadow_cost") is None:
-            return {**section, "shadow_cost": "0 %"}
-        return section
+    stand_in: StandIn = Field(
+        default_factory=lambda: StandIn.model_validate({}),
+        description="What `cprsim train` trains in step.",
+    )
 
     @property
     def every_iterations(self) -> int | None:

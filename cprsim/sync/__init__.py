@@ -10,12 +10,13 @@ The room knows times and bytes, no weights: what a synchronisation does to a mod
 from __future__ import annotations
 
 from cprsim.sync.load_model import LoadModel, load_model
-from cprsim.sync.log import SyncEvent, SyncLog
+from cprsim.sync.log import ALL, SyncEvent, SyncLog
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
 from cprsim.sync.simulation import Point, Throughput, over_trainers, run_log, throughput
 from cprsim.sync.trainers import Outage
 
 __all__ = [
+    "ALL",
     "Algorithm",
     "LoadModel",
     "Method",

@@ -88,6 +88,7 @@ class SyncSetting:
     iteration: Duration  # one iteration of one thread, alone
     dense_bytes: float  # P: the dense weights
     server_bandwidth_bytes_per_h: float = 0.0  # B_ps: of all sync servers together
+    n_servers: int = 0  # which the central copy is spread over
     trainer_bandwidth_bytes_per_h: float = inf  # B_t: of each trainer
     every_iterations: int | None = None  # of a thread, at a fixed rate
     every_h: float | None = None  # instead: at least so long between two
@@ -106,6 +107,22 @@ class SyncSetting:
             raise ParameterError(f"{self.algorithm} needs the bandwidth of a trainer")
         if self.algorithm.at_fixed_rate == (self.every_iterations is None and self.every_h is None):
             raise ParameterError("fixed-rate forms, and only they, say how often")
+
+    def stand_in(self, n_threads: int, batch: int) -> SyncSetting:
+        """A smaller job with the same course in time: fewer threads, smaller batches.
+
+        What a thread does every k iterations it does every k x threads / threads of before, so
+        that as many exchanges go through the servers as before; iterations and exchanges take as
+        long. A run of it synchronises as often as one of the whole job over
+        `stands_for` times its samples.
+        """
+        k = self.every_iterations
+        every = None if k is None else max(1, round(k * n_threads / self.n_threads))
+        return replace(self, n_threads=n_threads, batch=batch, every_iterations=every)
+
+    def stands_for(self, whole: SyncSetting) -> float:
+        """Samples of the whole job for one of this stand-in."""
+        return whole.n_threads * whole.batch / (self.n_threads * self.batch)
 
     def with_trainers(self, n_trainers: int) -> SyncSetting:
         """The same with other trainers; the servers stay as they are."""

@@ -1,0 +1,247 @@
+"""Dense replicas over shared embeddings, trained as the log of simulated trainers says.
+
+    BEGAN       a thread takes the next batch and learns from the weights as they are
+    FINISHED    what it learned goes into its trainer's replica and the shared rows as they are now
+    SENT        what a synchronisation begins with is fixed     SYNCED   it acts
+    LOST        a trainer's replica and batches in work are gone    REPLACED   it begins anew
+    SERVER_...  a part of the central copy is gone; the next exchange brings its trainer's part
+
+Everything happens in the order of the log, one thing at a time: Hogwild's races without its
+randomness, so that a run can be repeated bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.averaging import average, bmuf, easgd, pull
+from cprsim.kernel.blas import one_thread
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.loops import Array
+from cprsim.kernel.metrics import Quality, quality
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
+from cprsim.kernel.shape import ModelShape
+from cprsim.kernel.training import Trainer, TrainingPlan, predict
+from cprsim.sync import ALL, Method, SyncEvent, SyncLog, SyncSetting
+
+
+@dataclass(slots=True)
+class InWork:
+    """A batch that a thread has taken, and what it has learned from it."""
+
+    rows: Array
+    work: Workspace
+    rate: float
+
+
+class Replicas:
+    """n dense replicas over one table, at the start of a run.
+
+    `model` and `optimizer` are those of the central copy, so that whoever saves and reverts a
+    trainer's rows can do so here; `changed` (n_rows,) marks the rows that moved.
+    """
+
+    def __init__(
+        self, shape: ModelShape, clicks: Clicks, plan: TrainingPlan, setting: SyncSetting
+    ) -> None:
+        if clicks.tables != shape.tables:
+            raise ParameterError("the clicks were encoded for other tables than the model's")
+        self.shape, self.clicks, self.plan, self.setting = shape, clicks, plan, setting
+        self.model = Dlrm(shape)
+        self.model.initialise(plan.seed)
+        self.optimizer = optimizer_for(plan.optimizer, self.model)
+        self.changed = np.zeros(shape.tables.n_rows, np.uint8)
+        self.observe: Callable[[Array], None] | None = None
+        self.position = 0  # samples taken so far
+        self.summed_loss = 0.0  # of those, each predicted before it was learned from
+        self._method = setting.algorithm.method
+        n_own = 1 if self._method is Method.SGD else setting.n_trainers  # else always the same
+        self._dense = np.repeat(self.model.dense[None], n_own, axis=0)  # (n_own, n_dense)
+        own = [self._replica(dense) for dense in self._dense]
+        self._replicas = [own[trainer % n_own] for trainer in range(setting.n_trainers)]
+        self._in_work: dict[tuple[int, int], InWork] = {}
+        self._sent: dict[tuple[int, int], Array] = {}
+        self._velocity = np.zeros_like(self.model.dense)  # of BMUF
+        self._gradients: list[Array] = []  # of an iteration of synchronous SGD
+        self._rate = plan.rate  # at which they are applied
+        self._lost_parts: set[int] = set()  # of the central copy, by server
+        self._free: dict[int, list[Workspace]] = {}
+        self._schedule = SCHEDULES[plan.schedule]
+        self._do: dict[int, Callable[[int, int], None]] = {
+            SyncEvent.BEGAN: self._begin,
+            SyncEvent.FINISHED: self._finish,
+            SyncEvent.SENT: self._send,
+            SyncEvent.SYNCED: self._synchronise,
+            SyncEvent.LOST: self._lose,
+            SyncEvent.REPLACED: self._replace,
+            SyncEvent.SERVER_LOST: lambda *_: None,  # nobody reads it: exchanges stand still
+            SyncEvent.SERVER_REPLACED: lambda server, _: self._lost_parts.add(server),
+        }
+
+    def _replica(self, dense: Array) -> tuple[Dlrm, Optimizer]:
+        """A dense replica over the shared table and the shared state of its rows."""
+        model = Dlrm(self.shape, table=self.model.table, dense=dense)
+        optimizer = optimizer_for(self.plan.optimizer, model)
+        optimizer.row_state = self.optimizer.row_state
+        return model, optimizer
+
+    def go_on_from(self, trainer: Trainer) -> None:
+        """Begin where one trainer has come to in the same clicks, with its model in every replica.
+
+        Raises ParameterError where shapes, clicks or optimisers differ.
+        """
+        same = (trainer.shape, trainer.clicks.digest(), trainer.plan.optimizer)
+        if same != (self.shape, self.clicks.digest(), self.plan.optimizer):
+            raise ParameterError("replicas go on from a trainer of the same model and clicks alone")
+        self.model.table[:] = trainer.model.table
+        self.optimizer.row_state[:] = trainer.optimizer.row_state
+        for model, optimizer in ((self.model, self.optimizer), *self._replicas):
+            model.dense[:] = trainer.model.dense
+            optimizer.dense_state[:] = trainer.optimizer.dense_state
+        self.changed[:] = trainer.changed
+        self.position = trainer.position
+
+    @property
+    def n_batches(self) -> int:
+        """Batches that are left of one pass over the clicks."""
+        return -(-(len(self.clicks) - self.position) // self.plan.batch)
+
+    def dense(self, trainer: int) -> Array:
+        """The replica (n_dense,) of one trainer, live."""
+        return self._replicas[trainer][0].dense
+
+    def train(self, log: SyncLog, before: Callable[[int], None] | None = None) -> None:
+        """Do what a log says, from its first event to its last.
+
+        Parameters
+        ----------
+        log : of a run of these trainers through so many batches
+        before : called with the position before each batch that is taken
+        """
+        overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
+        columns = (log.kind.tolist(), log.trainer.tolist(), log.thread.tolist())
+        with one_thread(), overflow_shows_in_the_loss:
+            for kind, trainer, thread in zip(*columns, strict=True):
+                if before is not None and kind == SyncEvent.BEGAN:
+                    before(self.position)
+                self._do[kind](trainer, thread)
+        if not np.isfinite(self.summed_loss):
+            raise ParameterError(
+                f"training diverged: the learning rate {self.plan.rate:g} is too high"
+            )
+
+    def evaluate(self, clicks: Clicks, model: Dlrm | None = None) -> Quality:
+        """AUC and log-loss of the model that a run ends with, on clicks not trained on."""
+        model = model or self.result()
+        return quality(clicks.label, predict(model, clicks, lambda n: Workspace(model, n)))
+
+    def result(self) -> Dlrm:
+        """The model that a run ends with: the mean of all replicas over the shared table."""
+        model = Dlrm(self.shape, table=self.model.table)
+        average(self._dense, model.dense)
+        return model
+
+    # ------------------------------------------------------------------ iterations
+
+    def _begin(self, trainer: int, thread: int) -> None:
+        model, _ = self._replicas[trainer]
+        batch = slice(self.position, min(self.position + self.plan.batch, len(self.clicks)))
+        rows = self.clicks.rows[batch]
+        free = self._free.setdefault(len(rows), [])
+        work = free.pop() if free else Workspace(model, len(rows))
+        rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
+        model.forward(self.clicks.integers[batch], rows, work)
+        loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
+        self.summed_loss += loss * len(rows)
+        self.position += len(rows)
+        self._in_work[trainer, thread] = InWork(rows, work, rate)
+
+    def _finish(self, trainer: int, thread: int) -> None:
+        _, optimizer = self._replicas[trainer]
+        done = self._in_work.pop((trainer, thread))
+        if self._method is Method.SGD:
+            optimizer.update_rows(done.rows, done.work, self.changed, done.rate)
+            self._gradients.append(done.work.d_dense.copy())
+            self._rate = done.rate
+        else:
+            optimizer.update(done.rows, done.work, self.changed, done.rate)
+        if self.observe is not None:
+            self.observe(done.rows)
+        self._free[done.work.n].append(done.work)
+
+    # ------------------------------------------------------------------ synchronisation
+
+    def _send(self, trainer: int, thread: int) -> None:
+        if self._method is Method.SGD:
+            return
+        sent = np.empty_like(self.model.dense)
+        if trainer == ALL:
+            average(self._dense, sent)
+        else:
+            sent[:] = self.dense(trainer)
+        self._sent[trainer, thread] = sent
+
+    def _synchronise(self, trainer: int, thread: int) -> None:
+        setting = self.setting
+        if self._method is Method.SGD:
+            self._average_gradients()
+            return
+        sent, central = self._sent.pop((trainer, thread)), self.model.dense
+        if self._method is Method.EASGD:
+            self._restore_parts(sent)
+            easgd(self.dense(trainer), sent, central, setting.elastic)
+            return
+        if self._method is Method.BMUF:
+            bmuf(central, self._velocity, sent, setting.momentum, setting.block_rate)
+        else:
+            central[:] = sent
+        strength = setting.elastic if setting.algorithm.in_background else 1.0
+        pull(self._dense, central, strength)
+
+    def _average_gradients(self) -> None:
+        """One step of synchronous SGD, in the one replica that stands for all."""
+        if self._gradients:
+            mean = np.empty_like(self.model.dense)
+            average(np.stack(self._gradients), mean)
+            self._replicas[0][1].update_dense(mean, self._rate)
+            self._gradients.clear()
+            self.model.dense[:] = self._dense[0]
+
+    # ------------------------------------------------------------------ failures
+
+    def _lose(self, trainer: int, _: int) -> None:
+        for who in [who for who in self._in_work if who[0] == trainer]:
+            done = self._in_work.pop(who)
+            self._free[done.work.n].append(done.work)
+        for who in [who for who in self._sent if who[0] == trainer]:
+            del self._sent[who]
+
+    def _replace(self, trainer: int, _: int) -> None:
+        """The replacement begins with the central copy; without one, with another replica."""
+        if self._method is Method.SGD:
+            return
+        source = self.model.dense
+        if self._method is Method.NONE:
+            source = self.dense((trainer + 1) % self.setting.n_trainers)
+        self.dense(trainer)[:] = source
+
+    def _restore_parts(self, sent: Array) -> None:
+        """Parts of the central copy on new servers: as the first trainer to exchange has them."""
+        for server in self._lost_parts:
+            part = self._part(server)
+            self.model.dense[part] = sent[part]
+        self._lost_parts.clear()
+
+    def _part(self, server: int) -> slice:
+        n_dense, n_servers = len(self.model.dense), max(1, self.setting.n_servers)
+        return slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
+
+    def restart_from_central(self) -> None:
+        """All replicas become the central copy: there is nothing else left."""
+        self._velocity[:] = 0
+        self._dense[:] = self.model.dense

@@ -1,0 +1,201 @@
+"""Replicas against what they must be: plain training, a recursion by hand, one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cprsim.failures.distributions import with_mean
+from cprsim.kernel.replicas import Replicas
+from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.sync import Outage, SyncEvent, SyncLog, run_log
+from tests.sync.settings import MS, setting
+
+FINE = TrainingPlan(8, 0.3, seed=4)
+GAMMA = with_mean("gamma", 10 * MS, 5.0)
+BEGAN, FINISHED, SENT, SYNCED = (
+    SyncEvent.BEGAN, SyncEvent.FINISHED, SyncEvent.SENT, SyncEvent.SYNCED,
+)  # fmt: skip
+
+
+def log_of(*events: tuple[int, int, int]) -> SyncLog:
+    """A log of (kind, trainer, thread), one event after the other."""
+    kind, trainer, thread = (np.array(column) for column in zip(*events, strict=True))
+    return SyncLog(np.arange(len(kind), dtype=float), kind, trainer, thread)
+
+
+@pytest.fixture
+def replicas(shape, clicks) -> Callable[..., Replicas]:
+    def new(algorithm: str, n_trainers: int, every=None, plan=None, **more) -> Replicas:
+        plan = plan or TrainingPlan(50, 0.1, "linear", seed=4)
+        return Replicas(shape, clicks, plan, setting(algorithm, n_trainers, every=every, **more))
+
+    return new
+
+
+def trained(new: Replicas, **options) -> Replicas:
+    new.train(run_log(new.setting, new.n_batches, **options))
+    return new
+
+
+@pytest.fixture
+def plain(new_trainer) -> Trainer:
+    trainer = new_trainer("sgd", 50, rate=0.1, schedule="linear", seed=4)
+    trainer.run()
+    return trainer
+
+
+# --------------------------------------------------------------------------- one trainer
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("algorithm", ["none", "shadow-ma", "shadow-bmuf"])
+def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
+    replicas, new_trainer, optimizer, algorithm
+) -> None:
+    plan = TrainingPlan(50, 0.1, "linear", optimizer, seed=4)
+    one = trained(replicas(algorithm, 1, plan=plan, n_threads=1))
+    alone = new_trainer(optimizer, 50, rate=0.1, schedule="linear", seed=4)
+    loss = alone.run()
+    assert np.array_equal(one.dense(0), alone.model.dense)
+    assert np.array_equal(one.model.table, alone.model.table)
+    assert np.array_equal(one.changed, alone.changed)
+    assert one.summed_loss / one.position == pytest.approx(loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("elastic", [0.3, 1.0])
+def test_instantaneous_averaging_of_one_trainer_is_plain_training(replicas, plain, elastic) -> None:
+    one = replicas("shadow-ma", 1, n_threads=1, elastic=elastic)
+    events = [(BEGAN, 0, 0), (FINISHED, 0, 0), (SENT, -1, -1), (SYNCED, -1, -1)]
+    one.train(log_of(*events * one.n_batches))
+    assert np.array_equal(one.dense(0), plain.model.dense)
+    assert np.array_equal(one.model.table, plain.model.table)
+
+
+def test_synchronous_sgd_of_one_thread_is_plain_training(replicas, plain) -> None:
+    one = trained(replicas("sync-sgd", 1, n_threads=1))
+    assert np.array_equal(one.dense(0), plain.model.dense)
+    assert np.array_equal(one.model.table, plain.model.table)
+
+
+def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_trainer) -> None:
+    """w and g by hand, in float32: after each batch u = a (w - g); w -= u; g += u."""
+    one = replicas("fr-easgd", 1, every=1, n_threads=1, elastic=0.25)
+    one.train(run_log(one.setting, one.n_batches))
+    by_hand = new_trainer("sgd", 50, rate=0.1, schedule="linear", seed=4)
+    w = by_hand.model.dense
+    g = w.copy()
+    for at in range(50, by_hand.n_samples + 1, 50):
+        by_hand.run(at)
+        u = np.float32(0.25) * (w - g)
+        w -= u
+        g += u
+    assert np.array_equal(one.dense(0), w)
+    assert np.array_equal(one.model.dense, g)
+
+
+# --------------------------------------------------------------------------- several
+
+
+def test_bmuf_at_rate_1_without_momentum_trains_as_averaging(replicas) -> None:
+    options = {"every": 2, "plan": FINE}
+    ma, as_ma = (trained(replicas(name, 3, **options)) for name in ("fr-ma", "fr-bmuf"))
+    np.testing.assert_allclose(as_ma.dense(1), ma.dense(1), atol=2e-5)
+    np.testing.assert_allclose(as_ma.model.table, ma.model.table, atol=2e-5)
+    other = trained(replicas("fr-bmuf", 3, momentum=0.5, **options))
+    assert np.abs(other.dense(1) - ma.dense(1)).max() > 1e-3
+
+
+def test_easgd_keeps_the_sum_of_all_replicas_but_for_what_workers_add(replicas) -> None:
+    some = replicas("shadow-easgd", 3)
+    start = sum(some.dense(i).astype(np.float64) for i in range(3)) + some.model.dense
+    for i in range(3):  # apart from each other, then no worker moves any
+        some.dense(i)[:] += np.float32(0.1 * (i - 1))
+    some.train(log_of(*[(kind, i, -1) for _ in range(50) for i in range(3)
+                        for kind in (SENT, SYNCED)]))  # fmt: skip
+    total = sum(some.dense(i).astype(np.float64) for i in range(3)) + some.model.dense
+    np.testing.assert_allclose(total, start, atol=1e-5)
+    assert np.abs(some.dense(0) - some.dense(2)).max() < 1e-3, "they come together"
+
+
+def test_what_workers_learn_during_an_averaging_counts_by_1_minus_a(replicas) -> None:
+    some = replicas("shadow-ma", 2, elastic=0.25)
+    w = some.dense(0).copy()
+    some.train(log_of((SENT, -1, -1)))
+    some.dense(0)[:] += 1.0
+    some.train(log_of((SYNCED, -1, -1)))
+    np.testing.assert_allclose(some.dense(0), w + 0.75, atol=1e-6)
+
+
+def test_synchronous_sgd_of_two_is_one_step_with_the_mean_gradient(replicas, shape, clicks) -> None:
+    two = replicas("sync-sgd", 2, plan=TrainingPlan(50, 0.1, seed=4), n_threads=1)
+    before = two.dense(0).copy()
+    two.train(log_of((BEGAN, 0, 0), (BEGAN, 1, 0), (FINISHED, 0, 0), (FINISHED, 1, 0),
+                     (SENT, -1, -1), (SYNCED, -1, -1)))  # fmt: skip
+    both = Trainer(shape, clicks[:100], TrainingPlan(100, 0.1, seed=4))
+    both.initialise()
+    both.run()  # the mean gradient of 2 batches of 50 is that of 100 samples
+    np.testing.assert_allclose(two.dense(0) - before, both.model.dense - before, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "every"),
+    [("shadow-easgd", None), ("fr-easgd", 2), ("shadow-ma", None), ("fr-bmuf", 2), ("none", None)],
+)
+def test_runs_are_repeated_bit_for_bit_and_learn(replicas, algorithm, every) -> None:
+    options = {"every": every, "iteration": GAMMA, "plan": FINE}
+    first, again = (trained(replicas(algorithm, 4, **options)) for _ in "12")
+    for name, array in first.model.state().items():
+        assert np.array_equal(array, again.model.state()[name])
+    assert first.position == len(first.clicks)
+    assert first.summed_loss == again.summed_loss
+    assert first.summed_loss / first.position < 0.7
+
+
+# --------------------------------------------------------------------------- failures
+
+
+def test_a_replacement_begins_with_the_central_copy(replicas) -> None:
+    some = replicas("shadow-easgd", 3, plan=FINE)
+    outage = Outage(60 * MS, 50 * MS, number=1)
+    log = run_log(some.setting, some.n_batches, outages=[outage])
+    at = int(np.flatnonzero(log.kind == SyncEvent.REPLACED)[0]) + 1
+    some.train(SyncLog(log.at_h[:at], log.kind[:at], log.trainer[:at], log.thread[:at]))
+    assert np.array_equal(some.dense(1), some.model.dense)
+    assert not np.array_equal(some.dense(0), some.model.dense)
+
+
+def test_without_a_central_copy_it_begins_with_another_replica(replicas) -> None:
+    some = replicas("none", 3)
+    some.dense(2)[:] = 7.0
+    some.train(log_of((SyncEvent.LOST, 1, -1), (SyncEvent.REPLACED, 1, -1)))
+    assert np.array_equal(some.dense(1), some.dense(2))
+
+
+def test_what_a_lost_trainer_had_in_work_is_gone(replicas) -> None:
+    some = replicas("none", 2)
+    before = some.model.table.copy()
+    some.train(log_of((BEGAN, 1, 0), (SyncEvent.LOST, 1, -1), (SyncEvent.REPLACED, 1, -1)))
+    assert np.array_equal(some.model.table, before)
+    assert some.position == 50, "and its samples are not trained again"
+
+
+def test_a_new_sync_server_takes_its_part_from_the_next_trainer_to_exchange(replicas) -> None:
+    some = replicas("fr-easgd", 2, every=1, n_servers=2, elastic=0.5)
+    half = len(some.model.dense) // 2
+    some.dense(1)[:] = 3.0
+    before = some.model.dense.copy()
+    some.train(log_of((SyncEvent.SERVER_LOST, 1, -1), (SyncEvent.SERVER_REPLACED, 1, -1),
+                      (SENT, 1, 0), (SYNCED, 1, 0)))  # fmt: skip
+    assert (some.model.dense[half:] == 3.0).all()
+    np.testing.assert_allclose(some.model.dense[:half], (before[:half] + 3.0) / 2, atol=1e-6)
+
+
+def test_with_failures_a_run_still_learns(replicas) -> None:
+    outages = [Outage(50 * MS, 30 * MS, 0), Outage(70 * MS, 40 * MS, 0, is_server=True)]
+    some = replicas("shadow-easgd", 3, n_servers=1, plan=FINE)
+    trained(some, outages=outages)
+    assert np.isfinite(some.model.dense).all()
+    assert some.summed_loss / some.position < 0.7
