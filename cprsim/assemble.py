@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
+from cprsim.failures.distributions import Distribution, Weibull, with_mean
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
@@ -39,9 +39,11 @@ from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.checks import MAX_FAILURES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.costs_schema import DurationSpec
+from cprsim.scenario.durations import duration_of
 from cprsim.scenario.failures_schema import (
     ANY,
     EMB_PS,
+    SYNC_PS,
     TRAINER,
     InjectedFailures,
     JobFailures,
@@ -50,7 +52,7 @@ from cprsim.scenario.failures_schema import (
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
-from cprsim.sync import Algorithm, Stragglers, SyncSetting
+from cprsim.sync import Algorithm
 
 FEWEST_OUTAGES = 2  # of a trace that is replayed
 
@@ -97,6 +99,7 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         full_load_h=costs.mean_h(costs.load, cluster.n_emb_ps),
         partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
         failures=expected,
+        beside_fraction=_beside_fraction(cluster, failures, scenario.job.useful_h),
     )
     simulation = scenario.simulation
     experiment = Experiment(
@@ -115,38 +118,6 @@ def assemble(loaded: LoadedScenario) -> Experiment:
     return experiment
 
 
-def sync_setting(loaded: LoadedScenario) -> SyncSetting:
-    """How the trainers of a scenario stay in step.
-
-    Raises ScenarioError where it does not say.
-    """
-    section, n_trainers = loaded.scenario.sync, loaded.scenario.cluster.trainers
-    if section is None:
-        message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
-        raise ScenarioError.at(loaded.place("sync"), message, key="sync")
-    link, slow = section.trainer_bandwidth_bytes_per_h, section.stragglers
-    with _blaming(loaded, "sync"):
-        return SyncSetting(
-            algorithm=Algorithm(section.algorithm),
-            n_trainers=n_trainers,
-            n_threads=section.threads,
-            batch=section.batch,
-            iteration=_duration(section.iteration).simulable(),
-            dense_bytes=section.dense_size_bytes,
-            server_bandwidth_bytes_per_h=(section.servers or 0)
-            * (section.server_bandwidth_bytes_per_h or 0.0),
-            n_servers=section.servers or 0,
-            trainer_bandwidth_bytes_per_h=float("inf") if link is None else link,
-            every_iterations=section.every_iterations,
-            every_h=section.every_h,
-            elastic=section.elastic,
-            momentum=section.momentum or 0.0,
-            block_rate=section.block_rate or 1.0,
-            stragglers=Stragglers() if slow is None else Stragglers(slow.trainers, slow.factor),
-            shadow_cost_fraction=section.shadow_cost_fraction,
-        )
-
-
 def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where the fast engine is asked for and does not apply."""
     for policy in experiment.policies if experiment.engine == "fast" else ():
@@ -159,22 +130,39 @@ def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
 
 def _cluster(scenario: Scenario) -> Cluster:
     section = scenario.cluster
+    in_step = None if scenario.sync is None else Algorithm(scenario.sync.algorithm)
     roles = [Role(EMB_PS, section.emb_ps, Holds.SHARD)]
     if section.trainers:
-        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA))
+        go_on = in_step is not None and not in_step.holds_all_up
+        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
     roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
-    repair = None if section.repair is None else _duration(section.repair)
+    if in_step is not None and (n_servers := scenario.n_nodes_of[SYNC_PS]):
+        holds = Holds.CENTRAL if in_step.has_servers else Holds.NOTHING
+        nobody_waits = in_step.in_background or not in_step.has_servers
+        roles.append(Role(SYNC_PS, n_servers, holds, nobody_waits))
+    repair = None if section.repair is None else duration_of(section.repair)
     return Cluster(tuple(roles), section.spares, repair)
 
 
-def _duration(spec: float | DurationSpec) -> Distribution:
-    if isinstance(spec, DurationSpec):
-        return with_mean(spec.family, spec.mean_h, spec.spread)
-    return Constant(spec)
+def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
+    """Share of all hours of detection and rescheduling that the others work on, on average.
+
+    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
+    of n trainers 1/n, a sync server nothing.
+    """
+    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
+    saved = 0.0
+    for role in (role for role in cluster.roles if role.others_go_on):
+        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
+        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
+        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
+        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
+        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
+    return saved
 
 
 def _duration_or_transfer(spec: float | DurationSpec | str) -> Duration | Transfer:
-    return Transfer() if isinstance(spec, str) else _duration(spec)
+    return Transfer() if isinstance(spec, str) else duration_of(spec)
 
 
 def _costs(scenario: Scenario) -> Costs:
@@ -184,8 +172,8 @@ def _costs(scenario: Scenario) -> Costs:
         save_stall=_duration_or_transfer(section.save.stall),
         save_background=None if background is None else _duration_or_transfer(background),
         load=_duration_or_transfer(section.load),
-        detect=_duration(section.detect),
-        reschedule=_duration(section.reschedule),
+        detect=duration_of(section.detect),
+        reschedule=duration_of(section.reschedule),
         storage=_storage(scenario),
     )
 

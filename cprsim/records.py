@@ -49,16 +49,18 @@ class Holds(StrEnum):
 
     SHARD = "shard"  # each node its own part: a failure loses it (embedding parameter servers)
     REPLICA = "replica"  # each node all of it: lost only if all nodes are lost (trainers)
+    CENTRAL = "central"  # each node its part of the central copy of the dense model (sync servers)
     NOTHING = "nothing"  # readers, masters: a failure loses nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One kind of node: how many there are and what they hold."""
+    """One kind of node: how many there are, what they hold, and who waits for a lost one."""
 
     name: str
     n_nodes: int
     holds: Holds
+    others_go_on: bool = False  # under partial recovery, while a node of it is replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,11 @@ class Cluster:
     @property
     def replica_slots(self) -> range:
         return self.slots_that_hold(Holds.REPLICA)
+
+    @property
+    def slots_beside(self) -> list[int]:
+        """Slots without which the others go on under partial recovery."""
+        return [slot for role in self.roles if role.others_go_on for slot in self.slots(role.name)]
 
     @property
     def n_emb_ps(self) -> int:
@@ -319,6 +326,7 @@ class EventKind(IntEnum):
     STOPPED = 14  # given up: this job does not finish (docs/model.md, section 12)
     SUB_SAVE_STARTED = 15  # of a priority strategy, between two saves
     SUB_SAVE_COMMITTED = 16
+    REPLACED = 17  # a node that nobody waited for is back: one event per slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from math import floor, inf
 
-from cprsim.records import Activity, Clock, Cluster, Costs, RecoveryPolicy, SubSaves
+from cprsim.records import Activity, Clock, Cluster, Costs, Holds, RecoveryPolicy, SubSaves
 
 _AGES_IN = {
     Clock.PROGRESS: {Activity.USEFUL},
@@ -35,11 +35,15 @@ class JobSetting:
     clock: Clock
     shards: frozenset[int] = field(init=False)  # slots of the embedding servers
     replicas: frozenset[int] = field(init=False)  # slots of the trainers
+    central: frozenset[int] = field(init=False)  # slots of the sync servers
+    beside: frozenset[int] = field(init=False)  # slots without which the others go on
     ages_in: tuple[bool, ...] = field(init=False)  # by Activity: whether failures age in it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shards", frozenset(self.cluster.shard_slots))
         object.__setattr__(self, "replicas", frozenset(self.cluster.replica_slots))
+        object.__setattr__(self, "central", frozenset(self.cluster.slots_that_hold(Holds.CENTRAL)))
+        object.__setattr__(self, "beside", frozenset(self.cluster.slots_beside))
         object.__setattr__(self, "ages_in", AGES_IN[self.clock])
 
 

@@ -41,7 +41,7 @@ def sync(
     """
     import json
 
-    from cprsim.assemble import sync_setting
+    from cprsim.in_step import sync_setting
     from cprsim.scenario import load_scenario
 
     counts = numbers_of(trainers)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import simpy
 from simpy.events import Timeout
 
+from cprsim.cluster.beside import Beside
 from cprsim.cluster.clock import FailureClock
 from cprsim.cluster.log import NO_SLOT, pack
 from cprsim.cluster.recovering import Recovery, Steps
@@ -44,6 +45,7 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
     STOPPED,
     SUB_SAVE_STARTED,
     SUB_SAVE_COMMITTED,
+    REPLACED,
 ) = EventKind
 
 
@@ -98,6 +100,8 @@ class Job:
         self._n_saves = 0  # attempted
         self._n_failures = 0
         self._recoveries: list[Recovery] = []
+        goes_on = setting.beside and policy.on_failure is RELOAD
+        self._beside = Beside(env, setting) if goes_on else None
         self._frontier_at_failure_h = -1.0
         self._n_failures_without_progress = 0
 
@@ -130,6 +134,8 @@ class Job:
     def _train(self) -> Steps:
         useful_h = self._setting.useful_h
         while True:
+            if self._beside is not None:
+                yield from self._catch_up_with_others(self._beside)
             if self._progress_h >= self._due_h:
                 if self._writer is not None:
                     yield from self._await_commit()
@@ -154,6 +160,20 @@ class Job:
                 self._log(CAUGHT_UP, USEFUL)
         if self._writer is not None and self._saving_h == useful_h:
             yield from self._await_commit()
+
+    def _catch_up_with_others(self, beside: Beside) -> Steps:
+        """Make up for what lost trainers did not do while the others went on."""
+        beside.settle(self._activity)
+        if not beside.owed_h:
+            return
+        self._log(STAGE, RESCHEDULE)
+        began_h = self._env.now
+        try:
+            yield Timeout(self._env, beside.owed_h)
+        finally:  # a failure may cut it short
+            beside.owed_h = max(0.0, beside.owed_h - (self._env.now - began_h))
+        beside.owed_h = 0.0
+        self._log(RESUMED, self._activity_of_work())
 
     # ----------------------------------------------------------------- saves
 
@@ -222,16 +242,31 @@ class Job:
     # ----------------------------------------------------------------- failures
 
     def _interrupt(self, failure: Failure) -> None:
-        self.process.interrupt(failure)
+        if self._beside is not None and self._beside.covers(failure.slots):
+            self._go_on_without(self._beside, failure)
+        else:
+            self.process.interrupt(failure)
+
+    def _go_on_without(self, beside: Beside, failure: Failure) -> None:
+        """Nodes fail that nobody waits for: nothing stalls, no save is abandoned."""
+        struck = self._struck(failure)
+        if not struck:
+            return
+        self._lose_nodes(failure, struck, self._activity)
+        beside.hand_over(struck)
+        beside.add(self._recovery(struck, frozenset(), lambda: None, self._on_replaced))
+
+    def _on_replaced(self, recovery: Recovery) -> None:
+        assert self._beside is not None
+        for slot in sorted(recovery.slots):
+            self._log(REPLACED, self._activity, slot)
+        self._beside.remove(recovery)
 
     def _suffer(self, failure: object) -> None:
         """What a failure does, at the instant when it strikes."""
         assert isinstance(failure, Failure)
         self._settle()
-        struck = [slot for slot in failure.slots if not self._scheduler.waits(slot)]
-        for slot in failure.slots:
-            if slot not in struck:
-                self._log(MISSED, self._activity, slot)
+        struck = self._struck(failure)
         if not struck:
             return
         self._give_up_if_hopeless()
@@ -239,14 +274,25 @@ class Job:
             self._abandon_save(DETECT)
             if self._policy.on_failure is RELOAD:
                 self._try_again()
+        self._lose_nodes(failure, struck, DETECT)
+        if self._policy.on_failure is RELOAD:
+            self._recover_the_failed(struck)
+        else:
+            self._recover_all(struck)
+
+    def _struck(self, failure: Failure) -> set[int]:
+        """The slots of a failure that have a node to lose."""
+        struck = {slot for slot in failure.slots if not self._scheduler.waits(slot)}
+        for slot in failure.slots:
+            if slot not in struck:
+                self._log(MISSED, self._activity, slot)
+        return struck
+
+    def _lose_nodes(self, failure: Failure, struck: set[int], activity: Activity) -> None:
         for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
             if slot in struck:
                 self._scheduler.lose(slot, repair_h)
-                self._log(FAILED, DETECT, slot)
-        if self._policy.on_failure is RELOAD:
-            self._recover_the_failed(set(struck))
-        else:
-            self._recover_all(set(struck))
+                self._log(FAILED, activity, slot)
 
     def _recover_the_failed(self, struck: set[int]) -> None:
         """Partial recovery: the failed shards go back, beside recoveries that are under way."""
@@ -257,6 +303,8 @@ class Job:
         )
         for slot in sorted(reverted):
             self._log(REVERTED, DETECT, slot)
+        if self._beside is not None:
+            self._beside.hand_over(struck)
         for recovery in self._recoveries:
             recovery.hand_over(struck, reverted)
         self._recoveries = [recovery for recovery in self._recoveries if recovery.slots]
@@ -265,8 +313,13 @@ class Job:
     def _all_replicas_lost(self, struck: set[int]) -> bool:
         if not self._setting.replicas & struck:
             return False
-        recovering = (recovery.slots for recovery in self._recoveries)
-        return not self._setting.replicas.difference(struck, *recovering)
+        down = struck.union(*(recovery.slots for recovery in self._recoveries))
+        if self._beside is not None:
+            down |= self._beside.out
+        central = self._setting.central
+        if central and central.isdisjoint(down):
+            return False  # the sync servers have a copy
+        return self._setting.replicas <= down
 
     def _recover_all(self, struck: set[int]) -> None:
         """Full recovery, or none: everybody goes back, and a recovery under way starts again."""
@@ -282,20 +335,29 @@ class Job:
         self._start_recovery(struck, loading)
 
     def _start_recovery(self, slots: set[int], loading: frozenset[int]) -> None:
-        recovery = Recovery(
+        recovery = self._recovery(slots, loading, self._on_stage, self._on_recovered)
+        self._recoveries.append(recovery)
+
+    def _recovery(
+        self,
+        slots: set[int],
+        loading: frozenset[int],
+        on_stage: Callable[[], None],
+        on_done: Callable[[Recovery], None],
+    ) -> Recovery:
+        self._n_failures += 1
+        return Recovery(
             self._env,
             self._scheduler,
             self._storage,
             self._costs,
             replication=self._replication,
-            number=self._n_failures,
+            number=self._n_failures - 1,
             slots=slots,
             loading=loading,
-            on_stage=self._on_stage,
-            on_done=self._on_recovered,
+            on_stage=on_stage,
+            on_done=on_done,
         )
-        self._recoveries.append(recovery)
-        self._n_failures += 1
 
     def _on_stage(self) -> None:
         """Log where recovery is: the least advanced of those under way holds the job up."""
@@ -336,6 +398,8 @@ class Job:
         now_h, progress_h = self._env.now, self._progress_h
         if self._working_since_h is not None:
             progress_h += now_h - self._working_since_h
+        if self._beside is not None:
+            self._beside.settle(self._activity)
         self.rows += pack(self._row_number, now_h, kind, activity, progress_h, slot)
         if self._ages_in[activity] is not self._clock.running:
             self._clock.toggle()

@@ -95,8 +95,8 @@ class Replicas:
 
         Raises ParameterError where shapes, clicks or optimisers differ.
         """
-        same = (trainer.shape, trainer.clicks.digest(), trainer.plan.optimizer)
-        if same != (self.shape, self.clicks.digest(), self.plan.optimizer):
+        same_plan = trainer.plan.optimizer == self.plan.optimizer
+        if trainer.clicks is not self.clicks or trainer.shape != self.shape or not same_plan:
             raise ParameterError("replicas go on from a trainer of the same model and clicks alone")
         self.model.table[:] = trainer.model.table
         self.optimizer.row_state[:] = trainer.optimizer.row_state

@@ -27,6 +27,7 @@ class Planning:
     full_load_h: float  # by all embedding servers at once
     partial_load_h: float  # by those that fail together
     failures: ExpectedFailures
+    beside_fraction: float = 0.0  # of detection and rescheduling, that partial recovery works on
     target_pls: float | None = None
     interval: float | str | None = None  # hours, or a rule's name; None: the strategy's default
     sub_saves: SubSaves | None = None  # settings of priority saving; None: the paper's
@@ -52,10 +53,11 @@ class Planning:
     @property
     def partial_recovery_h(self) -> float:
         """What a failure of any role costs partial recovery on average [h]."""
+        restart_h = self.restart_h * (1.0 - self.beside_fraction)
         if self.failures.mtbf_shard_h == inf:
-            return self.restart_h
+            return restart_h
         share_that_loads = self.failures.mtbf_h / self.failures.mtbf_shard_h
-        return self.restart_h + share_that_loads * self.partial_load_h
+        return restart_h + share_that_loads * self.partial_load_h
 
     @property
     def partial_save_cost_h(self) -> float:

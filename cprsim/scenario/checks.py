@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.failures_schema import (
     ANY,
+    SYNC_PS,
     InjectedFailures,
     JobFailures,
     NodeFailures,
@@ -40,6 +41,8 @@ def _somebody_synchronises(scenario: Scenario) -> Found:
     n_trainers, stragglers = scenario.cluster.trainers, scenario.sync.stragglers
     if not n_trainers:
         yield "cluster.trainers", "is missing: `sync` says how trainers stay in step"
+    elif SYNC_PS in scenario.cluster.others:
+        yield f"cluster.others.{SYNC_PS}", "is the role of `sync.servers`; choose another name"
     elif stragglers is not None and stragglers.trainers > n_trainers:
         yield (
             "sync.stragglers.trainers",
@@ -55,7 +58,7 @@ def _struck_nodes_exist(scenario: Scenario) -> Found:
         if ANY in failures.roles:
             yield f"failures.roles.{ANY}", "name each role: every node has a clock of its own"
     elif isinstance(failures, TraceFailures):
-        n_nodes = scenario.cluster.n_nodes_of[ANY]
+        n_nodes = scenario.n_nodes_of[ANY]
         if failures.nodes is not None and n_nodes > failures.nodes:
             yield (
                 "failures.nodes",
@@ -69,7 +72,7 @@ def _struck_nodes_exist(scenario: Scenario) -> Found:
 
 
 def _job_fits_into_the_watched_cluster(scenario: Scenario, failures: CorrelatedFailures) -> Found:
-    n_nodes, shocks = scenario.cluster.n_nodes_of[ANY], failures.shocks
+    n_nodes, shocks = scenario.n_nodes_of[ANY], failures.shocks
     if shocks is not None and n_nodes > shocks.nodes:
         yield (
             "failures.shocks.nodes",
@@ -79,14 +82,14 @@ def _job_fits_into_the_watched_cluster(scenario: Scenario, failures: CorrelatedF
 
 
 def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
-    if not scenario.cluster.n_nodes_of.get(role):
-        known = ", ".join(name for name, n in scenario.cluster.n_nodes_of.items() if n)
+    if not scenario.n_nodes_of.get(role):
+        known = ", ".join(name for name, n in scenario.n_nodes_of.items() if n)
         yield key, f"the cluster has no node of role `{role}`; it has: {known}"
 
 
 def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
     yield from _role_exists(scenario, failures.role, "failures.role")
-    n_nodes = scenario.cluster.n_nodes_of.get(failures.role, 0)
+    n_nodes = scenario.n_nodes_of.get(failures.role, 0)
     if not n_nodes:
         return
     if failures.together is not None and failures.together > n_nodes:
@@ -114,7 +117,7 @@ def _failures_are_bounded(scenario: Scenario) -> Found:
         yield from _not_too_many(useful_h / failures.mtbf_h, f"failures.{failures.mtbf_key}")
     elif isinstance(failures, NodeFailures):
         for role, lifetime in failures.roles.items():
-            n_nodes = scenario.cluster.n_nodes_of.get(role, 0)
+            n_nodes = scenario.n_nodes_of.get(role, 0)
             yield from _not_too_many(
                 n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.{lifetime.mtbf_key}"
             )

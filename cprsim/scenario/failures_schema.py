@@ -13,7 +13,7 @@ from cprsim.scenario.lifetime_schema import Clock, Lifetime, Start
 from cprsim.scenario.quantities import Model, NodeCount, PositiveCount, Quantity
 from cprsim.units import TIME
 
-EMB_PS, TRAINER, ANY = "emb_ps", "trainer", "any"
+EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
@@ -24,7 +24,8 @@ RoleName = Annotated[
     Field(
         strict=True,
         pattern=ROLE_NAME,
-        description="Role that is struck: emb_ps, trainer, any (all nodes), or one of `others`.",
+        description="Role that is struck: emb_ps, trainer, sync_ps, any (all nodes), or one of "
+        "`others`.",
         examples=[EMB_PS, TRAINER, ANY],
     ),
 ]
@@ -49,8 +50,8 @@ class NodeFailures(Model):
     kind: Literal["node"] = Field(description="A clock for every node.")
     roles: dict[Annotated[str, Field(pattern=ROLE_NAME)], Lifetime] = Field(
         min_length=1,
-        description="For each role that fails (emb_ps, trainer, names of `others`), the lifetime "
-        "of one of its nodes.",
+        description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
+        "lifetime of one of its nodes.",
     )
     start: Start = "stationary"
     clock: Clock = "wall"

@@ -11,7 +11,7 @@ from cprsim.scenario.accuracy_schema import Accuracy
 from cprsim.scenario.checks import scenario_problems
 from cprsim.scenario.cluster_schema import Cluster
 from cprsim.scenario.costs_schema import Costs, Storage
-from cprsim.scenario.failures_schema import Failures
+from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
 from cprsim.scenario.kernel_schema import Kernel
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
@@ -151,6 +151,13 @@ class Scenario(Model):
         default_factory=lambda: Simulation.model_validate({}),
         description="Replications and seed.",
     )
+
+    @property
+    def n_nodes_of(self) -> dict[str, int]:
+        """Nodes of each role, sync servers included, and of `any`."""
+        n_servers = 0 if self.sync is None else self.sync.servers or 0
+        n_nodes = self.cluster.n_nodes_of
+        return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What sections say together; see checks.py."""

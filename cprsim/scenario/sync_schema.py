@@ -88,8 +88,8 @@ class Sync(Model):
     )
     servers: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
         None,
-        description="Sync servers, over which the central copy of EASGD is spread; a count. Other "
-        "algorithms have none.",
+        description="Sync servers, over which the central copy of EASGD is spread; a count. With "
+        "other algorithms they stand idle.",
         examples=[2],
     )
     server_bandwidth_bytes_per_h: Bandwidth | None = Field(
@@ -134,6 +134,11 @@ class Sync(Model):
         default_factory=lambda: StandIn.model_validate({}),
         description="What `cprsim train` trains in step.",
     )
+
+    @property
+    def n_servers(self) -> int:
+        """Sync servers that the algorithm uses; others stand idle."""
+        return (self.servers or 0) if self.algorithm.endswith("easgd") else 0
 
     @property
     def every_iterations(self) -> int | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.assemble import sync_setting
 from cprsim.errors import ScenarioError
+from cprsim.in_step import sync_setting
 from cprsim.scenario import dump_scenario, load_scenario
 from cprsim.sync import Stragglers
 from tests.scenario.writing import GOOD_TEXT, problems, write

@@ -1,0 +1,113 @@
+"""The numbers of ShadowSync's result, in parts: throughput, calibration, quality seed by seed.
+
+`shadowsync` tells them; what stands here decides them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.in_step import InStep, sync_setting, train_in_step, warm_start
+from cprsim.reproduce.study import Work
+from cprsim.stand_in import stand_in
+from cprsim.sync import SyncSetting, load_model, throughput
+
+SCENARIO = "shadowsync.yaml"
+FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted
+N_TRAINERS = (1, 2, 5, 8, 10, 12, 14, 16, 18, 20)
+N_QUALITY = (5, 10, 20)
+SERVERS = (2, 4)
+SECONDS = 3600.0
+EASGD = {"S-EASGD": "shadow-easgd", "FR-EASGD-5": "fr-easgd:5", "FR-EASGD-30": "fr-easgd:30"}
+ALGORITHMS = EASGD | {
+    "S-MA": "shadow-ma",
+    "FR-MA-30": "fr-ma:30",
+    "S-BMUF": "shadow-bmuf",
+    "FR-BMUF-30": "fr-bmuf:30",
+}
+MOMENTUM = 0.5  # of BMUF, assumed
+
+
+def setting_of(work: Work, name: str, n_servers: int = 2) -> SyncSetting:
+    """The scenario's setting with another algorithm and other servers."""
+    algorithm, _, every = ALGORITHMS[name].partition(":")
+    overrides = [f"sync.algorithm={algorithm}", f"sync.servers={n_servers}"]
+    overrides.append(f"sync.every={every or 'null'}")
+    if algorithm.endswith("bmuf"):
+        overrides.append(f"sync.momentum={MOMENTUM}")
+    return sync_setting(work.scenario(SCENARIO, overrides))
+
+
+def calibrated_h(work: Work) -> float:
+    """Hours of an iteration at which FR-EASGD-5 with 2 servers saturates at `FLATTENS_AT`.
+
+    By the load model n* = B k t_iter / (2 P m): nothing else is fitted, and nothing to anything
+    else.
+    """
+    setting = setting_of(work, "FR-EASGD-5", 2)
+    return setting.iteration.mean_h * FLATTENS_AT / load_model(setting).saturates_at
+
+
+def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
+    """Simulated and modelled examples per second and sync gap of one form, over trainers."""
+    fitted = replace(setting_of(work, name, n_servers), iteration=Constant(calibrated_h(work)))
+    counts = work.pick((1, 5, 10, 14, 20), N_TRAINERS, (*N_TRAINERS, 30, 40))
+    settings = [fitted.with_trainers(n) for n in counts]
+    simulated, modelled = [throughput(one) for one in settings], [load_model(s) for s in settings]
+    return {
+        "trainers": list(counts),
+        "eps": [one.samples_per_h / SECONDS for one in simulated],
+        "gap": [one.gap for one in simulated],
+        "eps model": [one.samples_per_h / SECONDS for one in modelled],
+        "linear": [one.linear_samples_per_h / SECONDS for one in modelled],
+        "gap model": [one.gap for one in modelled],
+        "elp": [one.elp for one in settings],
+    }
+
+
+def throughputs(work: Work) -> dict[tuple[str, int], dict[str, Any]]:
+    """All forms of EASGD with 2 and 4 servers."""
+    return {
+        (name, n): work.once(f"{name}, {n} servers", partial(over_trainers, work, name, n))
+        for name in EASGD
+        for n in SERVERS
+    }
+
+
+def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
+    """Every algorithm and number of trainers from the same start on the same clicks."""
+    loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
+    section = loaded.scenario.sync
+    if section is None or loaded.scenario.kernel is None:
+        raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
+    what, scaled = stand_in(loaded), section.stand_in
+    start = warm_start(what, scaled.warm_start_fraction)
+    found: dict[str, Any] = {}
+    for n in N_QUALITY:
+        for name in ALGORITHMS:
+            setting = setting_of(work, name).with_trainers(n)
+            small = setting.stand_in(scaled.threads, what.plan.batch)
+            found[f"{name}, {n}"] = _plain(train_in_step(what, small, start))
+            found["stands for"] = small.stands_for(setting) * len(what.train)
+    start.run()
+    alone = start.evaluate(what.test)
+    return found | {"alone": {"auc": alone.auc, "log_loss": alone.log_loss}}
+
+
+def _plain(run: InStep) -> dict[str, float]:
+    return {
+        "auc": run.quality.auc,
+        "log_loss": run.quality.log_loss,
+        "training_loss": run.training_loss,
+        "syncs": run.n_syncs,
+    }
+
+
+def qualities(work: Work) -> list[dict[str, Any]]:
+    """One entry per seed."""
+    seeds = range(1, 1 + work.pick(1, 5, 20))
+    return [work.once(f"seed {seed}", partial(quality_of_a_seed, work, seed)) for seed in seeds]
