@@ -14,6 +14,7 @@ import numpy as np
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import Course, LossCurve, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
@@ -43,6 +44,7 @@ class StrategyAccuracy:
     pls: float
     bytes_written: int | None  # by saves of the stand-in; None where it was not trained anew
     tracker_fraction: float  # memory of the tracker over that of the rows it tracks; 0 without one
+    lost_iterations: tuple[int, ...] = ()  # of each lost trainer, since it last synchronised
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +55,30 @@ class Accuracy:
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
+    team: Team | None = None  # of trainers in step; None: one model, trained plainly
 
 
 def measure(
-    experiment: Experiment, what: StandIn, replication: int, on_progress: OnProgress
+    experiment: Experiment,
+    what: StandIn,
+    replication: int,
+    on_progress: OnProgress,
+    team: Team | None = None,
 ) -> Accuracy:
-    """Train the stand-in without failures, and with those of one replication per strategy."""
+    """Train the stand-in without failures, and with those of one replication per strategy.
+
+    Parameters
+    ----------
+    team : trainers in step that train it; None: it is one model
+    """
+    runs = _Plainly(experiment, what, on_progress) if team is None else _InStep(experiment, team)
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.fold(experiment, logs)
-    whole = _without_failures(what, on_progress)
+    whole = runs.without_failures()
     strategies = []
     for simulated in outcome.strategies:
         log = logs[simulated.policy.name]
-        trained, saver = _under(experiment, what, simulated.policy, log, whole, on_progress)
+        trained, saver, lost = _under(runs, simulated.policy, log, whole)
         costs, losses = simulated.costs, simulated.losses
         strategies.append(
             StrategyAccuracy(
@@ -76,39 +89,71 @@ def measure(
                 pls=float(np.sum(losses.since_save_h * losses.share) / experiment.useful_h),
                 bytes_written=None if saver is None else saver.bytes_written,
                 tracker_fraction=0.0 if saver is None else saver.tracker_fraction,
+                lost_iterations=lost,
             )
         )
-    return Accuracy(what, replication, whole, tuple(strategies))
+    return Accuracy(what, replication, whole, tuple(strategies), team)
 
 
-def _without_failures(what: StandIn, on_progress: OnProgress) -> Trained:
-    trainer = _trainer(what)
-    course = Course(trainer, lambda done: on_progress("no failures", done, trainer.n_samples))
-    course.go_to(trainer.n_samples)
-    return Trained(trainer.evaluate(what.test), course.curve())
+Run = tuple[Trained, Saver, tuple[int, ...]]  # its saver, and what lost trainers had not synced
 
 
 def _under(
-    experiment: Experiment,
-    what: StandIn,
-    policy: RecoveryPolicy,
-    log: EventLog,
-    whole: Trained,
-    on_progress: OnProgress,
-) -> tuple[Trained | None, Saver | None]:
+    runs: _Plainly | _InStep, policy: RecoveryPolicy, log: EventLog, whole: Trained
+) -> tuple[Trained | None, Saver | None, tuple[int, ...]]:
     """The run under one policy, None where its job did not finish; its saver where it had one."""
     if log.kind[-1] != EventKind.FINISHED:
-        return None, None
+        return None, None, ()
     if policy.on_failure is not OnFailure.RELOAD:
-        return whole, None
-    trainer = _trainer(what)
-    course = Course(trainer, lambda done: on_progress(policy.name, done, trainer.n_samples))
-    saver = Saver(trainer, what.shards, policy.sub_saves)
-    curve = replay(log, experiment.useful_h, experiment.cluster.shard_slots, course, saver)
-    return Trained(trainer.evaluate(what.test), curve), saver
+        return whole, None, ()
+    return runs.under(policy, log)
 
 
-def _trainer(what: StandIn) -> Trainer:
-    trainer = Trainer(what.shape, what.train, what.plan)
-    trainer.initialise()
-    return trainer
+@dataclass(frozen=True, slots=True)
+class _Plainly:
+    """Runs of one model."""
+
+    experiment: Experiment
+    what: StandIn
+    on_progress: OnProgress
+
+    def without_failures(self) -> Trained:
+        course = self._course("no failures")
+        course.go_to(course.trainer.n_samples)
+        return Trained(course.trainer.evaluate(self.what.test), course.curve())
+
+    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+        course = self._course(policy.name)
+        saver = Saver(course.trainer, self.what.shards, policy.sub_saves)
+        job = self.experiment
+        curve = replay(log, job.useful_h, job.cluster.shard_slots, course, saver)
+        return Trained(course.trainer.evaluate(self.what.test), curve), saver, ()
+
+    def _course(self, name: str) -> Course:
+        trainer = Trainer(self.what.shape, self.what.train, self.what.plan)
+        trainer.initialise()
+        return Course(trainer, lambda done: self.on_progress(name, done, trainer.n_samples))
+
+
+@dataclass(frozen=True, slots=True)
+class _InStep:
+    """Runs of several replicas that stay in step.
+
+    A save under full recovery holds every replica, so that rolling back changes none.
+    """
+
+    experiment: Experiment
+    team: Team
+
+    def without_failures(self) -> Trained:
+        replicas = self.team.replicas()
+        replicas.train(self.team.log())
+        return Trained(replicas.evaluate(self.team.what.test), loss_curve(replicas))
+
+    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+        job = self.experiment
+        replicas, saver = train_with_failures(
+            self.team, log, job.useful_h, job.cluster, policy.sub_saves
+        )
+        trained = Trained(replicas.evaluate(self.team.what.test), loss_curve(replicas))
+        return trained, saver, tuple(replicas.lost_iterations)

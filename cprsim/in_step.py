@@ -6,15 +6,19 @@ threads and smaller batches than the scenario's job, and the same course in time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.replay import COMMITS, N_MARKS, STARTS, LossCurve, Moment, moments
 from cprsim.kernel.replicas import Replicas
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
+from cprsim.records import Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.durations import duration_of
 from cprsim.stand_in import StandIn
@@ -65,51 +69,69 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class InStep:
-    """One run of a stand-in on several replicas."""
+class Team:
+    """Replicas to train: how they stay in step, and the model that all begin with."""
 
+    what: StandIn
     setting: SyncSetting  # of the stand-in
-    quality: Quality  # of the mean of all replicas at the end, on the test clicks
-    training_loss: float  # of what the replicas trained, each batch predicted first [nats]
-    n_syncs: float  # per trainer
+    start: Trainer
+
+    @property
+    def n_trained(self) -> int:
+        """Clicks that the replicas train: those that are left."""
+        return self.start.n_samples - self.start.position
+
+    @property
+    def n_batches(self) -> int:
+        return -(-self.n_trained // self.what.plan.batch)
+
+    def replicas(self) -> Replicas:
+        """New ones, at the start of their run."""
+        new = Replicas(self.what.shape, self.what.train, self.what.plan, self.setting)
+        new.go_on_from(self.start)
+        return new
+
+    def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
+        """Their course in time; outages in the stand-in's time."""
+        return run_log(self.setting, self.n_batches, self.what.plan.seed, outages)
+
+
+def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
+    """The stand-in's trainers as a scenario describes them."""
+    setting, section = sync_setting(loaded), loaded.scenario.sync
+    assert section is not None, "else there is no setting"
+    small = setting.stand_in(section.stand_in.threads, what.plan.batch)
+    return Team(what, small, warm_start(what, section.stand_in.warm_start_fraction))
 
 
 def warm_start(what: StandIn, fraction: float) -> Trainer:
-    """One trainer that has trained a share of the clicks alone."""
+    """One trainer that has trained a share of the clicks alone.
+
+    Raises ParameterError where a plan has several epochs: trainers in step train in one pass.
+    """
+    if what.plan.epochs != 1:
+        raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
     trainer = Trainer(what.shape, what.train, what.plan)
     trainer.initialise()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer
 
 
-def train_in_step(
-    what: StandIn,
-    setting: SyncSetting,
-    start: Trainer,
-    outages: Sequence[Outage] = (),
-    before: Callable[[Replicas, int], None] | None = None,
-) -> InStep:
-    """Train the rest of the clicks on replicas that begin with a trainer's model.
+@dataclass(frozen=True, slots=True)
+class InStep:
+    """One run of a stand-in on several replicas."""
 
-    Parameters
-    ----------
-    setting : of the stand-in
-    outages : trainers and sync servers that fail, in the stand-in's time
-    before : called with the replicas and their position before each batch
-    """
-    if what.plan.epochs != 1:
-        raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    replicas = Replicas(what.shape, what.train, what.plan, setting)
-    replicas.go_on_from(start)
-    log = run_log(setting, replicas.n_batches, what.plan.seed, outages)
-    tell = None if before is None else (lambda position: before(replicas, position))
-    replicas.train(log, tell)
-    return InStep(
-        setting,
-        replicas.evaluate(what.test),
-        replicas.summed_loss / max(1, replicas.position - start.position),
-        syncs_per_trainer(log, setting),
-    )
+    quality: Quality  # of the mean of all replicas at the end, on the test clicks
+    training_loss: float  # of what the replicas trained, each batch predicted first [nats]
+    n_syncs: float  # per trainer
+
+
+def train_in_step(team: Team) -> InStep:
+    """Train the rest of the clicks, without failures."""
+    replicas, log = team.replicas(), team.log()
+    replicas.train(log)
+    loss = replicas.summed_loss / team.n_trained
+    return InStep(replicas.evaluate(team.what.test), loss, syncs_per_trainer(log, team.setting))
 
 
 def syncs_per_trainer(log: SyncLog, setting: SyncSetting) -> float:
@@ -117,3 +139,91 @@ def syncs_per_trainer(log: SyncLog, setting: SyncSetting) -> float:
     synced = log.trainer[log.kind == SyncEvent.SYNCED]
     n_of_all = int(np.sum(synced == ALL))
     return n_of_all + (len(synced) - n_of_all) / setting.n_trainers
+
+
+# ----------------------------------------------------------------------------- with failures
+
+
+def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -> list[Outage]:
+    """Trainers and sync servers that failed in a simulated job, in the time of a stand-in's run.
+
+    A node is away from its failure to its replacement, in progress: while the whole job stands
+    still, so do the others, and it is replaced at once.
+
+    Parameters
+    ----------
+    log : of one replication
+    useful_h : progress [h] at which the job is complete
+    run_h : hours of the stand-in's run without failures
+    """
+    per_progress = run_h / useful_h
+    found = []
+    for slots, is_server in (
+        (cluster.replica_slots, False),
+        (cluster.slots_that_hold(Holds.CENTRAL), True),
+    ):
+        for i in np.flatnonzero((log.kind == EventKind.FAILED) & np.isin(log.slot, slots)):
+            back = (log.kind[i:] == EventKind.REPLACED) & (log.slot[i:] == log.slot[i])
+            until_h = log.progress_h[i + int(np.argmax(back))] if back.any() else log.progress_h[i]
+            away_h = float(until_h - log.progress_h[i])
+            at_h = float(log.progress_h[i]) * per_progress
+            number = int(log.slot[i]) - slots.start
+            found.append(Outage(at_h, away_h * per_progress, number, is_server))
+    return found
+
+
+class Saves:
+    """What a simulated job saved and lost of its embeddings, done to replicas on their way."""
+
+    def __init__(
+        self, log: EventLog, useful_h: float, cluster: Cluster, replicas: Replicas, saver: Saver
+    ) -> None:
+        self._replicas, self._saver = replicas, saver
+        self._first_slot = cluster.shard_slots.start
+        self._start, self._moments = replicas.position, deque(moments(log))
+        self._per_h = (len(replicas.clicks) - replicas.position) / useful_h
+
+    def up_to(self, position: int) -> None:
+        """Do all that happened up to a position in the data."""
+        while self._moments and self._position_of(self._moments[0]) <= position:
+            self._do(self._moments.popleft())
+
+    def _position_of(self, moment: Moment) -> int:
+        batch = self._replicas.plan.batch
+        return self._start + round(moment.progress_h * self._per_h / batch) * batch
+
+    def _do(self, moment: Moment) -> None:
+        if moment.kind in STARTS:
+            self._replicas.gather()
+            self._saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
+        elif moment.kind in COMMITS:
+            self._saver.commit()
+        elif moment.kind is EventKind.SAVE_ABANDONED:
+            self._saver.abandon()
+        elif moment.kind is EventKind.REVERTED:
+            servers = {slot - self._first_slot for slot in moment.slots}
+            self._saver.lose(sorted(servers))
+            if len(servers) == self._saver.shards.n_servers:
+                self._replicas.restart_from_central()
+
+
+def train_with_failures(
+    team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
+) -> tuple[Replicas, Saver]:
+    """Train the rest of the clicks as a simulated job went whose failed nodes alone went back."""
+    replicas = team.replicas()
+    saver = Saver(replicas, team.what.shards, sub_saves)
+    saves = Saves(log, useful_h, cluster, replicas, saver)
+    run_h = float(team.log().at_h[-1])
+    replicas.train(team.log(outages_of(log, useful_h, cluster, run_h)), saves.up_to)
+    saves.up_to(len(replicas.clicks) + replicas.plan.batch)
+    return replicas, saver
+
+
+def loss_curve(replicas: Replicas) -> LossCurve:
+    """Training loss over the clicks that the replicas trained, at regular marks."""
+    position, loss = (np.array(column) for column in zip(*replicas.batch_losses, strict=True))
+    first = position[0] - replicas.plan.batch
+    marks = np.unique(np.linspace(first, position[-1], N_MARKS + 1).round().astype(np.int64))
+    summed = np.interp(marks, np.append(first, position), np.append(0.0, np.cumsum(loss)))
+    return LossCurve(marks[1:], np.diff(summed) / np.diff(marks))

@@ -30,7 +30,8 @@ def train(
     """Train a small model with the failures of one replication, and show its accuracy.
 
     It is trained once without failures and once per strategy: it saves where the simulated job
-    saved and loses the shards that it lost. The scenario's section `kernel` says what is trained.
+    saved and loses the shards that it lost. The scenario's section `kernel` says what is trained,
+    its section `sync` on how many replicas.
     """
     import json
 
@@ -41,6 +42,7 @@ def train(
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
     from cprsim.errors import ParameterError
+    from cprsim.in_step import team_of
     from cprsim.plots import loss_figure, save_figure
     from cprsim.report.accuracy_table import accuracy_as_json, print_accuracy
     from cprsim.results.publish import require_writable
@@ -50,8 +52,10 @@ def train(
         raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
     require_writable(out)
     experiment = assemble(loaded)
+    what = stand_in(loaded)
     with _progress() as on_progress:
-        measured = measure(experiment, stand_in(loaded), replay, on_progress)
+        team = None if loaded.scenario.sync is None else team_of(loaded, what)
+        measured = measure(experiment, what, replay, on_progress, team)
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"{loaded.scenario.name}-loss-{replay}"
     figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)

@@ -59,6 +59,9 @@ class Replicas:
         self.observe: Callable[[Array], None] | None = None
         self.position = 0  # samples taken so far
         self.summed_loss = 0.0  # of those, each predicted before it was learned from
+        self.batch_losses: list[tuple[int, float]] = []  # position after it, summed over samples
+        self.lost_iterations: list[int] = []  # of each lost replica: since its last synchronisation
+        self._unsynced = [0] * setting.n_trainers  # iterations of each trainer since then
         self._method = setting.algorithm.method
         n_own = 1 if self._method is Method.SGD else setting.n_trainers  # else always the same
         self._dense = np.repeat(self.model.dense[None], n_own, axis=0)  # (n_own, n_dense)
@@ -159,6 +162,7 @@ class Replicas:
         loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
         self.summed_loss += loss * len(rows)
         self.position += len(rows)
+        self.batch_losses.append((self.position, loss * len(rows)))
         self._in_work[trainer, thread] = InWork(rows, work, rate)
 
     def _finish(self, trainer: int, thread: int) -> None:
@@ -170,6 +174,7 @@ class Replicas:
             self._rate = done.rate
         else:
             optimizer.update(done.rows, done.work, self.changed, done.rate)
+        self._unsynced[trainer] += 1
         if self.observe is not None:
             self.observe(done.rows)
         self._free[done.work.n].append(done.work)
@@ -188,6 +193,8 @@ class Replicas:
 
     def _synchronise(self, trainer: int, thread: int) -> None:
         setting = self.setting
+        for one in range(setting.n_trainers) if trainer == ALL else (trainer,):
+            self._unsynced[one] = 0
         if self._method is Method.SGD:
             self._average_gradients()
             return
@@ -215,6 +222,8 @@ class Replicas:
     # ------------------------------------------------------------------ failures
 
     def _lose(self, trainer: int, _: int) -> None:
+        self.lost_iterations.append(self._unsynced[trainer])
+        self._unsynced[trainer] = 0
         for who in [who for who in self._in_work if who[0] == trainer]:
             done = self._in_work.pop(who)
             self._free[done.work.n].append(done.work)
@@ -240,6 +249,11 @@ class Replicas:
     def _part(self, server: int) -> slice:
         n_dense, n_servers = len(self.model.dense), max(1, self.setting.n_servers)
         return slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
+
+    def gather(self) -> None:
+        """Let `model` hold what a save would write: without a central copy, the mean."""
+        if self._method is Method.NONE:
+            average(self._dense, self.model.dense)
 
     def restart_from_central(self) -> None:
         """All replicas become the central copy: there is nothing else left."""

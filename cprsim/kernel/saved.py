@@ -7,14 +7,27 @@ all others already equal their copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from cprsim.kernel.loops import Array
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.model import Dlrm
+from cprsim.kernel.optimizers import Optimizer
+from cprsim.kernel.training import TrainingPlan
 from cprsim.records import Ints
+
+
+class Savable(Protocol):
+    """What trains and can be saved: one trainer, or replicas with their central copy."""
+
+    model: Dlrm
+    optimizer: Optimizer
+    changed: Array  # (n_rows,) marks the rows that moved; whoever saves clears it
+    plan: TrainingPlan
+    observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +47,7 @@ class SavedState:
     forgets it. Reverting needs that no save is under way, as a failure abandons it.
     """
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Savable) -> None:
         self._trainer = trainer
         self.table = trainer.model.table.copy()
         self.row_state = trainer.optimizer.row_state.copy()

@@ -16,10 +16,9 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
-from cprsim.kernel.saved import SavedState
+from cprsim.kernel.saved import Savable, SavedState
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.training import Trainer
 from cprsim.records import Ints, SmallTables, SubSaves
 
 
@@ -30,7 +29,7 @@ class Saver:
     tracker raises ParameterError.
     """
 
-    def __init__(self, trainer: Trainer, shards: Shards, sub_saves: SubSaves | None = None) -> None:
+    def __init__(self, trainer: Savable, shards: Shards, sub_saves: SubSaves | None = None) -> None:
         self.shards, self.sub_saves = shards, sub_saves
         self.saved = SavedState(trainer)
         self.tracker = None if sub_saves is None else self._make_tracker(trainer, sub_saves)
@@ -41,7 +40,7 @@ class Saver:
         if self.tracker is not None:
             trainer.observe = self.tracker.observe
 
-    def _make_tracker(self, trainer: Trainer, how: SubSaves) -> Tracker:
+    def _make_tracker(self, trainer: Savable, how: SubSaves) -> Tracker:
         if how.tracker not in TRACKERS:
             raise ParameterError(f"unknown tracker `{how.tracker}`; one of {', '.join(TRACKERS)}")
         large = self.shards.layout.largest(how.n_large_tables)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.accuracy import Accuracy, StrategyAccuracy
+from cprsim.in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.report.run_report import say
 from cprsim.report.run_table import print_whole
@@ -77,6 +78,8 @@ def sentences(measured: Accuracy) -> list[str]:
             f"The clicks come from a planted teacher, whose own AUC is {what.teacher.auc:.4f} and "
             f"log-loss {what.teacher.log_loss:.4f}: no model can do better."
         )
+    if measured.team is not None:
+        said += _in_step(measured, measured.team)
     if any(one.trained is measured.whole for one in measured.strategies):
         said.append(
             "A strategy that rolls everybody back ends bit by bit as the run without failures."
@@ -88,6 +91,24 @@ def sentences(measured: Accuracy) -> list[str]:
     ]
     if what.n_skipped:
         said.append(f"Left out of the log: {count(what.n_skipped, 'bad line')}.")
+    return said
+
+
+def _in_step(measured: Accuracy, team: Team) -> list[str]:
+    """How the replicas stayed in step, and what lost ones had not synchronised."""
+    setting = team.setting
+    said = [
+        f"{setting.n_trainers} replicas in step by {setting.name}, {setting.n_threads} threads "
+        f"each; they train the last {team.n_trained:,} clicks, from the model of one trainer on "
+        "those before."
+    ]
+    for one in measured.strategies:
+        if one.lost_iterations:
+            mean = sum(one.lost_iterations) / len(one.lost_iterations)
+            said.append(
+                f"{one.policy.name}: {count(len(one.lost_iterations), 'trainer')} lost, with "
+                f"{mean:.1f} iterations since the last synchronisation on average."
+            )
     return said
 
 
@@ -115,6 +136,7 @@ def accuracy_as_json(measured: Accuracy) -> dict[str, Any]:
                 **_plain(None if one.trained is None else one.trained.quality),
                 "bytes_written": one.bytes_written,
                 "tracker_memory_fraction": one.tracker_fraction,
+                "lost_iterations": list(one.lost_iterations),
             }
             for one in measured.strategies
         ],

@@ -11,7 +11,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.in_step import InStep, sync_setting, train_in_step, warm_start
+from cprsim.in_step import InStep, Team, sync_setting, train_in_step, warm_start
 from cprsim.reproduce.study import Work
 from cprsim.stand_in import stand_in
 from cprsim.sync import SyncSetting, load_model, throughput
@@ -91,7 +91,7 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
         for name in ALGORITHMS:
             setting = setting_of(work, name).with_trainers(n)
             small = setting.stand_in(scaled.threads, what.plan.batch)
-            found[f"{name}, {n}"] = _plain(train_in_step(what, small, start))
+            found[f"{name}, {n}"] = _plain(train_in_step(Team(what, small, start)))
             found["stands for"] = small.stands_for(setting) * len(what.train)
     start.run()
     alone = start.evaluate(what.test)
