@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from cprsim.curves import chosen_curve
 from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
@@ -52,6 +53,7 @@ from cprsim.scenario.failures_schema import (
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
+from cprsim.staleness import StalenessCurve
 from cprsim.sync import Algorithm
 
 FEWEST_OUTAGES = 2  # of a trace that is replayed
@@ -71,6 +73,7 @@ class Experiment:
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
     engine: Literal["auto", "simpy", "fast"] = "auto"
+    curve: StalenessCurve | None = None  # prices lost samples; None: none applies
 
 
 def assemble(loaded: LoadedScenario) -> Experiment:
@@ -82,6 +85,8 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         where sections do not fit together in a way that only building them shows
     TraceError
         where the failure trace can't be read
+    CurveError
+        where the staleness curve can't be read
     """
     scenario = loaded.scenario
     with _blaming(loaded, "cluster"):
@@ -113,6 +118,7 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
         engine=simulation.engine,
+        curve=chosen_curve(loaded),
     )
     _require_fast(loaded, experiment)
     return experiment

@@ -17,6 +17,7 @@ from cprsim.engines import Arrays, Engine, Events
 from cprsim.failures.block import BlockFailures, StackedFailures
 from cprsim.failures.sources import MOST_REPLICATIONS
 from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
+from cprsim.staleness import StalenessCurve
 
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications between two looks at the precision reached
@@ -42,6 +43,7 @@ class Outcome:
     cluster: Cluster
     strategies: tuple[StrategyOutcome, ...]
     precision_fraction: float | None = None  # that was asked for; None: a number of replications
+    curve: StalenessCurve | None = None  # what stale shards cost in accuracy; None: not known
 
 
 def simulate(
@@ -197,5 +199,9 @@ def _wanted(experiment: Experiment, runs: list[_Run], n_done: int) -> int:
 def _outcome(experiment: Experiment, runs: list[_Run]) -> Outcome:
     strategies = tuple(run.outcome() for run in runs)
     return Outcome(
-        experiment.useful_h, experiment.cluster, strategies, experiment.precision_fraction
+        experiment.useful_h,
+        experiment.cluster,
+        strategies,
+        experiment.precision_fraction,
+        experiment.curve,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.curves import curve_path
 from cprsim.errors import ParameterError
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, damage, input_digests, load_result
@@ -33,15 +34,22 @@ def identity_of(loaded: LoadedScenario, replay: int | None) -> Identity:
     """What decides the result of a run. Raises ResultError where an input can't be read."""
     if replay is not None and replay < 0:
         raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
+    curve = curve_path(loaded)
+    of_curve = input_digests([] if curve is None else [curve])
     return Identity(
         name=loaded.scenario.name,
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=input_digests([] if loaded.trace_path is None else [loaded.trace_path]),
+        inputs=trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve},
         replay=replay,
     )
 
 
-def failures_digest(loaded: LoadedScenario, inputs: Mapping[str, str]) -> str:
+def trace_digests(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of the failure trace that is replayed, by its name; empty where there is none."""
+    return input_digests([] if loaded.trace_path is None else [loaded.trace_path])
+
+
+def failures_digest(loaded: LoadedScenario) -> str:
     """Digest of what decides which failures replication i meets; equal digests, equal failures."""
     scenario = loaded.scenario
     parts: dict[str, Any] = {
@@ -51,7 +59,7 @@ def failures_digest(loaded: LoadedScenario, inputs: Mapping[str, str]) -> str:
             mode="json", include={"trainers", "emb_ps", "others", "repair"}
         ),
         "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
-        "inputs": sorted(inputs.values()),
+        "inputs": sorted(trace_digests(loaded).values()),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -89,7 +97,7 @@ def simulate_into(
         "command": ["cprsim", *sys.argv[1:]],
         "seed": loaded.scenario.simulation.seed,
         "replications": {one.policy.name: one.costs.n_replications for one in outcome.strategies},
-        "failures_digest": failures_digest(loaded, identity.inputs),
+        "failures_digest": failures_digest(loaded),
     }
     return write_result(
         root,
@@ -99,6 +107,7 @@ def simulate_into(
         about=about,
         started=started,
         draw=lambda result: draw_result(result, result.path),
+        curve_path=curve_path(loaded),
     )
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
 import pandas as pd
 
 from cprsim.records import OVERHEAD_PARTS
+from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Result, Spread, records_of
 
 _INTERVALS = ("overhead_fraction", *OVERHEAD_PARTS)
-_MEANS = ("failures", "saves", "pls", "pls_net", "ettr", "overhead_h", "overhead_node_h", "wall_h")
+_MEANS = (
+    "failures",
+    "saves",
+    "pls",
+    "pls_net",
+    "auc_loss",
+    "log_loss_rise",
+    "beyond_measured",
+    "ettr",
+    "overhead_h",
+    "overhead_node_h",
+    "wall_h",
+)
 
 
 def run_as_json(result: Result) -> dict[str, Any]:
@@ -24,6 +38,8 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "n_nodes": result.n_nodes,
         "results": str(result.path),
         "verdicts": verdicts(result),
+        "accuracy": accuracy_sentences(result),
+        "curve": result.curve and asdict(result.curve),
         "strategies": [_strategy(line) for line in lines(result)],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import lines, print_run_table
 from cprsim.report.sentences import decisions, savings, verdicts
 from cprsim.results import FINISHED, Result
@@ -28,7 +29,13 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
     console.print()
     print_run_table(console, result)
     whole = result.replay is None
-    for paragraph in (decisions(result), verdicts(result), savings(result) if whole else []):
+    paragraphs = (
+        accuracy_sentences(result),
+        decisions(result),
+        verdicts(result),
+        savings(result) if whole else [],
+    )
+    for paragraph in paragraphs:
         if paragraph:
             console.print()
         for sentence in paragraph:

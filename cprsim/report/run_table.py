@@ -25,6 +25,8 @@ from cprsim.results.words import (
 
 WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, if they have to be
 UNFOLDED = 1000
+COST_H = "cost\nh"
+AUC_LOSS = "AUC loss\n×10⁻⁴"
 HEADINGS = {
     "save": "save",
     "load": "load",
@@ -70,6 +72,7 @@ def print_run_table(console: Console, result: Result) -> None:
     if whole is not None:
         print_whole(console, whole)
         return
+    tail = _narrowed(tail)
     narrow = _fitting(console, lambda width: [*_head_columns(width), *tail], rows)
     print_whole(console, narrow or _table([*_head_columns(WORDS_WIDTHS[-1]), *tail], rows))
     console.print("\nof which, in % of useful time:\n")
@@ -135,11 +138,21 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
         Column("failures\nper job", lambda line: significant(line.mean("failures"))),
         Column("ETTR", lambda line: _fixed(line.mean("ettr"), 3)),
         Column("PLS", _pls),
-        Column("cost\nh", lambda line: significant(line.mean("overhead_h"))),
+        Column(AUC_LOSS, _auc_loss),
+        Column(COST_H, lambda line: significant(line.mean("overhead_h"))),
         Column("cost\nnode-h", lambda line: significant(line.mean("overhead_node_h"))),
     ]
     partial = any(line.policy.on_failure is OnFailure.RELOAD for line in rows)
-    return [column for column in columns if partial or column.heading != "PLS"]
+    known = partial and any(line.mean("auc_loss") > 0 for line in rows)
+    shown = {"PLS": partial, AUC_LOSS: known}
+    return [column for column in columns if shown.get(column.heading, True)]
+
+
+def _narrowed(tail: list[Column]) -> list[Column]:
+    """Without the hours of overhead where accuracy stands there too: per cent say the same."""
+    if all(column.heading != AUC_LOSS for column in tail):
+        return tail
+    return [column for column in tail if column.heading != COST_H]
 
 
 def _every(policy: RecoveryPolicy, useful_h: float) -> str:
@@ -165,6 +178,13 @@ def _percent_of(part: str) -> Callable[[Line], str]:
 def _pls(line: Line) -> str:
     partial = line.policy.on_failure is OnFailure.RELOAD
     return _fixed(line.mean("pls"), 4) if partial else NO_NUMBER
+
+
+def _auc_loss(line: Line) -> str:
+    loss = line.summary["auc_loss"]
+    if loss.mean == 0 == loss.half_width:  # exactly: no shard ever goes stale
+        return "0"
+    return with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
 
 
 def _fixed(value: float, digits: int) -> str:

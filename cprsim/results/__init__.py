@@ -10,12 +10,13 @@ from cprsim.results.compare import compare, differences, same_failures
 from cprsim.results.identity import Identity, input_digests
 from cprsim.results.manifest import damage
 from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
-from cprsim.results.read import Recovered, Result, load_result
+from cprsim.results.read import CurveUsed, Recovered, Result, load_result
 from cprsim.results.write import Logbook, write_result
 
 __all__ = [
     "FINISHED",
     "METRICS",
+    "CurveUsed",
     "Identity",
     "Logbook",
     "Recovered",

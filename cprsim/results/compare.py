@@ -8,6 +8,7 @@ from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.records import Floats
+from cprsim.results.accuracy_rows import difference_of_losses, has_measured_error
 from cprsim.results.metrics import CONFIDENCE, METRICS, interval_of_mean, measure
 from cprsim.results.read import Result
 
@@ -45,7 +46,7 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame
     for name, mine in measured.items():
         if name != baseline:
             for quantity in METRICS:
-                interval, n = _paired(measured[baseline], mine, quantity)
+                interval, n = _paired(measured[baseline], mine, quantity, same_curve=True)
                 records.append((name, quantity, *interval, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
@@ -59,6 +60,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     """Differences B - A of the strategies that both results have.
 
     Paired by replication where both met the same failures, else two independent samples (Welch).
+    The error of the staleness curves counts in losses of accuracy.
 
     Returns
     -------
@@ -76,10 +78,11 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
             f"no strategy is in both results: A has {', '.join(of_a)}; B has {', '.join(of_b)}"
         )
     method = _paired if same_failures(a, b) else _welch
+    same_curve = a.curve is not None and b.curve is not None and a.curve.sha256 == b.curve.sha256
     records = []
     for name in shared:
         for quantity in METRICS:
-            interval, n = method(of_a[name], of_b[name], quantity)
+            interval, n = method(of_a[name], of_b[name], quantity, same_curve=same_curve)
             means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
             records.append((name, quantity, *means, *interval, n))
     columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
@@ -98,21 +101,35 @@ def _mean(measured: pd.DataFrame, quantity: str) -> float:
 Interval = tuple[float, float, float]  # mean, low, high
 
 
-def _paired(a: pd.DataFrame, b: pd.DataFrame, quantity: str) -> tuple[Interval, int]:
+def _paired(
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *, same_curve: bool
+) -> tuple[Interval, int]:
     """Mean of the differences b - a over the replications that both have."""
-    columns = ["replication", "finished", quantity]
-    both = a[columns].merge(b[columns], on="replication", suffixes=("_a", "_b"))
-    if not len(both) or not (a["finished"].all() and b["finished"].all()):
-        return (np.nan, np.nan, np.nan), len(both)
-    differences = both[f"{quantity}_b"] - both[f"{quantity}_a"]
-    return interval_of_mean(differences.to_numpy(np.float64)), len(both)
+    shared = np.intersect1d(a["replication"], b["replication"])
+    if not len(shared) or not (a["finished"].all() and b["finished"].all()):
+        return (np.nan, np.nan, np.nan), len(shared)
+    in_a, in_b = (one.set_index("replication").loc[shared].reset_index() for one in (a, b))
+    values = in_b[quantity].to_numpy(np.float64) - in_a[quantity].to_numpy(np.float64)
+    if not has_measured_error(quantity) or len(shared) < 2:
+        return interval_of_mean(values), len(shared)
+    n = len(shared)
+    simulated = (float(np.var(values, ddof=1)) / n, n - 1)
+    found = difference_of_losses(in_a, in_b, quantity, simulated, same_curve=same_curve)
+    return (found.mean, *found.interval(CONFIDENCE)), n
 
 
-def _welch(a: pd.DataFrame, b: pd.DataFrame, quantity: str) -> tuple[Interval, int]:
+def _welch(
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *, same_curve: bool
+) -> tuple[Interval, int]:
     n = min(len(a), len(b))
     if not (a["finished"].all() and b["finished"].all()):
         return (np.nan, np.nan, np.nan), n
-    return welch(a[quantity].to_numpy(np.float64), b[quantity].to_numpy(np.float64)), n
+    values = [one[quantity].to_numpy(np.float64) for one in (a, b)]
+    if not has_measured_error(quantity) or n < 2:
+        return welch(*values), n
+    simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
+    found = difference_of_losses(a, b, quantity, *simulated, same_curve=same_curve)
+    return (found.mean, *found.interval(CONFIDENCE)), n
 
 
 def welch(a: Floats, b: Floats) -> Interval:

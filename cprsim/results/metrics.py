@@ -16,6 +16,14 @@ import pandas as pd
 from scipy import special
 
 from cprsim.records import OVERHEAD_PARTS, Floats
+from cprsim.results.accuracy_rows import (
+    BEYOND,
+    ERRORS,
+    QUANTITIES,
+    RESPONSE,
+    has_measured_error,
+    mean_of_loss,
+)
 from cprsim.results.rows import replication_rows
 
 if TYPE_CHECKING:
@@ -31,6 +39,10 @@ def _part(name: str) -> Metric:
     return lambda rows, n_nodes: rows[f"{name}_h"] / rows["useful_h"]
 
 
+def _column(name: str) -> Metric:
+    return lambda rows, n_nodes: rows[name]
+
+
 def _overhead_h(rows: pd.DataFrame) -> pd.Series[float]:
     return rows["wall_h"] - rows["useful_h"]
 
@@ -42,6 +54,7 @@ METRICS: Mapping[str, Metric] = {
     "saves": lambda rows, n_nodes: rows["n_saves"].astype(float),
     "pls": lambda rows, n_nodes: rows["pls"],
     "pls_net": lambda rows, n_nodes: rows["pls_net"],
+    **{name: _column(name) for name in (*QUANTITIES.values(), BEYOND)},
     "ettr": lambda rows, n_nodes: rows["useful_h"] / rows["wall_h"],
     "overhead_h": lambda rows, n_nodes: _overhead_h(rows),
     "overhead_node_h": lambda rows, n_nodes: _overhead_h(rows) * n_nodes,
@@ -68,13 +81,17 @@ class Spread:
 def measure(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     """Every metric of every replication: strategy, replication, finished and a column a metric.
 
+    Beside them the columns of `accuracy_rows` that say whose response priced the losses, and with
+    what error.
+
     Parameters
     ----------
     rows : replication rows of a finished result or of `replication_rows`
     n_nodes : nodes of the job, whose hours overhead costs
     """
     values = {name: metric(rows, n_nodes) for name, metric in METRICS.items()}
-    return pd.concat([rows[["strategy", "replication", "finished"]], pd.DataFrame(values)], axis=1)
+    kept = rows[["strategy", "replication", "finished", RESPONSE, *ERRORS]]
+    return pd.concat([kept, pd.DataFrame(values)], axis=1)
 
 
 def summarise(outcome: Outcome) -> pd.DataFrame:
@@ -97,13 +114,16 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
         n, n_finished = len(mine), int(mine["finished"].sum())
         records.append((strategy, FINISHED, n_finished / n, *interval_of_share(n_finished, n), n))
         for name in METRICS:
-            mean, low, high = (
-                interval_of_mean(mine[name].to_numpy(np.float64))
-                if n_finished == n
-                else (np.nan, np.nan, np.nan)
-            )
+            mean, low, high = _interval(mine, name) if n_finished == n else (np.nan, np.nan, np.nan)
             records.append((strategy, name, mean, low, high, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+
+def _interval(measured: pd.DataFrame, name: str) -> tuple[float, float, float]:
+    if has_measured_error(name):
+        found = mean_of_loss(measured, name)
+        return found.mean, *found.interval(CONFIDENCE)
+    return interval_of_mean(measured[name].to_numpy(np.float64))
 
 
 def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Spread]]:

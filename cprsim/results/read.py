@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from cprsim.errors import ResultError
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.results.accuracy_rows import with_accuracy_columns
 from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import Spread, spreads, summarise_rows
 
@@ -25,6 +26,17 @@ class Recovered:
 
     policy: RecoveryPolicy
     gave_up: bool  # stopped early because no replication finished
+
+
+@dataclass(frozen=True, slots=True)
+class CurveUsed:
+    """The staleness curve that priced the losses of a result."""
+
+    name: str
+    origin: str  # where it is from, in one line
+    notes: tuple[str, ...]  # sentences: what to be careful with
+    file: str  # its copy in the results folder
+    sha256: str  # of that file
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,7 @@ class Result:
     timeline: pd.DataFrame
     summary: pd.DataFrame
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
+    curve: CurveUsed | None = None
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -76,7 +89,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     try:
         job = json.loads((folder / "job.json").read_text("utf-8"))
-        replications = _table(folder / "replications.parquet")
+        replications = with_accuracy_columns(_table(folder / "replications.parquet"))
         return Result(
             path=folder,
             manifest=manifest,
@@ -90,11 +103,16 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             replications=replications,
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
+            curve=_curve_from(job.get("curve")),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise ResultError(f"{folder} can't be read as a result: {error}") from error
+
+
+def _curve_from(entry: Mapping[str, Any] | None) -> CurveUsed | None:
+    return None if entry is None else CurveUsed(**{**entry, "notes": tuple(entry["notes"])})
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from cprsim.records import (
     EventLog,
     ShardLoss,
 )
+from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.staleness import lost_portion
 
 if TYPE_CHECKING:
@@ -27,19 +28,19 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     """One row per strategy and replication: its hours, failures, saves and PLS.
 
     Columns: strategy, the columns of CostBreakdown (`useful_h` being the whole job's for those
-    that finished), pls, pls_net.
+    that finished), pls, pls_net, and those of `accuracy_columns`.
     """
-    frames = [_rows_of(strategy, outcome.useful_h) for strategy in outcome.strategies]
+    frames = [_rows_of(strategy, outcome) for strategy in outcome.strategies]
     return pd.concat(frames, ignore_index=True)
 
 
-def _rows_of(strategy: StrategyOutcome, useful_h: float) -> pd.DataFrame:
-    costs, losses = strategy.costs, strategy.losses
+def _rows_of(strategy: StrategyOutcome, outcome: Outcome) -> pd.DataFrame:
+    costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
     rows = pd.DataFrame({f.name: getattr(costs, f.name) for f in fields(CostBreakdown)})
     rows.insert(0, "strategy", strategy.policy.name)
     rows["pls"] = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
     rows["pls_net"] = lost_portion(losses.since_reload_h, losses, costs.replication, useful_h)
-    return rows
+    return rows.assign(**accuracy_columns(strategy, outcome))
 
 
 def loss_rows(outcome: Outcome) -> pd.DataFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cprsim.records import EventLog
-from cprsim.results.identity import Identity
+from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.metrics import summarise_rows
 from cprsim.results.publish import publishing
-from cprsim.results.read import Result, load_result, read_folder, strategy_entry
+from cprsim.results.read import CurveUsed, Result, load_result, read_folder, strategy_entry
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def write_result(
     about: Mapping[str, Any],
     started: datetime,
     draw: Callable[[Result], object] | None = None,
+    curve_path: Path | None = None,
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -53,6 +55,7 @@ def write_result(
     logbook : the replication that the timeline shows
     about : what the manifest says of the run: command, seed, replications, failures_digest
     started : when the run began, for the manifest
+    curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
     draw : puts the figures into ``result.path``; called before the folder is in place
 
     Returns
@@ -66,14 +69,30 @@ def write_result(
     final = root / identity.folder_name
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        _write_tables(folder, identity, outcome, logbook)
+        _write_tables(folder, identity, outcome, logbook, _keep_curve(folder, outcome, curve_path))
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
     return load_result(final)
 
 
-def _write_tables(folder: Path, identity: Identity, outcome: Outcome, logbook: Logbook) -> None:
+def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed | None:
+    """Copy the file of the curve into the folder, and say which it is."""
+    curve = outcome.curve
+    if curve is None or path is None:
+        return None
+    copy = folder / f"curve{path.suffix.lower()}"
+    shutil.copyfile(path, copy)
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy))
+
+
+def _write_tables(
+    folder: Path,
+    identity: Identity,
+    outcome: Outcome,
+    logbook: Logbook,
+    curve: CurveUsed | None,
+) -> None:
     job = {
         "name": identity.name,
         "useful_h": outcome.useful_h,
@@ -81,6 +100,7 @@ def _write_tables(folder: Path, identity: Identity, outcome: Outcome, logbook: L
         "n_nodes": outcome.cluster.n_nodes,
         "timeline_replication": logbook.replication,
         "replay": identity.replay,
+        "curve": curve and asdict(curve),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)

@@ -183,3 +183,19 @@ def test_the_resolved_scenario_runs_to_the_same_result(cprsim, scenario, tmp_pat
     again = folder_of(cprsim("run", first / "scenario.yaml", "--out", tmp_path / "again").stdout)
     assert again.name == first.name
     assert (again / "scenario.yaml").read_bytes() == (first / "scenario.yaml").read_bytes()
+
+
+def test_accuracy_stands_beside_overhead_and_the_curve_in_the_folder(cprsim, scenario):
+    curve = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
+    (scenario.parent / "mine.csv").write_text(curve)
+    named = ("--set", "accuracy.curve=mine.csv")
+    text = cprsim("run", scenario, *named).stdout
+    assert "AUC loss by the staleness curve mine (your own, mine.csv)" in text
+    shown = json.loads(cprsim("run", scenario, *named, "--json").stdout)
+    assert (Path(shown["results"]) / "curve.csv").read_text() == curve
+    losses = {one["name"]: one["auc_loss"] for one in shown["strategies"]}
+    assert losses["full"] == 0
+    assert 0 < losses["partial"] < losses["cpr"]
+    bad = cprsim("run", scenario, "--set", "accuracy.curve=other.csv")
+    assert bad.exit_code == 2
+    assert "--set accuracy.curve: accuracy.curve: `other.csv` is not there" in bad.output

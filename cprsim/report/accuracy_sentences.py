@@ -1,0 +1,47 @@
+"""What a result says of accuracy lost to stale shards: by which curve, and how far it holds."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results import FINISHED, Result
+from cprsim.results.words import percent
+
+HOW_TO = (
+    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "`cprsim measure` makes one, `accuracy: {curve: ...}` names one (docs/staleness.md)."
+)
+
+
+def accuracy_sentences(result: Result) -> list[str]:
+    """Which curve priced the losses, what it does not know, and where it was stretched.
+
+    Empty where no strategy ever keeps a stale shard.
+    """
+    stale = [policy for policy in result.policies if policy.on_failure is OnFailure.RELOAD]
+    if not stale:
+        return []
+    if result.curve is None:
+        return [HOW_TO]
+    said = [
+        f"AUC loss by the staleness curve {result.curve.name} ({result.curve.origin}); "
+        "its error is in the interval.",
+        *result.curve.notes,
+    ]
+    return said + [sentence for policy in stale for sentence in _of(policy, result)]
+
+
+def _of(policy: RecoveryPolicy, result: Result) -> list[str]:
+    found = result.spreads()[policy.name]
+    if found[FINISHED].mean < 1:
+        return []
+    if isnan(found["auc_loss"].mean):
+        return [f"{policy.name}: the curve does not say what it loses, saving as it does here."]
+    beyond = found["beyond_measured"].mean
+    if not beyond > 0:
+        return []
+    return [
+        f"{policy.name}: {percent(beyond)} of its jobs lose more than was measured; their loss "
+        "is extrapolated."
+    ]

@@ -1,0 +1,113 @@
+"""What the staleness curve says of each replication, and its error in means and differences.
+
+A curve errs alike in all replications, so that its standard error stays beside each loss and is not
+averaged away with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cprsim.records import Floats
+from cprsim.staleness import (
+    MeanLoss,
+    Metric,
+    Prediction,
+    mean_loss,
+    nothing_lost,
+    pooled,
+    strategy_key,
+)
+
+if TYPE_CHECKING:
+    from cprsim.pipeline import Outcome, StrategyOutcome
+
+QUANTITIES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
+BEYOND = "beyond_measured"
+RESPONSE = "response"
+ERRORS = tuple(f"{name}_{part}" for name in QUANTITIES.values() for part in ("se", "degrees"))
+COLUMNS = (RESPONSE, *QUANTITIES.values(), *ERRORS, BEYOND)
+
+Column = Floats | float | str
+Variance = tuple[float, float]  # squared standard error, its degrees of freedom
+
+
+def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
+    """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known.
+
+    `response` is whose response priced the losses, empty where no shard goes stale.
+    """
+    columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
+    beyond = np.full(strategy.costs.n_replications, np.nan)
+    for metric, name in QUANTITIES.items():
+        predicted = _predicted(strategy, outcome, metric)
+        if predicted is None:
+            columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
+            continue
+        columns |= {name: predicted.loss, f"{name}_se": predicted.standard_error}
+        columns[f"{name}_degrees"] = predicted.degrees
+        beyond = np.fmax(beyond, predicted.beyond)
+    return columns | {BEYOND: beyond}
+
+
+def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
+    replications = strategy.costs.replication
+    if strategy_key(strategy.policy) is None:
+        return nothing_lost(len(replications))
+    if outcome.curve is None:
+        return None
+    return outcome.curve.predict(
+        strategy.policy, metric, strategy.losses, replications, outcome.useful_h
+    )
+
+
+def with_accuracy_columns(rows: pd.DataFrame) -> pd.DataFrame:
+    """Replication rows, with columns of unknown accuracy where an older version wrote none."""
+    return rows if BEYOND in rows else rows.assign(**dict.fromkeys(COLUMNS, np.nan))
+
+
+def has_measured_error(quantity: str) -> bool:
+    """Whether a metric carries the error of a curve beside that of the simulation."""
+    return quantity in QUANTITIES.values()
+
+
+def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:
+    """Mean of a predicted loss, with the errors of simulation and measurement together."""
+    return mean_loss(_values(rows, quantity), *_errors(rows, quantity))
+
+
+def difference_of_losses(
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, same_curve: bool
+) -> MeanLoss:
+    """Difference of two mean losses, b - a.
+
+    Parameters
+    ----------
+    a, b : measured rows of a strategy each
+    simulated : variances of the difference that come from the simulation alone
+    same_curve : whether one curve priced both: then two losses by the same response err together,
+        and only the difference of their errors counts
+    """
+    difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
+    (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
+    if same_curve and a[RESPONSE].iloc[0] == b[RESPONSE].iloc[0]:
+        return MeanLoss(difference, *pooled(*simulated, ((error_b - error_a) ** 2, degrees_a)))
+    measured = ((error_a**2, degrees_a), (error_b**2, degrees_b))
+    return MeanLoss(difference, *pooled(*simulated, *measured))
+
+
+def _values(rows: pd.DataFrame, quantity: str) -> Floats:
+    return rows[quantity].to_numpy(np.float64)
+
+
+def _errors(rows: pd.DataFrame, quantity: str) -> tuple[Floats, float]:
+    degrees = float(rows[f"{quantity}_degrees"].iloc[0])
+    return _values(rows, f"{quantity}_se"), degrees
+
+
+def _mean_error(rows: pd.DataFrame, quantity: str) -> tuple[float, float]:
+    errors, degrees = _errors(rows, quantity)
+    return float(errors.mean()), degrees

@@ -1,0 +1,132 @@
+"""Which curve applies to a scenario, and what happens to those that do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from cprsim.assemble import assemble
+from cprsim.cli.running import failures_digest, identity_of
+from cprsim.curves import CurveFile, chosen_curve, kernel_block, shipping, write_curve
+from cprsim.errors import CurveError, ScenarioError
+from cprsim.scenario import load_scenario
+from cprsim.staleness import Metric, Response
+
+SCENARIO = """\
+name: small
+job: {useful: 20 h}
+cluster: {trainers: 2, emb_ps: 4}
+failures: {kind: job, family: exponential, mtbf: 10 h}
+costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [full, {strategy: cpr, target_pls: 0.1}]
+simulation: {seed: 1, replications: 20}
+"""
+CSV = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
+LINE = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1)
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Load the scenario with more lines at its end; no curve is shipped but those of the test."""
+    monkeypatch.setattr(shipping, "FOLDER", tmp_path / "shipped")
+    shipping.shipped.cache_clear()
+    (tmp_path / "mine.csv").write_text(CSV)
+    path = tmp_path / "small.yaml"
+
+    def _load(more=""):
+        path.write_text(SCENARIO + more)
+        return load_scenario(path)
+
+    yield _load
+    shipping.shipped.cache_clear()
+
+
+@pytest.fixture
+def ship(load, tmp_path):
+    """Ship a curve of the kernel of a scenario."""
+
+    def _ship(name, loaded):
+        kernel = kernel_block(loaded.scenario.kernel)
+        write_curve(tmp_path / "shipped" / f"{name}.json", CurveFile(name, (LINE,), kernel))
+
+    return _ship
+
+
+KERNEL = "kernel: {samples: 20000, seed: 7}\n"
+
+
+def test_without_a_curve_none_applies(load):
+    assert chosen_curve(load()) is None
+    assert assemble(load(KERNEL)).curve is None
+
+
+def test_a_file_stands_relative_to_the_scenario(load):
+    curve = assemble(load("accuracy: {curve: mine.csv}\n")).curve
+    assert curve is not None
+    assert curve.of("partial", Metric.AUC).loss.tolist() == [0, 0.003]
+    assert curve.origin == "your own, mine.csv"
+
+
+def test_the_shipped_curve_of_the_kernel_applies_whatever_the_seed(load, ship):
+    ship("small-linear", load(KERNEL))
+    curve = chosen_curve(load("kernel: {seed: 8, samples: 20000}\n"))
+    assert curve is not None
+    assert curve.name == "small-linear"
+    assert "measured on this section `kernel`" in curve.origin
+    assert chosen_curve(load("kernel: {samples: 20001}\n")) is None
+    assert chosen_curve(load()) is None  # no word of what is trained
+
+
+def test_a_curve_of_another_model_is_named_with_a_warning(load, ship):
+    ship("small-linear", load(KERNEL))
+    named = "accuracy: {curve: small-linear}\n"
+    assert chosen_curve(load(named)).notes == ()
+    assert chosen_curve(load(KERNEL + named)).notes == ()
+    (note,) = chosen_curve(load("kernel: {samples: 30000, rate: 0.5}\n" + named)).notes
+    assert "another model" in note
+    assert "rate (0.15, here 0.5), samples (20000, here 30000)" in note
+
+
+def test_a_curve_that_is_not_there_is_said_with_its_line(load, ship):
+    ship("small-linear", load(KERNEL))
+    with pytest.raises(ScenarioError) as caught:
+        chosen_curve(load("accuracy:\n  curve: small-liner\n"))
+    assert "small.yaml:9: accuracy.curve: `small-liner` is neither a shipped" in str(caught.value)
+    assert "did you mean `small-linear`" in str(caught.value)
+    with pytest.raises(ScenarioError, match=r"accuracy.curve: `none.csv` is not there"):
+        chosen_curve(load("accuracy: {curve: none.csv}\n"))
+
+
+def test_a_damaged_curve_stops_the_run_before_it_begins(load, tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(CurveError, match=r"bad.json:1: is damaged"):
+        assemble(load("accuracy: {curve: bad.json}\n"))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{curve: 3}", "accuracy.curve: `3` is not text"),
+        ("{max_auc_loss: -1}", "accuracy.max_auc_loss: `-1` is out of range"),
+        ("{max_auc_loss: 0.02 %}", "accuracy.max_auc_loss: `0.02 %` is not a number"),
+        ("{confidence: 1.0}", "accuracy.confidence: `1.0` is out of range"),
+        ("{risk: worst}", "accuracy.risk: `worst` is neither `mean` nor a share"),
+        ("{risk: 1.5}", "accuracy.risk: `1.5` is neither `mean` nor a share"),
+        ("{limit: 3}", "accuracy.limit: unknown key"),
+    ],
+)
+def test_what_is_wrong_with_the_section_is_said(load, section, message):
+    with pytest.raises(ScenarioError) as caught:
+        load(f"accuracy: {section}\n")
+    assert message in str(caught.value)
+
+
+def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
+    def of(csv):
+        (tmp_path / "mine.csv").write_text(csv)
+        loaded = load("accuracy: {curve: mine.csv}\n")
+        return identity_of(loaded, None), failures_digest(loaded)
+
+    (one, met), (other, met_too) = of(CSV), of(CSV.replace("0.003,", "0.004,"))
+    assert one.digest != other.digest
+    assert list(one.inputs) == ["curve mine.csv"]
+    assert met == met_too
