@@ -77,7 +77,8 @@ def test_the_emulation_of_the_paper(name: str, save_min: float, recovery_min: fl
     assert scenario.cluster.emb_ps == 8
     assert costs.save.stall == pytest.approx(save_min / 60)
     assert costs.load + costs.reschedule == pytest.approx(recovery_min / 60)
-    assert [entry.name for entry in scenario.recovery] == ["full", "partial", "cpr"]
+    names = [entry.name for entry in scenario.recovery]
+    assert names == ["full", "partial", "cpr", "cpr-mfu", "cpr-ssu", "cpr-scar"]
 
 
 def test_the_production_scale_set_up() -> None:
