@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from math import isinf, isnan, nan
 from typing import TYPE_CHECKING
 
@@ -64,19 +64,14 @@ class Dimension:
 
     def format(self, value: float) -> str:
         """The shortest number in one of the `written` units that reads back to this very float."""
-        texts = ((number, unit) for unit in self.written for number in self._in(value, unit))
-        exact = [
-            (number, unit) for number, unit in texts if self.parse(f"{number} {unit}") == value
-        ]
-        number, unit = min(exact, key=lambda text: len(text[0]))
-        return f"{number} {unit}"
+        return _shortest(self, value)
 
     @property
     def hint(self) -> str:
         """Examples of what would be right."""
         return " or ".join(self.examples)
 
-    def _in(self, value: float, unit: str) -> list[str]:
+    def candidates(self, value: float, unit: str) -> list[str]:
         """Candidates for the number before `unit`, the shorter ones first."""
         exact = Fraction(value) / self._factor(unit)
         if unit != self.written[0] and not Fraction(1, 10) <= exact < 10**6:
@@ -90,6 +85,18 @@ class Dimension:
         if factor is None:
             raise ParameterError(f"has `{unit}`, which is no unit of {self.what}")
         return factor
+
+
+@lru_cache(maxsize=10_000)  # the points of a sweep say the same few values again and again
+def _shortest(dimension: Dimension, value: float) -> str:
+    texts = (
+        (number, unit) for unit in dimension.written for number in dimension.candidates(value, unit)
+    )
+    exact = [
+        (number, unit) for number, unit in texts if dimension.parse(f"{number} {unit}") == value
+    ]
+    number, unit = min(exact, key=lambda text: len(text[0]))
+    return f"{number} {unit}"
 
 
 TIME = Dimension(
@@ -133,6 +140,34 @@ SHARE = Dimension(
     written=("%",),
     examples=("0.5 %",),
 )
+
+
+DIMENSIONS = (TIME, SIZE, BANDWIDTH, THROUGHPUT, HAZARD, SHARE)
+
+
+def split_quantity(text: str) -> tuple[Fraction, str]:
+    """Number and unit of a text such as ``94 s``, exactly; the unit of a bare number is empty.
+
+    Raises ParameterError where it is neither.
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= MAX_TEXT else None
+    if match is None:
+        raise ParameterError("is neither a number nor a quantity such as 94 s")
+    return _number(match["number"]), (match["unit"] or "").replace(" ", "")
+
+
+def unit_factor(unit: str, other: str) -> Fraction:
+    """What one `unit` is in the `other` one; empty units are those of bare numbers.
+
+    Raises ParameterError where they do not measure the same.
+    """
+    if unit == other == "":
+        return Fraction(1)
+    for dimension in DIMENSIONS if unit and other else ():
+        factors = [_conversion(one, dimension.inside) for one in (unit, other)]
+        if factors[0] is not None and factors[1] is not None:
+            return factors[0] / factors[1]
+    raise ParameterError(f"mixes `{unit or 'no unit'}` and `{other or 'no unit'}`")
 
 
 def plain_number(number: Decimal) -> str:

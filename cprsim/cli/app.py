@@ -17,6 +17,7 @@ from cprsim.cli import (
     results_commands,
     run_command,
     scenario_commands,
+    sweep_command,
     sync_command,
     train_command,
 )
@@ -74,6 +75,7 @@ def cprsim_command(
 
 
 app.command("run")(run_command.run)
+app.command("sweep")(sweep_command.sweep)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
 app.command("validate")(scenario_commands.validate)

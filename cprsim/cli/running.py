@@ -115,7 +115,7 @@ def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outc
     if replay is not None:
         logs = _replayed(experiment, replay)
         return pipeline.fold(experiment, logs), Logbook(replay, logs)
-    with _progress() as on_progress:
+    with progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
     return outcome, Logbook(SHOWN, _replayed(experiment, SHOWN))
 
@@ -129,16 +129,16 @@ def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, none where that is no terminal."""
+def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr with the time left, none where that is no terminal."""
     console = Console(stderr=True)
     columns = (
-        TextColumn("simulating"),
+        TextColumn(doing),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
     hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("simulating", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(doing, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

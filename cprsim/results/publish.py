@@ -52,15 +52,11 @@ def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Pa
     try:
         root.mkdir(parents=True, exist_ok=True)
         remove_leftovers(root)
-        workshop, lock = _open_workshop(final)
-        try:
-            new = workshop / "new"
+        with workshop(final) as bench:
+            new = bench / "new"
             new.mkdir()
             yield new
             _put_in_place(new, final, damage)
-        finally:
-            shutil.rmtree(workshop, ignore_errors=True)
-            os.close(lock)
     except OSError as error:
         raise ResultError(f"can't write {final}: {error.strerror or error}") from error
     finally:
@@ -69,16 +65,65 @@ def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Pa
                 folder.rmdir()  # only while it is empty: nothing came of it
 
 
+@contextmanager
+def sole(final: Path) -> Iterator[None]:
+    """While the block lasts, no other process works on what is to become `final`.
+
+    The lock is a file beside it; the kernel lets go of it when its holder dies.
+
+    Raises
+    ------
+    ResultError : another process is at it, or the file can't be written
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    path = final.parent / f".{final.name}.lock"
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(lock, 20, 0).decode("ascii", "replace") or "unknown"
+            os.close(lock)
+            raise ResultError(
+                f"{final} is being made by another process (number {holder}): wait for it, or stop "
+                "it and run this again; what it has finished is kept"
+            ) from None
+        if _is_still(path, lock):
+            break
+        os.close(lock)
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+@contextmanager
+def workshop(final: Path) -> Iterator[Path]:
+    """A folder beside `final` for what is not finished: gone with the block, or with the process.
+
+    Where the process is killed, `remove_leftovers` deletes it.
+    """
+    folder, lock = _open_workshop(final)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
 def _open_workshop(final: Path) -> tuple[Path, int]:
     """A new locked workshop beside `final`: its path and the descriptor that holds the lock."""
     while True:
-        workshop = final.parent / f".{final.name}.{secrets.token_hex(4)}{SUFFIX}"
-        workshop.mkdir()
+        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{SUFFIX}"
+        folder.mkdir()
         with suppress(FileNotFoundError):  # swept away before it was locked: once more
-            lock = os.open(workshop / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if _is_still(workshop / "lock", lock):
-                return workshop, lock
+            if _is_still(folder / "lock", lock):
+                return folder, lock
             os.close(lock)
 
 
@@ -98,13 +143,13 @@ def remove_leftovers(root: Path) -> list[Path]:
     The folders deleted.
     """
     removed = []
-    for workshop in root.glob(f".*{SUFFIX}"):
+    for folder in root.glob(f".*{SUFFIX}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch
-            lock = os.open(workshop / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(workshop)
-                removed.append(workshop)
+                shutil.rmtree(folder)
+                removed.append(folder)
             finally:
                 os.close(lock)
     return removed

@@ -107,16 +107,16 @@ def _write_tables(
     (folder / "job.json").write_text(text + "\n", "utf-8")
     rows = replication_rows(outcome)
     events = timeline_rows(logbook.logs, outcome.cluster)
-    _write_parquet(rows, folder / "replications.parquet")
-    _write_parquet(loss_rows(outcome), folder / "losses.parquet")
-    _write_parquet(events, folder / "timeline.parquet")
+    write_parquet(rows, folder / "replications.parquet")
+    write_parquet(loss_rows(outcome), folder / "losses.parquet")
+    write_parquet(events, folder / "timeline.parquet")
     summary = summarise_rows(rows, outcome.cluster.n_nodes)
     summary.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
     if identity.replay is not None:
         events.to_csv(folder / "events.csv", index=False, lineterminator="\n")
 
 
-def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, path, compression="zstd")

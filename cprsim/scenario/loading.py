@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.scenario.failures_schema import TraceFailures
-from cprsim.scenario.overrides import apply_overrides
+from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
@@ -34,6 +35,27 @@ class LoadedScenario:
     path: Path
     trace_path: Path | None = None  # of the trace that is replayed, variables replaced
     places: Mapping[KeyPath, Place] = field(default_factory=dict, repr=False)
+    data: Mapping[str, Plain] = field(default_factory=dict, repr=False)  # as written, overrides in
+
+    def varied(self, changes: Mapping[str, Plain], place: Callable[[str], Place]) -> LoadedScenario:
+        """The scenario with other values, and without its section `sweep`.
+
+        Parameters
+        ----------
+        changes : dotted keys and their values, as a scenario would say them
+        place : where a change was asked for, by its key
+
+        Raises
+        ------
+        ScenarioError : the values do not make a scenario; the places are those of the changes
+        """
+        data: dict[str, Plain] = deepcopy({k: v for k, v in self.data.items() if k != "sweep"})
+        places = dict(self.places)
+        for key, value in changes.items():
+            put(data, key, value, places, place(key))
+        scenario = _validated(data, places, [])
+        trace_path = _trace_path(scenario, self.path, places)
+        return LoadedScenario(scenario, self.path, trace_path, places, data)
 
     def input_file(self, file: str, key: str, source: str) -> Path:
         """The path of a file that the scenario names under a key, variables replaced; it is there.
@@ -58,7 +80,9 @@ class LoadedScenario:
         return nearest(self.places, (*path, *(int(p) if p.isdigit() else p for p in parts if p)))
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScenario:
+def load_scenario(
+    path: str | Path, overrides: Sequence[str] = (), axes: Sequence[str] = ()
+) -> LoadedScenario:
     """Read and check a scenario.
 
     Parameters
@@ -66,6 +90,8 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScen
     path : YAML file
     overrides : ``KEY=VALUE`` texts such as ``costs.save=90 s``, applied in order; entries of
         `recovery` go by name or number
+    axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
+        instead of what the file says
 
     Raises
     ------
@@ -76,10 +102,11 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> LoadedScen
     data = _mapping(document, path)
     places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
     apply_overrides(data, overrides, places)
+    apply_axes(data, axes, places)
     if data.get("name") is None:
         data["name"] = name_from(path)
     scenario = _validated(data, places, document.problems)
-    return LoadedScenario(scenario, path, _trace_path(scenario, path, places), places)
+    return LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
 
 
 def name_from(path: Path) -> str:

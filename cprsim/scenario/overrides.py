@@ -11,6 +11,8 @@ from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, one_line, read_
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
+EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
+
 # Setting one of these takes the other ways to say the same out of the file.
 INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
     ("job", "useful"): ("samples", "throughput"),
@@ -42,20 +44,55 @@ def apply_overrides(
         raise ScenarioError(problems)
 
 
+def apply_axes(data: dict[str, Plain], axes: Sequence[str], places: dict[KeyPath, Place]) -> None:
+    """Put each ``KEY=VALUES`` of ``--over`` in the section `sweep`, instead of the file's own axes.
+
+    Raises ScenarioError where one can't be read, or a key comes twice.
+    """
+    if not axes:
+        return
+    over: dict[str, Plain] = {}
+    for axis in axes:
+        key, equals, text = (part.strip() for part in axis.partition("="))
+        place = Place(f"--over {one_line(key)}")
+        if not equals or not key:
+            raise ScenarioError.at(Place(f"--over {one_line(axis)}"), EXAMPLE_AXIS)
+        if key in over:
+            raise ScenarioError.at(place, "is there twice")
+        over[key] = text
+        places["sweep", "over", key] = place
+    section = data.get("sweep")
+    data["sweep"] = {**(section if isinstance(section, dict) else {}), "over": over}
+    places.setdefault(("sweep",), Place("--over"))
+    places["sweep", "over"] = Place("--over")
+
+
 def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:
     key, equals, text = override.partition("=")
     place = Place(f"--set {one_line(key.strip())}")
-    parts = key.strip().split(".")
-    if not equals or not all(parts) or len(parts) > MAX_DEPTH:
+    if not equals:
         raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
     document = read_document(text, place.file)
     if document.problems:
         raise ScenarioError(document.problems)
+    put(data, key.strip(), document.data, places, place)
+
+
+def put(
+    data: dict[str, Plain], key: str, value: Plain, places: dict[KeyPath, Place], place: Place
+) -> None:
+    """Write one value into `data` in place, and into `places` that it stands at `place`.
+
+    Raises ScenarioError where the key has no place.
+    """
+    parts = key.split(".")
+    if not all(parts) or len(parts) > MAX_DEPTH:
+        raise ScenarioError.at(place, EXAMPLE)
     section, path = _section(data, parts, places, place)
-    for other in INSTEAD_OF.get(path, ()) if document.data is not None else ():
+    for other in INSTEAD_OF.get(path, ()) if value is not None else ():
         if isinstance(section, dict):
             section.pop(other, None)
-    section[path[-1]] = document.data
+    section[path[-1]] = value
     for stale in [p for p in places if p[: len(path)] == path]:
         del places[stale]
     places[path] = place

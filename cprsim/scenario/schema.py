@@ -15,6 +15,7 @@ from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
 from cprsim.scenario.kernel_schema import Kernel
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
+from cprsim.scenario.sweep_schema import Sweep
 from cprsim.scenario.sync_schema import Sync
 from cprsim.units import SHARE, THROUGHPUT, TIME
 
@@ -150,6 +151,10 @@ class Scenario(Model):
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),
         description="Replications and seed.",
+    )
+
+    sweep: Sweep | None = Field(
+        None, description="What `cprsim sweep` varies; every other command leaves it aside."
     )
 
     @property

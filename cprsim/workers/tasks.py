@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from time import monotonic, sleep
@@ -27,7 +27,7 @@ def run_each(
     arguments: Sequence[Argument],
     workers: Workers = HERE,
     name: Callable[[int], str] = "task {}".format,
-) -> Iterator[tuple[int, Result]]:
+) -> Generator[tuple[int, Result], None, None]:
     """Run a task for each argument, and hand out what comes back in the order in which it comes.
 
     Each process has one BLAS thread: several tasks at once are what uses several cores. A task

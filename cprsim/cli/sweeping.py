@@ -1,0 +1,103 @@
+"""What ``cprsim sweep`` does between the scenario and the table; heavy to import."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import typer
+
+from cprsim.cli.running import progress
+from cprsim.results import Identity, damage, input_digests
+from cprsim.results.publish import require_writable, sole
+from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.sweeps import (
+    Store,
+    SweepResult,
+    about,
+    load_sweep,
+    points_of,
+    require_sweep,
+    run_points,
+    sweep_table,
+    write_sweep,
+)
+from cprsim.workers import Workers
+
+
+def sweep_into(
+    root: Path, loaded: LoadedScenario, workers: Workers, started: datetime
+) -> tuple[SweepResult, int]:
+    """Compute what is missing of a sweep, and write its folder under `root`, or find it there.
+
+    Returns
+    -------
+    the sweep, and how many points had to be computed
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; finished points are kept
+    """
+    sweep = require_sweep(loaded)
+    require_writable(root)
+    identity = _identity(loaded)
+    found = _find_finished(root / identity.folder_name)
+    if found is not None:
+        return found, 0
+    points = points_of(loaded)
+    store = Store(root)
+    with sole(root / identity.folder_name):
+        with progress("points") as on_progress:
+            bodies, n_computed = run_points(points, store, workers, on_progress)
+        _tell_damage(store)
+        axes = sweep.axes()
+        first = points[0]
+        said = about(
+            loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment.useful_h
+        )
+        from cprsim.plots.sweep import draw_sweep
+
+        manifest = {
+            "command": ["cprsim", *sys.argv[1:]],
+            "seed": loaded.scenario.simulation.seed,
+            "points": len(points),
+        }
+        result = write_sweep(
+            root,
+            identity,
+            said,
+            sweep_table(axes, points, bodies),
+            manifest=manifest,
+            started=started,
+            draw=lambda result: draw_sweep(result, result.path),
+        )
+    return result, n_computed
+
+
+def _identity(loaded: LoadedScenario) -> Identity:
+    return Identity(
+        name=f"{loaded.scenario.name}-sweep",
+        scenario_yaml=dump_scenario(loaded.scenario),
+        inputs=input_digests([] if loaded.trace_path is None else [loaded.trace_path]),
+    )
+
+
+def _find_finished(folder: Path) -> SweepResult | None:
+    """The finished folder of the same sweep, None where there is none or it is damaged."""
+    if not folder.exists():
+        return None
+    wrong = damage(folder)
+    if wrong is None:
+        return load_sweep(folder)
+    typer.echo(f"cprsim: {wrong}; it is made anew from its points", err=True)
+    return None
+
+
+def _tell_damage(store: Store) -> None:
+    if store.damaged:
+        which = f"{store.damaged[0]}" + (", ..." if len(store.damaged) > 1 else "")
+        n = len(store.damaged)
+        typer.echo(
+            f"cprsim: {n} damaged point{'s' if n > 1 else ''} computed anew: {which}", err=True
+        )

@@ -1,0 +1,53 @@
+"""Figures of a sweep, chosen by its shape.
+
+- One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
+  choice.
+- Two axes or more: curves along one for values of another; where both are numbers, also a map of
+  what the other strategies cost beside the reference, with the line where they cost the same.
+- One at a time: a tornado, how far each axis moves the overhead.
+
+Axes beyond the second are held at their middle value, and the figure says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from cprsim.plots.save import save_figure
+from cprsim.plots.sweep_curves import curves_figure, family_figure
+from cprsim.plots.sweep_map import compared, map_figure
+from cprsim.plots.sweep_tornado import tornado_figure
+from cprsim.sweeps import AxisColumn, SweepResult
+
+
+def draw_sweep(
+    result: SweepResult, folder: Path, *, prefix: str = "", formats: Sequence[str] = ("png", "svg")
+) -> list[Path]:
+    """Draw the figures of a sweep into a folder that is there; the paths."""
+    return [
+        path
+        for name, figure in sweep_figures(result).items()
+        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
+    ]
+
+
+def sweep_figures(result: SweepResult) -> dict[str, Figure]:
+    """The figures that suit the sweep, by name."""
+    if result.mode != "grid":
+        return {"tornado": tornado_figure(result)}
+    along, *others = _in_order(result.axes)
+    if not others:
+        return {"curves": curves_figure(result, along)}
+    figures = {"curves": family_figure(result, along, others[0])}
+    numeric = [axis for axis in (along, *others) if axis.numeric]
+    if len(numeric) > 1 and compared(result):
+        figures["map"] = map_figure(result, numeric[0], numeric[1])
+    return figures
+
+
+def _in_order(axes: Sequence[AxisColumn]) -> list[AxisColumn]:
+    """A save interval first, since everything else is read against it; then numbers, then words."""
+    return sorted(axes, key=lambda axis: (not axis.is_interval, not axis.numeric))

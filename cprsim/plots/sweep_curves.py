@@ -1,0 +1,176 @@
+"""Overhead along an axis of a sweep: a line per strategy, or a family of lines for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.plots.style import FAINT, INK, SERIES, style
+from cprsim.plots.sweep_parts import (
+    dress_x,
+    dress_y,
+    evenly,
+    hours_on,
+    places,
+    rows_on,
+    said,
+    subtitle,
+)
+from cprsim.sweeps import AxisColumn, SweepResult
+
+RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
+         "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip
+MOST_PANELS = 4
+MOST_CURVES = 6
+FEW = 14  # points of a line, up to which each has a marker with its interval
+MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, "ls": "none"}
+CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
+
+
+def curves_figure(result: SweepResult, along: AxisColumn) -> Figure:
+    """Overhead of every strategy along one axis, with 95 % intervals.
+
+    Over a save interval: the minimum of each strategy that saves, and what Young's, Daly's and
+    CPR's formulas choose.
+    """
+    rows, held = rows_on(result, [along])
+    names = list(dict.fromkeys(rows[along.column]))
+    with style():
+        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+        axes = figure.add_subplot()
+        for number, strategy in enumerate(result.strategies):
+            mine = rows[rows["strategy"] == strategy]
+            _line(axes, along, names, mine, number, strategy)
+            if along.is_interval and mine["mean"].nunique() > 1:
+                _minimum(axes, along, names, mine)
+        if along.is_interval:
+            axes.plot([], [], **MINIMUM, label="lowest")
+            _rules(axes, along, rows)
+        _dress(axes, along, names, rows, "overhead, % of useful time")
+        _title(axes, result, f"Overhead: {result.name}", held)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
+
+
+def family_figure(result: SweepResult, along: AxisColumn, second: AxisColumn) -> Figure:
+    """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
+
+    Over a save interval a ring marks the minimum of each curve, a cross Young's choice.
+    """
+    rows, held = rows_on(result, [along, second])
+    names = list(dict.fromkeys(rows[along.column]))
+    chosen = evenly(list(dict.fromkeys(rows[second.column])), MOST_CURVES)
+    rows = rows[rows[second.column].isin(chosen)]
+    panels = _that_vary(result, rows)[:MOST_PANELS]
+    with style():
+        width_in = max(7.0, 3.4 * len(panels) + 1.4)
+        figure = Figure(figsize=(width_in, 4.4), layout="constrained")
+        every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axes, strategy in zip(every, panels, strict=True):
+            for number, value in enumerate(chosen):
+                mine = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
+                _line(axes, along, names, mine, number, said(value, second))
+                if along.is_interval:
+                    _minimum(axes, along, names, mine)
+                    _young(axes, along, mine)
+            _dress(axes, along, names, rows, "")
+            axes.set_title(fill(strategy, 28), fontsize=9.5)
+        every[0].set_ylabel("overhead, % of useful time")
+        if along.is_interval:
+            every[-1].plot([], [], **MINIMUM, label="lowest")
+            every[-1].plot([], [], **CHOICE, label="Young")
+        every[-1].legend(title=second.key, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        _suptitle(figure, result, f"Overhead: {result.name}", held)
+    return figure
+
+
+def _that_vary(result: SweepResult, rows: pd.DataFrame) -> list[str]:
+    """Strategies whose overhead depends on the axes; all of them where none does."""
+    vary = [
+        name
+        for name in result.strategies
+        if rows.loc[rows["strategy"] == name, "mean"].nunique() > 1
+    ]
+    return vary or list(result.strategies)
+
+
+def _line(
+    axes: Axes, along: AxisColumn, names: Sequence[Any], mine: pd.DataFrame, number: int, label: str
+) -> None:
+    """One line with its interval; points at which jobs do not finish leave a gap."""
+    colour, marker, dashes = SERIES[number % len(SERIES)]
+    x = places(along, mine[along.column], names)
+    mean, low, high = (100 * mine[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
+    few = len(x) <= FEW
+    every = None if few else max(1, len(x) // 8)
+    axes.plot(
+        x, mean, color=colour, marker=marker, ms=4.5, markevery=every,
+        ls=dashes if along.numeric else "none", lw=1.4, label=fill(label, 24),
+    )  # fmt: skip
+    if few:
+        ends = np.nan_to_num(np.array([mean - low, high - mean]))
+        axes.errorbar(x, mean, ends, fmt="none", color=colour, capsize=2.5, lw=1.0)
+    else:
+        axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
+
+
+def _minimum(axes: Axes, along: AxisColumn, names: Sequence[Any], mine: pd.DataFrame) -> None:
+    there = mine[mine["mean"].notna()]
+    if not len(there):
+        return
+    best = there.iloc[[int(there["mean"].to_numpy().argmin())]]
+    x = places(along, best[along.column], names)
+    axes.plot(x, 100 * best["mean"].to_numpy(), **MINIMUM)
+
+
+def _young(axes: Axes, along: AxisColumn, mine: pd.DataFrame) -> None:
+    """Young's choice on a curve, between the points that were simulated."""
+    there = mine[mine["mean"].notna()]
+    x = there[along.column].to_numpy(np.float64)
+    chosen = hours_on(along, float(mine["young_h"].iloc[0]))
+    if len(x) > 1 and x.min() <= chosen <= x.max():
+        y = np.interp(np.log(chosen), np.log(x), 100 * there["mean"].to_numpy(np.float64))
+        axes.plot([chosen], [y], **CHOICE)
+
+
+def _rules(axes: Axes, along: AxisColumn, rows: pd.DataFrame) -> None:
+    """What the formulas choose, as upright lines; each once where several strategies share it."""
+    low, high = rows[along.column].min(), rows[along.column].max()
+    for rule, (name, dashes) in RULES.items():
+        chosen = sorted({round(hours_on(along, h), 9) for h in rows[rule] if not isnan(h)})
+        for x in chosen:
+            where = "" if low <= x <= high else ", outside"
+            label = f"{name}: {x:.3g} {along.unit}{where}"
+            if where:
+                axes.plot([], [], color=FAINT, ls=dashes, lw=1.3, label=label)
+            else:
+                axes.axvline(x, color=INK, ls=dashes, lw=1.1, label=label, zorder=1)
+
+
+def _dress(
+    axes: Axes, along: AxisColumn, names: Sequence[Any], rows: pd.DataFrame, label: str
+) -> None:
+    dress_x(axes, along, names)
+    dress_y(axes, 100 * rows["mean"].to_numpy(np.float64))
+    axes.set_ylabel(label)
+
+
+def _title(axes: Axes, result: SweepResult, title: str, held: str) -> None:
+    axes.set_title(title, loc="left", fontweight="bold", pad=22)
+    axes.annotate(
+        subtitle(result, held), (0, 1), (0, 6), xycoords="axes fraction",
+        textcoords="offset points", fontsize=8, color="#555555", va="bottom",
+    )  # fmt: skip
+
+
+def _suptitle(figure: Figure, result: SweepResult, title: str, held: str) -> None:
+    figure.suptitle(
+        f"{title}  ({subtitle(result, held)})", x=0.01, ha="left", fontsize=9, fontweight="bold"
+    )

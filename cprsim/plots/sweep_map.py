@@ -1,0 +1,119 @@
+"""Where which strategy costs less: a map over two axes of a sweep, with the break-even line."""
+
+from __future__ import annotations
+
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import AsinhNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from cprsim.plots.style import INK, style
+from cprsim.plots.sweep_parts import OVERHEAD, is_wide, log_scale, rows_on, subtitle
+from cprsim.records import Floats
+from cprsim.sweeps import AxisColumn, SweepResult
+
+MOST_PANELS = 3
+MOST_LINES = 7
+MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
+COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
+
+
+def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
+    """What the other strategies cost more than the reference, in percentage points, over two axes.
+
+    Along the thick line both cost the same; hatched where the reference costs less. Thin lines
+    join equal differences, so that the map can be read without colours.
+    """
+    rows, held = rows_on(result, [across, up])
+    grids = {
+        name: _grid(rows[rows["strategy"] == name], across, up)
+        for name in compared(result)[:MOST_PANELS]
+    }
+    with style():
+        figure = Figure(figsize=(1.6 + 4.0 * len(grids), 4.4), layout="constrained")
+        panels = figure.subplots(1, len(grids), sharey=True, squeeze=False)[0]
+        norm = _norm(list(grids.values()))
+        mesh = None
+        for axes, (name, grid) in zip(panels, grids.items(), strict=True):
+            mesh = _panel(axes, grid, norm)
+            axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
+            axes.set_xlabel(across.column)
+            for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
+                if axis.logarithmic or is_wide(values):
+                    log_scale(axes, which)
+        panels[0].set_ylabel(up.column)
+        assert mesh is not None, "there are other strategies"
+        bar = figure.colorbar(mesh, ax=list(panels), shrink=0.85)
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+        bar.set_label("difference of overheads, percentage points")
+        figure.legend(handles=_handles(result.reference), loc="outside lower left", ncols=2)
+        figure.suptitle(
+            f"Where which costs less: {result.name}  ({subtitle(result, held)})",
+            x=0.01, ha="left", fontsize=9, fontweight="bold",
+        )  # fmt: skip
+    return figure
+
+
+def compared(result: SweepResult) -> list[str]:
+    """The strategies to set beside the reference: those that do not start all over again."""
+    rows = result.of(OVERHEAD)
+    restarts = set(rows.loc[rows["on_failure"] == "restart", "strategy"])
+    return [name for name in result.strategies if name not in restarts | {result.reference}]
+
+
+def _grid(rows: pd.DataFrame, across: AxisColumn, up: AxisColumn) -> tuple[Floats, Floats, Floats]:
+    """Rising x (n,) and y (m,), and the differences (m, n) in percentage points."""
+    table = rows.pivot_table("difference", up.column, across.column, dropna=False)
+    table = table.sort_index(axis=0).sort_index(axis=1)
+    return (
+        table.columns.to_numpy(np.float64),
+        table.index.to_numpy(np.float64),
+        100 * table.to_numpy(np.float64),
+    )
+
+
+def _norm(grids: list[tuple[Floats, Floats, Floats]]) -> AsinhNorm:
+    """Colours with white at no difference, finer near it, the same for all panels."""
+    values = np.concatenate([z[np.isfinite(z)] for _, _, z in grids])
+    far = max(float(np.abs(values).max()) if len(values) else 1.0, 1e-9)
+    return AsinhNorm(far / 20, -far, far)
+
+
+def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> QuadMesh:
+    x, y, z = grid
+    many = z.size > MOST_VECTORS
+    mesh = axes.pcolormesh(x, y, z, norm=norm, cmap=COLOURS, shading="nearest", rasterized=many)
+    there = z[np.isfinite(z)]
+    if min(z.shape) < 2 or not len(there) or there.min() == there.max():
+        return mesh
+    levels = _levels(there)
+    lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
+    axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
+    if there.min() < 0 < there.max():
+        axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
+    if there.max() > 0:
+        axes.contourf(x, y, z, levels=[0.0, there.max() * 2], colors="none", hatches=["//"])
+    axes.set_xlim(x.min(), x.max())
+    axes.set_ylim(y.min(), y.max())
+    return mesh
+
+
+def _levels(there: Floats) -> list[float]:
+    """Round differences among those found, at most `MOST_LINES`."""
+    sizes = [digit * 10.0**decade for decade in range(-3, 4) for digit in (1, 2, 5)]
+    inside = [v for v in sorted([*sizes, *(-s for s in sizes)]) if there.min() < v < there.max()]
+    far = sorted(inside, key=abs)[-MOST_LINES:]
+    return sorted(far) or [float(np.median(there))]
+
+
+def _handles(reference: str) -> list[Line2D | Patch]:
+    return [
+        Line2D([], [], color=INK, lw=2.2, label="break-even"),
+        Patch(facecolor="none", edgecolor=INK, hatch="//", label=f"{reference} costs less"),
+    ]

@@ -1,0 +1,99 @@
+"""What the figures of a sweep share: which rows, which axis, how a number is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from cprsim.records import Floats
+from cprsim.results.words import count
+from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.units import unit_factor
+
+OVERHEAD = "overhead_fraction"
+TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
+
+
+def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFrame, str]:
+    """Overheads with the other axes at their middle value, and words that say so."""
+    rows, held = result.of(OVERHEAD), []
+    for axis in result.axes:
+        if axis not in shown:
+            values = list(dict.fromkeys(rows[axis.column]))
+            middle = values[len(values) // 2]
+            rows = rows[rows[axis.column] == middle]
+            held.append(f"{axis.key} = {said(middle, axis)}")
+    return rows, ", ".join(held)
+
+
+def said(value: Any, axis: AxisColumn) -> str:
+    """A value on an axis as people read it: ``94 s``, ``gamma``."""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{text} {axis.unit}".rstrip()
+
+
+def evenly(values: Sequence[Any], at_most: int) -> list[Any]:
+    """So many of the values, both ends among them."""
+    if len(values) <= at_most:
+        return list(values)
+    places = np.linspace(0, len(values) - 1, at_most).round().astype(int)
+    return [values[place] for place in places]
+
+
+def places(axis: AxisColumn, values: pd.Series[Any], names: Sequence[Any]) -> Floats:
+    """Where values stand along an axis: numbers where they are, words one after the other."""
+    if axis.numeric:
+        return values.to_numpy(np.float64)
+    return np.array([names.index(value) for value in values], dtype=np.float64)
+
+
+def hours_on(axis: AxisColumn, value_h: float) -> float:
+    """Hours in the unit of an axis of times."""
+    return value_h * float(unit_factor("h", axis.unit))
+
+
+def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
+    """Label and scale of the axis along which the sweep goes."""
+    axes.set_xlabel(axis.column)
+    if not axis.numeric:
+        axes.set_xticks(range(len(names)), [str(name) for name in names])
+    elif axis.logarithmic or is_wide(np.asarray(names, dtype=np.float64)):
+        log_scale(axes, "x")
+
+
+def dress_y(axes: Axes, values: Floats) -> None:
+    """Percent, from zero or logarithmic where values lie far apart."""
+    axes.yaxis.grid(True)
+    there = values[np.isfinite(values)]
+    if is_wide(there):
+        log_scale(axes, "y")
+    elif len(there) and there.min() >= 0:
+        axes.set_ylim(0, max(1e-9, 1.08 * there.max()))
+
+
+def is_wide(values: Floats) -> bool:
+    """Whether values are better told apart by factors."""
+    return bool(len(values) and values.min() > 0 and values.max() / values.min() > TOO_WIDE)
+
+
+def log_scale(axes: Axes, which: str) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 of each decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    one = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    one.set_minor_formatter(NullFormatter())
+
+
+def subtitle(result: SweepResult, held: str) -> str:
+    """What the numbers of a figure are."""
+    n = result.table["n"]
+    low, high = int(n.min()), int(n.max())
+    each = count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
+    return f"means of {each} at each point" + (f"; {held}" if held else "")

@@ -1,0 +1,110 @@
+"""How far each axis of a one-at-a-time sweep moves the overhead: a tornado per strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cprsim.plots.style import INK, style
+from cprsim.plots.sweep_parts import OVERHEAD, said, subtitle
+from cprsim.sweeps import AxisColumn, SweepResult
+
+MOST_PANELS = 4
+BELOW: Any = {"facecolor": "#56b4e9", "hatch": "////", "edgecolor": "white", "linewidth": 0}
+ABOVE: Any = {"facecolor": "#d55e00", "edgecolor": "white", "linewidth": 0}
+BAR = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """What one axis does to one strategy, in per cent of useful time."""
+
+    label: str
+    low: float
+    low_at: str
+    high: float
+    high_at: str
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+def tornado_figure(result: SweepResult) -> Figure:
+    """A bar per axis from the lowest to the highest overhead along it, the widest on top.
+
+    The upright line is the scenario as it is; hatched below it, plain above.
+    """
+    rows = result.of(OVERHEAD)
+    panels = result.strategies[:MOST_PANELS]
+    with style():
+        height_in = 1.7 + 0.5 * len(result.axes)
+        figure = Figure(figsize=(1.8 + 3.6 * len(panels), height_in), layout="constrained")
+        every = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, name in zip(every, panels, strict=True):
+            mine = rows[rows["strategy"] == name]
+            base = mine[mine["varied"] == ""]
+            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, mine))
+            axes.set_title(fill(name, 28), fontsize=9.5)
+            axes.set_xlabel("overhead, % of useful time")
+        figure.legend(
+            handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
+            loc="outside lower left", ncols=2,
+        )  # fmt: skip
+        figure.suptitle(
+            f"What moves the overhead: {result.name}  ({subtitle(result, '')})",
+            x=0.01, ha="left", fontsize=9, fontweight="bold",
+        )  # fmt: skip
+    return figure
+
+
+def _swings(result: SweepResult, mine: pd.DataFrame) -> list[Swing]:
+    """The axes along which jobs finish, the one that moves least first."""
+    found = []
+    for axis in result.axes:
+        rows = mine[(mine["varied"] == axis.key) & mine["mean"].notna()]
+        if len(rows):
+            found.append(_swing(axis, rows))
+    return sorted(found, key=lambda swing: (swing.width, swing.label))
+
+
+def _swing(axis: AxisColumn, rows: pd.DataFrame) -> Swing:
+    mean = 100 * rows["mean"].to_numpy(np.float64)
+    least, most = int(mean.argmin()), int(mean.argmax())
+    at = [said(value, axis) for value in rows[axis.column]]
+    return Swing(axis.key, float(mean[least]), at[least], float(mean[most]), at[most])
+
+
+def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:
+    """The value on the axis, beside the end of the bar that it makes."""
+    axes.annotate(
+        text, (x, place), (3 * side, 0), textcoords="offset points", fontsize=7,
+        ha="left" if side > 0 else "right", va="center",
+    )  # fmt: skip
+
+
+def _panel(axes: Axes, base: float, swings: list[Swing]) -> None:
+    for place, swing in enumerate(swings):
+        low, high = min(swing.low, base), max(swing.high, base)
+        axes.barh(place, base - low, BAR, left=low, **BELOW)
+        axes.barh(place, high - base, BAR, left=base, **ABOVE)
+        if swing.width > 0:
+            _note(axes, swing.low, place, swing.low_at, -1)
+            _note(axes, swing.high, place, swing.high_at, 1)
+        else:
+            _note(axes, base, place, "no effect", 1)
+    axes.axvline(base, color=INK, lw=1.2)
+    axes.set_yticks(range(len(swings)), [swing.label for swing in swings])
+    axes.tick_params(axis="y", length=0)
+    low = min([base, *(swing.low for swing in swings)])
+    high = max([base, *(swing.high for swing in swings)])
+    room = 0.22 * max(high - low, 1e-9)  # for the notes
+    axes.set_xlim(low - room, high + room)
+    axes.xaxis.grid(True)

@@ -1,0 +1,119 @@
+"""Everything that `cprsim sweep` prints: heading, a line per strategy, where the results are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from cprsim.report.as_json import number
+from cprsim.report.run_report import say
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.results.words import NO_NUMBER, count, hours, with_interval
+from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
+
+
+def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
+    """Print what a sweep found.
+
+    Parameters
+    ----------
+    console : where to; wraps sentences on a terminal and leaves them whole in a pipe
+    result : what was found
+    n_computed : points that were not there already
+    """
+    say(console, _heading(result, n_computed))
+    console.print()
+    print_whole(console, _table(result))
+    console.print()
+    say(console, f"results  {result.path}")
+    for path in sorted(result.path.glob("*.png")):
+        say(console, f"figure   {path}")
+
+
+def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
+    """The object that ``cprsim sweep --json`` prints."""
+    return {
+        "name": result.name,
+        "mode": result.mode,
+        "axes": [axis.column for axis in result.axes],
+        "points": result.n_points,
+        "computed": n_computed,
+        "reference": result.reference,
+        "results": str(result.path),
+        "figures": [str(path) for path in sorted(result.path.glob("*.png"))],
+        "strategies": [_as_json(summary) for summary in summaries(result)],
+    }
+
+
+def _as_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "name": summary.strategy,
+        "lowest": summary.lowest and _extreme_as_json(summary.lowest),
+        "highest": summary.highest and _extreme_as_json(summary.highest),
+        "less_than_reference": summary.n_less,
+        "more_than_reference": summary.n_more,
+        "points": summary.n_points,
+        "engines": list(summary.engines),
+    }
+
+
+def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
+    return {
+        "where": dict(extreme.where),
+        "save_interval_h": number(extreme.save_interval_h),
+        **{name: number(getattr(extreme, name)) for name in ("mean", "low", "high")},
+    }
+
+
+def _heading(result: SweepResult, n_computed: int) -> str:
+    by = " x ".join(axis.key for axis in result.axes)
+    how = by if result.mode == "grid" else f"{by.replace(' x ', ', ')}, one at a time"
+    there = result.n_points - n_computed
+    kept = f" ({there:,} of them were there already)" if there > 0 else ""
+    n = result.table["n"].agg(["min", "max"])
+    each = count(n["max"], "replication")
+    if n["min"] < n["max"]:
+        each = f"{n['min']:,} to {each}"
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work; {how}: "
+        f"{count(result.n_points, 'point')}{kept}, {each} each. Overhead in % of useful time, ± "
+        "the half-width of the 95 % interval."
+    )
+
+
+def _table(result: SweepResult) -> Any:
+    out = plain_table()
+    out.add_column("strategy", no_wrap=True)
+    for heading in ("lowest\noverhead", "highest\noverhead"):
+        out.add_column(heading, justify="right", no_wrap=True)
+        out.add_column("at", justify="left")
+    out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
+    out.add_column("more at", justify="right", no_wrap=True)
+    for summary in summaries(result):
+        out.add_row(
+            summary.strategy, *_cells(summary.lowest), *_cells(summary.highest),
+            *_compared(summary, result.reference),
+        )  # fmt: skip
+    return out
+
+
+def _cells(extreme: Extreme | None) -> tuple[str, str]:
+    if extreme is None:
+        return NO_NUMBER, "no point at which every replication finishes"
+    half_width = 100 * (extreme.high - extreme.low) / 2
+    shown = with_interval(float(100 * extreme.mean), half_width)
+    return shown, ", ".join(_at(name, value) for name, value in extreme.where.items())
+
+
+def _at(name: str, value: Any) -> str:
+    """``costs.save 30 s`` from the table's column ``costs.save [s]``."""
+    key, _, unit = name.partition(" [")
+    said = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{key} {said} {unit.rstrip(']')}".rstrip()
+
+
+def _compared(summary: Summary, reference: str) -> tuple[str, str]:
+    if summary.strategy == reference:
+        return NO_NUMBER, NO_NUMBER
+    return f"{summary.n_less:,} of {summary.n_points:,}", f"{summary.n_more:,}"

@@ -1,0 +1,37 @@
+"""Sweeps: a scenario at every combination of some values, for every strategy, as one table.
+
+    scenario with axes ──> points ──> store: which are finished already?
+                             │          └── the others, in tasks for the workers ──> store
+                             └──> table, in the order of the axes ──> folder
+
+A point is addressed by what decides its numbers, so a sweep that was killed goes on where it was,
+and a longer axis computes its new points only (``docs/adr/0013-sweeps-are-points-in-a-store.md``).
+"""
+
+from __future__ import annotations
+
+from cprsim.sweeps.folder import AxisColumn, SweepResult, about, is_sweep, load_sweep, write_sweep
+from cprsim.sweeps.points import Point, points_of, require_sweep
+from cprsim.sweeps.running import run_points
+from cprsim.sweeps.store import Store
+from cprsim.sweeps.summary import Extreme, Summary, summaries
+from cprsim.sweeps.table import column, sweep_table
+
+__all__ = [
+    "AxisColumn",
+    "Extreme",
+    "Point",
+    "Store",
+    "Summary",
+    "SweepResult",
+    "about",
+    "column",
+    "is_sweep",
+    "load_sweep",
+    "points_of",
+    "require_sweep",
+    "run_points",
+    "summaries",
+    "sweep_table",
+    "write_sweep",
+]

@@ -1,0 +1,159 @@
+"""The folder of a finished sweep: its table, figures and manifest, all there or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cprsim.errors import ResultError
+from cprsim.results.identity import Identity
+from cprsim.results.manifest import damage, read_manifest, write_manifest
+from cprsim.results.publish import publishing
+from cprsim.results.write import write_parquet
+from cprsim.scenario.sweep_schema import Axis
+from cprsim.sweeps.table import column
+
+TABLE = "sweep.parquet"
+ABOUT = "sweep.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AxisColumn:
+    """An axis as the table has it."""
+
+    key: str
+    column: str
+    unit: str
+    numeric: bool
+    logarithmic: bool
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it is how often strategies save, as a time."""
+        is_one = self.key.startswith("recovery.") and self.key.endswith(".interval")
+        return is_one and self.numeric and self.unit != ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """A finished sweep, as read from its folder; `table` is that of `sweep_table`."""
+
+    path: Path
+    name: str
+    mode: str
+    axes: tuple[AxisColumn, ...]
+    reference: str
+    useful_h: float
+    table: pd.DataFrame
+
+    def of(self, quantity: str) -> pd.DataFrame:
+        """The rows of one quantity."""
+        return self.table[self.table["quantity"] == quantity]
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the strategies in the scenario's order."""
+        return tuple(self.table["strategy"].unique())
+
+    @property
+    def n_points(self) -> int:
+        """Points of the sweep."""
+        return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
+
+
+def about(
+    name: str, mode: str, axes: Sequence[Axis], reference: str, useful_h: float
+) -> dict[str, Any]:
+    """What a sweep says of itself beside its table."""
+    return {
+        "name": name,
+        "mode": mode,
+        "axes": [
+            {
+                "key": axis.key,
+                "column": column(axis),
+                "unit": axis.values.unit,
+                "numeric": axis.values.numbers is not None,
+                "logarithmic": axis.values.logarithmic,
+            }
+            for axis in axes
+        ],
+        "reference": reference,
+        "useful_h": useful_h,
+    }
+
+
+def write_sweep(
+    root: Path,
+    identity: Identity,
+    said: Mapping[str, Any],
+    table: pd.DataFrame,
+    *,
+    manifest: Mapping[str, Any],
+    started: datetime,
+    draw: Callable[[SweepResult], object],
+) -> SweepResult:
+    """Write a finished sweep into its folder under `root`, whole or not at all.
+
+    Parameters
+    ----------
+    said : of `about`
+    manifest : what else the manifest says: command, points, ...
+    draw : puts the figures into ``result.path``; called before the folder is in place
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind, the points stay in their store
+    """
+    final = root / identity.folder_name
+    with publishing(final, damage) as folder:
+        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
+        text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / ABOUT).write_text(text + "\n", "utf-8")
+        write_parquet(table, folder / TABLE)
+        table.to_csv(folder / "sweep.csv", index=False, lineterminator="\n")
+        draw(_read(folder))
+        write_manifest(folder, identity, manifest, started)
+    return load_sweep(final)
+
+
+def load_sweep(path: Path | str) -> SweepResult:
+    """Read the folder of a finished sweep.
+
+    Raises
+    ------
+    ResultError : no manifest (unfinished, or no sweep at all), a file missing, damaged or of
+        another layout
+    """
+    folder = Path(path)
+    read_manifest(folder)
+    return _read(folder)
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether this is the folder of a sweep, and not of a run."""
+    return (folder / ABOUT).is_file()
+
+
+def _read(folder: Path) -> SweepResult:
+    try:
+        said = json.loads((folder / ABOUT).read_text("utf-8"))
+        return SweepResult(
+            path=folder,
+            name=str(said["name"]),
+            mode=str(said["mode"]),
+            axes=tuple(AxisColumn(**axis) for axis in said["axes"]),
+            reference=str(said["reference"]),
+            useful_h=float(said["useful_h"]),
+            table=pq.read_table(folder / TABLE).to_pandas(),
+        )
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise ResultError(f"{folder} can't be read as a sweep: {error}") from error

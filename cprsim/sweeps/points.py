@@ -1,0 +1,141 @@
+"""The points of a sweep: every combination of values as a scenario of its own, with an address."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import cprsim
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import Place, ScenarioError
+from cprsim.recovery import STRATEGIES
+from cprsim.results.identity import file_digest, source_digest
+from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario.loading import nearest
+from cprsim.scenario.recovery_schema import Recovery
+from cprsim.scenario.sweep_schema import Axis, Sweep
+
+BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
+    "job",
+    "cluster",
+    "failures",
+    "storage",
+    "costs",
+    "recovery",
+    "simulation",
+}  # the numbers
+EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One scenario of a sweep.
+
+    Parameters
+    ----------
+    coordinates : by axis, the number of its value; None: as the scenario says
+    experiment : the scenario as records
+    strategies : what each entry of `recovery` asks for, in the order of the policies
+    digest : hexadecimal, of all that decides its numbers
+    """
+
+    coordinates: tuple[int | None, ...]
+    experiment: Experiment
+    strategies: tuple[Recovery, ...]
+    digest: str
+
+    @property
+    def reference(self) -> str:
+        """The strategy that others are compared with: the first full recovery, else the first."""
+        full = (entry.name for entry in self.strategies if entry.strategy == "full")
+        return next(full, self.strategies[0].name)
+
+
+def require_sweep(loaded: LoadedScenario) -> Sweep:
+    """The section `sweep`. Raises ScenarioError where nothing says what to vary."""
+    sweep = loaded.scenario.sweep
+    if sweep is None:
+        message = f"says nothing to vary: give {EXAMPLE}"
+        raise ScenarioError.at(Place(loaded.path), message)
+    return sweep
+
+
+def points_of(loaded: LoadedScenario) -> tuple[Point, ...]:
+    """The points in the order of the axes, the last axis fastest; all are known to be possible.
+
+    Raises
+    ------
+    ScenarioError : nothing to vary, a key that has no place, values that make no scenario: where
+        the axis stands
+    TraceError : a failure trace can't be read
+    """
+    sweep = require_sweep(loaded)
+    axes = sweep.axes()
+    return tuple(_point(loaded, axes, where) for where in _coordinates(sweep, axes))
+
+
+def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | None, ...]]:
+    if sweep.mode == "grid":
+        yield from product(*(range(len(axis)) for axis in axes))
+        return
+    nowhere = (None,) * len(axes)
+    yield nowhere
+    for n, axis in enumerate(axes):
+        for i in range(len(axis)):
+            yield (*nowhere[:n], i, *nowhere[n + 1 :])
+
+
+def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
+    changes: dict[str, Any] = {}
+    stands: dict[str, Place] = {}
+    for axis, i in zip(axes, where, strict=True):
+        if i is None:
+            continue
+        place = nearest(loaded.places, ("sweep", "over", axis.key))
+        for key in _keys(loaded, axis.key, place):
+            changes[key], stands[key] = axis.values.written[i], place
+    varied = loaded.varied(changes, stands.__getitem__)
+    digest = _digest(varied.scenario, varied.trace_path)
+    return Point(where, assemble(varied), varied.scenario.recovery, digest)
+
+
+def _keys(loaded: LoadedScenario, key: str, place: Place) -> list[str]:
+    """The keys of the scenario that an axis stands for."""
+    section, _, option = key.partition(".")
+    entries = loaded.scenario.recovery
+    takes = TAKES.get(option)
+    if section != "recovery" or takes is None or option in [entry.name for entry in entries]:
+        return [key]
+    keys = [f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(entry)]
+    if not keys:
+        raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
+    return keys
+
+
+TAKES: dict[str, Callable[[Recovery], bool]] = {
+    "interval": lambda entry: STRATEGIES[entry.strategy].default_interval is not None,
+    "target_pls": lambda entry: STRATEGIES[entry.strategy].takes_target_pls,
+}
+"""Whether an entry of `recovery` takes an option that an axis gives to all that do."""
+
+
+def _digest(scenario: Scenario, trace_path: Path | None) -> str:
+    """Of everything that decides the numbers of a point."""
+    parts = {
+        "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        "input": None if trace_path is None else _file_digest(trace_path),
+        "version": cprsim.__version__,
+        "source": source_digest(),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _file_digest(path: Path) -> str:
+    return file_digest(path)

@@ -1,0 +1,71 @@
+"""What a sweep says in a few numbers: where each strategy is at its best and its worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cprsim.results import records_of
+from cprsim.sweeps.folder import SweepResult
+
+OVERHEAD = "overhead_fraction"
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """One point of a sweep, as one strategy does there; `where` by the table's axis columns."""
+
+    where: Mapping[str, Any]
+    save_interval_h: float
+    mean: float  # overhead, as a share of useful time; with its 95 % interval
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One strategy over all points of a sweep; points at which jobs do not finish are left out.
+
+    `n_less`, `n_more`: points at which its overhead is below and above the reference's with 95 %
+    confidence, point by point.
+    """
+
+    strategy: str
+    lowest: Extreme | None
+    highest: Extreme | None
+    n_less: int
+    n_more: int
+    n_points: int  # at which both finish
+    engines: tuple[str, ...]
+
+
+def summaries(result: SweepResult) -> list[Summary]:
+    """One summary per strategy, in the scenario's order."""
+    overhead = result.of(OVERHEAD)
+    return [_summary(result, overhead[overhead["strategy"] == name]) for name in result.strategies]
+
+
+def _summary(result: SweepResult, rows: pd.DataFrame) -> Summary:
+    there = records_of(rows[rows["mean"].notna()])
+    return Summary(
+        strategy=str(rows["strategy"].iloc[0]),
+        lowest=_extreme(result, min(there, key=_mean)) if there else None,
+        highest=_extreme(result, max(there, key=_mean)) if there else None,
+        n_less=int((rows["difference_high"] < 0).sum()),
+        n_more=int((rows["difference_low"] > 0).sum()),
+        n_points=int(rows["difference"].notna().sum()),
+        engines=tuple(sorted(set(rows["engine"]))),
+    )
+
+
+def _mean(row: Mapping[str, Any]) -> float:
+    return float(row["mean"])
+
+
+def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
+    where = {axis.column: row[axis.column] for axis in result.axes}
+    numbers = (float(row[name]) for name in ("save_interval_h", "mean", "low", "high"))
+    return Extreme({k: v for k, v in where.items() if not pd.isna(v)}, *numbers)

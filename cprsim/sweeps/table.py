@@ -1,0 +1,103 @@
+"""The table of a sweep: a row per point, strategy and quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, nan
+from typing import Any
+
+import pandas as pd
+
+from cprsim.intervals import cpr_h, daly_h, young_h
+from cprsim.scenario.sweep_schema import Axis
+from cprsim.sweeps.points import Point
+from cprsim.sweeps.store import Body
+
+VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
+NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
+
+
+def column(axis: Axis) -> str:
+    """Name of an axis in the table: its key, with the unit of its numbers."""
+    return f"{axis.key} [{axis.values.unit}]" if axis.values.unit else axis.key
+
+
+def sweep_table(
+    axes: Sequence[Axis], points: Sequence[Point], bodies: Sequence[Body]
+) -> pd.DataFrame:
+    """The tidy table of a sweep, in the order of its points.
+
+    Parameters
+    ----------
+    axes : in the order of the points' coordinates
+    points, bodies : (n_points,) each point and its numbers
+
+    Returns
+    -------
+    Columns: one per axis; `varied`; strategy, on_failure; save_interval_h (infinite: no saves),
+    interval_rule; young_h, daly_h, cpr_h, what these rules would choose [h], NaN where a rule has
+    no answer; engine; quantity, mean, low, high (95 %), n; reference, difference, difference_low,
+    difference_high: paired by replication, to the reference strategy, with their own interval.
+    """
+    rows = [row for pair in zip(points, bodies, strict=True) for row in _rows(axes, *pair)]
+    return pd.DataFrame(rows)
+
+
+def _rows(axes: Sequence[Axis], point: Point, body: Body) -> list[dict[str, Any]]:
+    place = _place(axes, point)
+    rules = _rules(point)
+    rows = []
+    for strategy in body["strategies"]:
+        head = {
+            **place,
+            "strategy": strategy["name"],
+            "on_failure": strategy["on_failure"],
+            "save_interval_h": _number(strategy["save_interval_h"], inf),
+            "interval_rule": strategy["interval_rule"],
+            **rules[strategy["name"]],
+            "engine": strategy["engine"],
+        }
+        for quantity, numbers in strategy["quantities"].items():
+            found = {name: _number(n, nan) for name, n in zip(NUMBERS, numbers, strict=True)}
+            rows.append(
+                {
+                    **head, "quantity": quantity, "n": strategy["n"],
+                    "reference": body["reference"], **found,
+                }
+            )  # fmt: skip
+    return rows
+
+
+def _place(axes: Sequence[Axis], point: Point) -> dict[str, Any]:
+    """Where a point is: its value on each axis; empty where the scenario's own holds."""
+    place: dict[str, Any] = {}
+    for axis, i in zip(axes, point.coordinates, strict=True):
+        listed = axis.values.numbers or axis.values.written
+        place[column(axis)] = None if i is None else listed[i]
+    varied = [a.key for a, i in zip(axes, point.coordinates, strict=True) if i is not None]
+    return {**place, VARIED: "" if not varied else " ".join(varied)}
+
+
+def _rules(point: Point) -> dict[str, Mapping[str, float]]:
+    """What Young's, Daly's and CPR's formulas would choose at this point, by strategy [h]."""
+    experiment = point.experiment
+    expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
+    save_h = experiment.costs.mean_h(experiment.costs.save_stall, experiment.cluster.n_emb_ps)
+    common = {
+        "young_h": young_h(save_h, expected.mtbf_h) or nan,
+        "daly_h": daly_h(save_h, expected.mtbf_h) or nan,
+    }
+    found: dict[str, Mapping[str, float]] = {}
+    for entry in point.strategies:
+        chosen = nan
+        if entry.target_pls and expected.n_shards_together:
+            chosen = cpr_h(
+                entry.target_pls, experiment.cluster.n_emb_ps, expected.mtbf_shard_h,
+                expected.n_shards_together,
+            )  # fmt: skip
+        found[entry.name] = {**common, "cpr_h": chosen}
+    return found
+
+
+def _number(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else float(value)

@@ -1,0 +1,130 @@
+"""Figures of sweeps: which belong to which shape, what they mark, and the same bytes again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from cprsim.plots.sweep import draw_sweep, sweep_figures
+from cprsim.sweeps import AxisColumn, SweepResult
+
+INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
+SAVE = AxisColumn("costs.save", "costs.save [s]", "s", True, False)
+FAMILY = AxisColumn("failures.family", "failures.family", "", False, False)
+VALUES = {INTERVAL: [15.0, 30.0, 60.0, 120.0], SAVE: [10.0, 20.0, 60.0], FAMILY: ["gamma", "other"]}
+
+
+def overhead(strategy: str, interval_min: float, save_s: float) -> float:
+    """Full recovery's first-order form; partial recovery's grows with the save alone."""
+    if strategy == "partial":
+        return save_s / 400
+    return save_s / 60 / interval_min + interval_min / 2400
+
+
+def rows(axes, place, varied, names=("full", "partial")):
+    at = dict(zip([axis.column for axis in axes], place, strict=True))
+    numbers = {axis: at.get(axis.column) or VALUES[axis][1] for axis in (INTERVAL, SAVE)}
+    of = {name: overhead(name, numbers[INTERVAL], numbers[SAVE]) for name in names}
+    for name in names:
+        yield {
+            **at, "varied": varied, "strategy": name, "on_failure": "x", "save_interval_h": 1.0,
+            "interval_rule": "given", "young_h": 0.75, "daly_h": 0.7,
+            "cpr_h": 1.5 if name == "partial" else np.nan, "engine": "fast",
+            "quantity": "overhead_fraction", "n": 100, "reference": "full",
+            "mean": of[name], "low": 0.9 * of[name], "high": 1.1 * of[name],
+            "difference": np.nan if name == "full" else of[name] - of["full"],
+            "difference_low": np.nan, "difference_high": np.nan,
+        }  # fmt: skip
+
+
+def swept(*axes: AxisColumn, mode: str = "grid", names=("full", "partial")) -> SweepResult:
+    if mode == "grid":
+        grid = np.stack(np.meshgrid(*[range(len(VALUES[a])) for a in axes], indexing="ij"), -1)
+        where = [
+            [VALUES[a][i] for a, i in zip(axes, place, strict=True)]
+            for place in grid.reshape(-1, len(axes))
+        ]
+        found = [row for place in where for row in rows(axes, place, "all", names)]
+    else:
+        found = list(rows(axes, [None] * len(axes), "", names))
+        for n, axis in enumerate(axes):
+            for value in VALUES[axis]:
+                place = [value if i == n else None for i in range(len(axes))]
+                found += rows(axes, place, axis.key, names)
+    return SweepResult(Path(), "made-up", mode, axes, "full", 20.0, pd.DataFrame(found))
+
+
+def texts(figure) -> str:
+    return "\n".join(t.get_text() for t in figure.findobj(matplotlib.text.Text))
+
+
+@pytest.mark.parametrize(
+    ("result", "names"),
+    [
+        (swept(INTERVAL), {"curves"}),
+        (swept(FAMILY), {"curves"}),
+        (swept(SAVE, INTERVAL), {"curves", "map"}),
+        (swept(FAMILY, INTERVAL), {"curves"}),
+        (swept(SAVE, INTERVAL, names=("full",)), {"curves"}),
+        (swept(FAMILY, SAVE, INTERVAL), {"curves", "map"}),
+        (swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"), {"tornado"}),
+    ],
+    ids=["interval", "words", "two", "words x interval", "one strategy", "three", "tornado"],
+)
+def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
+    assert set(sweep_figures(result)) == names
+
+
+def test_the_same_sweep_gives_the_same_bytes(tmp_path) -> None:
+    result = swept(SAVE, INTERVAL)
+    first = [path.read_bytes() for path in draw_sweep(result, tmp_path, formats=["svg"])]
+    assert len(first) == 2
+    assert [path.read_bytes() for path in draw_sweep(result, tmp_path, formats=["svg"])] == first
+
+
+def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_unit() -> None:
+    figure = sweep_figures(swept(INTERVAL))["curves"]
+    said = texts(figure)
+    for mark in ("lowest", "Young: 45 min", "Daly: 42 min", "CPR: 90 min", "full", "partial"):
+        assert mark in said
+    axes = figure.axes[0]
+    rings = [line for line in axes.lines if line.get_marker() == "o" and line.get_markersize() > 9]
+    at = [float(line.get_xdata()[0]) for line in rings if len(line.get_xdata())]
+    assert at == [30.0]  # of full recovery: 20 s, 2400 min: sqrt(800) = 28 min; partial is flat
+
+
+def test_a_map_has_its_break_even_line_where_both_cost_the_same() -> None:
+    figure = sweep_figures(swept(SAVE, INTERVAL))["map"]
+    assert "break-even" in texts(figure)
+    lines = [c for c in figure.axes[0].collections if list(np.ravel(c.get_linewidth())) == [2.2]]
+    assert len(lines) == 1
+    path = lines[0].get_paths()[0].vertices
+    for interval_min, save_s in path[:: max(1, len(path) // 5)]:
+        apart = overhead("partial", interval_min, save_s) - overhead("full", interval_min, save_s)
+        assert abs(apart) < 0.02  # straight lines between the points of a coarse grid
+
+
+def test_what_is_held_fixed_is_said() -> None:
+    assert "failures.family = other" in texts(sweep_figures(swept(FAMILY, SAVE, INTERVAL))["map"])
+
+
+def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
+    figure = sweep_figures(swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"))["tornado"]
+    full, partial = figure.axes[:2]
+    assert [label.get_text() for label in full.get_yticklabels()] == [
+        "failures.family", "costs.save", "recovery.interval"
+    ]  # fmt: skip
+    said = [text.get_text() for text in full.texts]
+    assert {"10 s", "60 s", "30 min", "120 min"} <= set(said)
+    assert [text.get_text() for text in partial.texts].count("no effect") == 2
+
+
+def test_a_strategy_that_never_finishes_is_left_out_without_a_word_of_warning() -> None:
+    result = swept(SAVE, INTERVAL)
+    lost = result.table["strategy"] == "partial"
+    result.table.loc[lost, ["mean", "low", "high", "difference"]] = np.nan
+    assert set(sweep_figures(result)) == {"curves", "map"}

@@ -1,0 +1,145 @@
+"""The section `sweep` and ``--over``: what values a text stands for, and how it is refused."""
+
+from __future__ import annotations
+
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.scenario.ranges import values_along
+from tests.scenario.writing import GOOD_TEXT, write
+
+
+def load(folder: Path, *over: str, text: str = GOOD_TEXT) -> LoadedScenario:
+    return load_scenario(write(folder, text, "good.yaml"), (), over)
+
+
+def message(folder: Path, *over: str, text: str = GOOD_TEXT) -> str:
+    with pytest.raises(ScenarioError) as error:
+        load(folder, *over, text=text)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "unit"),
+    [
+        ("1 h:100 h:log3", ("1 h", "10 h", "100 h"), "h"),
+        ("30 s:10 min:lin2", ("30 s", "600 s"), "s"),
+        ("0 s:10 s:lin3", ("0 s", "5 s", "10 s"), "s"),
+        ("10 h:1 h:lin2", ("10 h", "1 h"), "h"),
+        ("4:64:log5", (4, 8, 16, 32, 64), ""),
+        ("1:3:lin9", (1, 2, 3), ""),
+        ("0.1:0.3:lin3", (0.1, 0.2, 0.3), ""),
+        ("14 h, 20 h,2 d", ("14 h", "20 h", "2 d"), "h"),
+        ("gamma,weibull", ("gamma", "weibull"), ""),
+        ([1, 2.5], (1, 2.5), ""),
+    ],
+)
+def test_what_a_text_stands_for(said, written, unit) -> None:
+    values = values_along(said)
+    assert values.written == written
+    assert values.unit == unit
+
+
+def test_numbers_are_in_the_unit_of_the_first() -> None:
+    assert values_along("14 h, 2 d").numbers == (14.0, 48.0)
+    assert values_along("gamma,weibull").numbers is None
+    assert values_along("1 h,young").numbers is None
+
+
+@given(
+    low=st.floats(1e-3, 1e3), factor=st.floats(1.01, 1e4), n=st.integers(2, 40), kind=st.booleans()
+)
+def test_a_range_is_even_and_keeps_its_ends(low, factor, n, kind) -> None:
+    numbers = values_along(f"{low!r} h:{low * factor!r} h:{'log' if kind else 'lin'}{n}").numbers
+    assert numbers is not None
+    assert len(numbers) == n
+    np.testing.assert_allclose([numbers[0], numbers[-1]], [low, low * factor], rtol=1e-14)
+    steps = np.diff(np.log(numbers) if kind else numbers)
+    whole = log(factor) if kind else low * (factor - 1)
+    np.testing.assert_allclose(steps, whole / (n - 1), atol=1e-5 * max(numbers) + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("1 h:2 h", "is no range: write LOW:HIGH:logN"),
+        ("1 h:2 h:log1", "a range has 2 to"),
+        ("0 h:2 h:log3", "write linN for logN"),
+        ("1 h:2 GB:log3", "mixes `GB` and `h`"),
+        ("1:2 h:log3", "mixes `h` and `no unit`"),
+        ("2 h:2 h:lin3", "begins where it ends"),
+        ("a:b:lin3", "is neither a number nor a quantity"),
+        ("1 h,,2 h", "has an empty value"),
+        ("", "has an empty value"),
+        ("1 h,2 h,1 h", "has `1 h` twice"),
+    ],
+)
+def test_what_is_no_range_is_refused(said, why) -> None:
+    with pytest.raises(ParameterError, match=why):
+        values_along(said)
+
+
+def test_a_section_says_what_the_command_line_says(tmp_path: Path) -> None:
+    block = "sweep:\n  over:\n    costs.load: [1 min, 2 min]\n    recovery.interval: 1h:4h:log3\n"
+    in_file = load(tmp_path, text=GOOD_TEXT + block).scenario
+    said = load(tmp_path, "costs.load=1 min,2 min", "recovery.interval=1h:4h:log3").scenario
+    assert in_file.sweep is not None
+    assert said.sweep is not None
+    assert in_file.sweep.axes() == said.sweep.axes()
+    assert in_file.sweep.n_points == 6
+
+
+def test_the_command_line_takes_the_place_of_the_files_axes(tmp_path: Path) -> None:
+    block = "sweep: {mode: one-at-a-time, over: {costs.load: [1 min, 2 min]}}\n"
+    sweep = load(tmp_path, "costs.detect=1 s,2 s,3 s", text=GOOD_TEXT + block).scenario.sweep
+    assert sweep is not None
+    assert [axis.key for axis in sweep.axes()] == ["costs.detect"]
+    assert (sweep.mode, sweep.n_points) == ("one-at-a-time", 4)
+
+
+def test_a_resolved_scenario_keeps_its_sweep(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "costs.load=1 min:9 min:lin3", "cluster.emb_ps=4,8")
+    again = load(tmp_path, text=dump_scenario(loaded.scenario)).scenario
+    assert again == loaded.scenario
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("  over: {costs.load: 1 min:2 min}\n", "18: sweep.over.costs.load: `1 min:2 min` is no"),
+        ("  over: {costs.load: [1 min, 1 min]}\n", "18: sweep.over.costs.load: `['1 min', '1 min"),
+        ("  over: {}\n", "18: sweep.over: `{}` is empty"),
+        ("  over: {costs: [1, 2]}\n", "18: sweep.over.costs: is no key that can be varied"),
+        ("  over: {costs.load: [[1]]}\n", "18: sweep.over.costs.load.0"),
+        (
+            "  over: {a.b: 1:400:lin400, a.c: 1:400:lin400}\n",
+            "18: sweep.over: makes 160,000 points",
+        ),
+        ("  mode: all\n  over: {costs.load: [1 min]}\n", "18: sweep.mode: `all` is not one of"),
+        ("  mode: grid\n", "17: sweep.over: is missing"),
+    ],
+)
+def test_a_wrong_section_is_named_with_its_line(tmp_path: Path, block: str, said: str) -> None:
+    assert f"good.yaml:{said}" in message(tmp_path, text=GOOD_TEXT + "sweep:\n" + block)
+
+
+@pytest.mark.parametrize(
+    ("over", "said"),
+    [
+        ("costs.load", "--over costs.load: write KEY=LOW:HIGH:logN"),
+        ("costs.load=1 min:2 min", "--over costs.load: sweep.over.costs.load: `1 min:2 min` is no"),
+    ],
+)
+def test_a_wrong_axis_of_the_command_line_is_named(tmp_path: Path, over: str, said: str) -> None:
+    assert said in message(tmp_path, over)
+
+
+def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
+    assert "is there twice" in message(tmp_path, "costs.load=1 s,2 s", "costs.load=3 s,4 s")

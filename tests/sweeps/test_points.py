@@ -1,0 +1,90 @@
+"""Points: which combinations there are, what they share, and what makes two the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from cprsim.errors import ScenarioError
+from tests.sweeps.conftest import Points
+
+
+def intervals(point) -> dict[str, float]:
+    return {policy.name: policy.save_interval_h for policy in point.experiment.policies}
+
+
+def test_a_grid_has_every_combination_the_last_axis_fastest(points: Points) -> None:
+    found = points("costs.load=1 min,2 min", "recovery.full.interval=1 h,2 h,4 h")
+    assert [point.coordinates for point in found] == [(i, j) for i in (0, 1) for j in (0, 1, 2)]
+    assert [intervals(point)["full"] for point in found] == [1, 2, 4, 1, 2, 4]
+    loads = [point.experiment.costs.load.mean_h * 60 for point in found]
+    assert loads == pytest.approx([1, 1, 1, 2, 2, 2])
+
+
+def test_one_at_a_time_begins_with_the_scenario_as_it_is(points: Points) -> None:
+    over = ("costs.load=1 min,2 min", "recovery.full.interval=1 h,2 h")
+    found = points(*over, overrides=("sweep.mode=one-at-a-time",))
+    assert [point.coordinates for point in found] == [
+        (None, None), (0, None), (1, None), (None, 0), (None, 1)
+    ]  # fmt: skip
+    assert intervals(found[1]) == intervals(found[0])
+
+
+def test_an_interval_without_a_name_is_that_of_every_strategy_that_saves(points: Points) -> None:
+    (found,) = points("recovery.interval=2.5 h")
+    assert intervals(found) == {"none": float("inf"), "full": 2.5, "partial": 2.5, "cpr": 2.5}
+
+
+def test_a_target_without_a_name_is_that_of_every_strategy_that_takes_one(points: Points) -> None:
+    (found,) = points("recovery.target_pls=0.02")
+    assert {one.name: one.target_pls for one in found.strategies} == {
+        "none": None, "full": None, "partial": 0.02, "cpr": 0.02
+    }  # fmt: skip
+
+
+def test_others_are_compared_with_full_recovery(points: Points) -> None:
+    (found,) = points("costs.load=1 min")
+    assert found.reference == "full"
+    (found,) = points("costs.load=1 min", overrides=("recovery=[none, {strategy: partial}]",))
+    assert found.reference == "none"
+
+
+def test_only_what_decides_the_numbers_makes_points_different(points: Points) -> None:
+    (one,) = points("costs.load=60 s")
+    (same,) = points("costs.load=1 min", overrides=("name=other", "sweep.mode=grid"))
+    assert one.digest == same.digest
+    others = [
+        points("costs.load=1 min", overrides=(change,))[0].digest
+        for change in (
+            "simulation.seed=2",
+            "costs.load=1 min",
+            "job.useful=21 h",
+            "recovery=[full]",
+        )
+    ]
+    assert len({one.digest, *others}) == 4  # the axis has the last word on costs.load
+
+
+@pytest.mark.parametrize(
+    ("over", "said"),
+    [
+        ("costs.load=1 min,20000 h", r"^--over costs.load: costs.load: `20000 h` is out of range"),
+        ("costs.load=1,2", r"^--over costs.load: costs.load: `1` is a bare number"),
+        ("costs.lod=1 min", r"^--over costs.lod: costs.lod: unknown key; did you mean `load`\?"),
+        ("recovery.swift.interval=1 h", r"^--over recovery.swift.interval: no entry `swift`"),
+        ("recovery.none.interval=1 h", r"^--over recovery.none.interval: .* never saves"),
+        ("recovery.full.interval=1 h,2 ms", r"^--over recovery.full.interval: .* makes .* saves"),
+    ],
+)
+def test_what_makes_no_scenario_is_said_before_anything_runs(points: Points, over, said) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        points(over)
+
+
+def test_an_interval_that_no_strategy_takes_is_refused(points: Points) -> None:
+    with pytest.raises(ScenarioError, match=r"^--over recovery.interval: no strategy .* takes"):
+        points("recovery.interval=1 h", overrides=("recovery=[none]",))
+
+
+def test_a_scenario_without_axes_says_what_to_give(points: Points) -> None:
+    with pytest.raises(ScenarioError, match=r"says nothing to vary: give --over"):
+        points()

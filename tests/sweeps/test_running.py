@@ -1,0 +1,276 @@
+"""Sweeps: the same numbers as single runs, and the same bytes whoever computes them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cprsim.assemble import assemble
+from cprsim.cli.app import app
+from cprsim.errors import ResultError
+from cprsim.pipeline import simulate
+from cprsim.results import differences, summarise
+from cprsim.results.publish import sole
+from cprsim.results.rows import replication_rows
+from cprsim.scenario import load_scenario
+from cprsim.sweeps import Store, load_sweep, run_points
+from cprsim.sweeps import running as running_module
+from cprsim.workers import Workers
+from tests.cli.conftest import PROGRAM
+from tests.sweeps.conftest import Points
+
+AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.interval=1 h:4 h:log2")
+NUMBERS = ["mean", "low", "high"]
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def swift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the seconds that figures take."""
+    monkeypatch.setattr("cprsim.plots.sweep.draw_sweep", lambda result, folder: [])
+
+
+def sweep(scenario: Path, *options: object) -> dict[str, object]:
+    axes = [part for axis in AXES for part in ("--over", axis)]
+    done = call("sweep", scenario, *axes, "--workers", 1, "--json", *options)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_point_is_what_a_run_of_the_same_scenario_gives(scenario, swift) -> None:
+    said = sweep(scenario)
+    table = load_sweep(said["results"]).table
+    there = (table["costs.save [min]"] == 5) & (table["failures.mtbf [h]"] == 30)
+    there &= table["recovery.full.interval [h]"] == 4
+    mine = table[there].set_index(["strategy", "quantity"])
+    overrides = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
+    experiment = assemble(load_scenario(scenario, overrides))
+    outcome = simulate(experiment)
+    single = summarise(outcome).set_index(["strategy", "quantity"])
+    assert list(mine.index) == list(single.index)
+    np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
+    rows = replication_rows(outcome)
+    paired = differences(rows, experiment.cluster.n_nodes, "full").set_index(
+        ["strategy", "quantity"]
+    )
+    columns = ["difference", "difference_low", "difference_high"]
+    np.testing.assert_allclose(
+        mine.loc[paired.index, columns], paired[NUMBERS], rtol=1e-9, atol=1e-12
+    )
+    assert mine.loc["full", columns].isna().all(axis=None)
+
+
+def test_the_table_says_where_each_number_belongs(scenario, swift) -> None:
+    result = load_sweep(sweep(scenario)["results"])
+    table = result.table
+    assert list(table.columns[:4]) == [
+        "costs.save [min]", "failures.mtbf [h]", "recovery.full.interval [h]", "varied"
+    ]  # fmt: skip
+    assert len(table) == 8 * 4 * table["quantity"].nunique()
+    full = table[(table["strategy"] == "full") & (table["quantity"] == "overhead_fraction")]
+    assert (full["save_interval_h"] == full["recovery.full.interval [h]"]).all()
+    young = np.sqrt(2 * full["costs.save [min]"] / 60 * full["failures.mtbf [h]"])
+    np.testing.assert_allclose(full["young_h"], young)
+    assert set(table["engine"]) == {"fast"}
+    written = pd.read_csv(result.path / "sweep.csv")
+    assert list(written.columns) == list(table.columns)
+    np.testing.assert_allclose(written["mean"], table["mean"], rtol=1e-15)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "manifest.json"}
+
+
+def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path) -> None:
+    one = Path(sweep(scenario, "--out", tmp_path / "one")["results"])
+    two = Path(sweep(scenario, "--workers", 2, "--out", tmp_path / "two")["results"])
+    assert one.name == two.name
+    assert contents(one) == contents(two)
+    assert contents_below(tmp_path / "one" / "points") == contents_below(tmp_path / "two/points")
+
+
+def contents_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.json")}
+
+
+def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None:
+    alone = points("recovery.interval=2 h")
+    among = points("recovery.interval=1 h,2 h,4 h")
+    (mine,), _ = run_points(alone, Store(tmp_path / "a"), Workers(1))
+    (_, same, _), n_computed = run_points(among, Store(tmp_path / "b"), Workers(1))
+    assert n_computed == 3
+    assert mine == same
+
+
+def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
+    said = sweep(scenario, "--set", "recovery=[full,partial]", "--precision", "20%")
+    overhead = load_sweep(said["results"]).of("overhead_fraction")
+    width = (overhead["high"] - overhead["low"]) / 2 / overhead["mean"]
+    assert (width < 0.21).all()
+    assert overhead["n"].nunique() > 1
+
+
+def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
+    first = call("sweep", scenario, "--over", "costs.load=1 min,2 min", "--workers", 1, "--json")
+    assert json.loads(first.stdout)["computed"] == 2
+    longer = ("--over", "costs.load=1 min,90 s,2 min", "--workers", 1, "--json")
+    assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 1
+    assert json.loads(call("sweep", scenario, *longer).stdout)["computed"] == 0
+
+
+def test_points_that_two_axes_share_are_computed_once(scenario, swift) -> None:
+    over = ("--over", "costs.load=1 min,3 min", "--mode", "one-at-a-time")
+    said = json.loads(call("sweep", scenario, *over, "--workers", 1, "--json").stdout)
+    assert said["points"] == 3
+    assert said["computed"] == 2  # the scenario itself has 3 min
+
+
+def test_a_sweep_prints_where_each_strategy_is_best(scenario, swift) -> None:
+    done = call("sweep", scenario, "--over", "recovery.interval=30 min:10 h:log4", "--workers", 1)
+    assert done.exit_code == 0
+    assert "small: 20 h of useful work; recovery.interval: 4 points, 20 replications" in done.stdout
+    for name in ("none", "full", "partial", "cpr"):
+        assert f"\n{name} " in done.stdout
+    assert "recovery.interval" in done.stdout
+
+
+# ----------------------------------------------------------------------------- what goes wrong
+
+
+def stop_after(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """End the sweep, as by a kill, once so many points are written."""
+    write, left = Store.write, [n_points]
+
+    def counting(self: Store, digest: str, body: object) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        write(self, digest, body)
+
+    monkeypatch.setattr(Store, "write", counting)
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(running_module, "MOST_TOGETHER", 1)
+        stop_after(5, patched)
+        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+        assert done.exit_code == 130
+    assert not list(Path("results").glob("small-sweep-*"))
+    assert len(contents_below(Path("results/points"))) == 5
+    assert sweep(scenario)["computed"] == 3
+
+
+def test_a_full_disk_keeps_what_is_finished(scenario, swift, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(running_module, "MOST_TOGETHER", 1)
+        fill_after(3, patched)
+        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+    assert done.exit_code == 2
+    assert done.stderr.strip() == (
+        "cprsim: can't write to results/points: No space left on device; 3 of 8 points are "
+        "finished and kept: the same command goes on from there"
+    )
+    assert not list(Path("results/points").glob(".*"))
+    assert sweep(scenario)["computed"] == 5
+
+
+def fill_after(n_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that has room for so many points."""
+    replace, left = os.replace, [n_files]
+
+    def into_a_full_disk(draft: Path, path: Path) -> None:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left[0] -= 1
+        replace(draft, path)
+
+    monkeypatch.setattr("cprsim.sweeps.store.os.replace", into_a_full_disk)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"half a po", b"\xff\xfe"])
+def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> None:
+    folder = Path(sweep(scenario)["results"])
+    before = contents(folder)
+    shutil.rmtree(folder)
+    victim = sorted(Path("results/points").rglob("*.json"))[3]
+    whole = victim.read_bytes()
+    victim.write_bytes(damage)
+    done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+    assert done.exit_code == 0
+    assert done.stderr == f"cprsim: 1 damaged point computed anew: {victim}\n"
+    assert victim.read_bytes() == whole
+    assert contents(folder) == before
+
+
+def test_a_number_changed_in_a_point_is_damage(points: Points, tmp_path) -> None:
+    store = Store(tmp_path)
+    (point,) = points("costs.load=1 min")
+    run_points([point], store, Workers(1))
+    path = store.path(point.digest)
+    text = path.read_text()
+    assert '\\"n\\": 20' in text
+    path.write_text(text.replace('\\"n\\": 20', '\\"n\\": 21', 1))
+    assert store.read(point.digest) is None
+    assert store.damaged == [path]
+
+
+def test_a_damaged_folder_is_made_anew_from_its_points(scenario, swift) -> None:
+    folder = Path(sweep(scenario)["results"])
+    before = contents(folder)
+    (folder / "sweep.csv").write_text("nothing")
+    done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+    assert "sweep.csv differs from its digest; it is made anew from its points" in done.stderr
+    assert contents(folder) == before
+
+
+def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
+    folder = Path(sweep(scenario)["results"])
+    shutil.rmtree(folder)
+    with sole(folder):
+        done = call("sweep", scenario, *(p for a in AXES for p in ("--over", a)), "--workers", 1)
+    assert done.exit_code == 2
+    assert f"is being made by another process (number {os.getpid()}): wait for it" in done.stderr
+    assert not folder.exists()
+    assert sweep(scenario)["computed"] == 0
+    assert not list(Path("results").glob(".*"))
+
+
+def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario) -> None:
+    axes = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s:9 s:lin10"]
+    command = [*PROGRAM, "sweep", str(scenario), *axes, "--workers", "1", "--replications", "5"]
+    killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(contents_below(Path("results/points"))) < 5 and killed.poll() is None:
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    kept = contents_below(Path("results/points"))
+    assert 5 <= len(kept) < 200
+    few = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s,2 s"]
+    done = call("sweep", scenario, *few, "--workers", 1, "--replications", 5, "--json")
+    assert done.exit_code == 0, done.output
+    after = contents_below(Path("results/points"))
+    assert {name: after[name] for name in kept} == kept
+    assert json.loads(done.stdout)["computed"] == len(after) - len(kept)
+    assert not list(Path("results").rglob(".*.unfinished"))
+
+
+def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypatch) -> None:
+    found = points("costs.load=1 min")
+    task = running_module._task(found)
+    with pytest.raises(ResultError, match="another version of cprsim"):
+        running_module.run_task(replace(task, source="other"))
