@@ -22,14 +22,6 @@ from cprsim.scenario.recovery_schema import Recovery
 from cprsim.scenario.sweep_schema import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
-    "job",
-    "cluster",
-    "failures",
-    "storage",
-    "costs",
-    "recovery",
-    "simulation",
-}  # the numbers
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 
 
