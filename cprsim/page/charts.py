@@ -20,8 +20,6 @@ def chart_blocks(chart: Chart) -> list[Block]:
         alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
         wide=chart_figure(chart),
         narrow=chart_figure(chart, narrow=True),
-        marks={},
-        groups={},
     )
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from matplotlib.figure import Figure
@@ -68,7 +68,8 @@ class Picture:
     ----------
     caption : title of the figure
     alternative : what the figure shows, for who can't see it
-    wide, narrow : the same figure for a screen and for a telephone
+    wide, narrow : the same figure for a screen and for a telephone; without a narrow one, the wide
+        one can be scrolled
     marks : by the name of the mark in both figures; reached by pointer and by arrow keys
     groups : names of groups of marks, each with a button that makes it stand out
     """
@@ -77,9 +78,9 @@ class Picture:
     caption: str
     alternative: str
     wide: Figure
-    narrow: Figure
-    marks: Mapping[str, Mark]
-    groups: Mapping[str, str]
+    narrow: Figure | None = None
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ def course_section(result: Result) -> Section:
         ),
         wide=timeline_figure(result),
         narrow=timeline_figure(result, narrow=True),
-        marks={},
-        groups={},
     )
     blocks: list[Block] = [picture]
     rows = [row for name, lane in lanes.items() for row in _rows(name, lane)]

@@ -81,7 +81,8 @@ def _svg(picture: Picture, narrow: bool, name: str) -> Markup:
     label = (
         f"{picture.caption}; arrow keys go from piece to piece" if marks else picture.alternative
     )
-    return inline(picture.narrow if narrow else picture.wide, name, label, marks)
+    figure = picture.narrow if narrow and picture.narrow else picture.wide
+    return inline(figure, name, label, marks)
 
 
 def _part(name: str) -> Markup:

@@ -185,8 +185,6 @@ def _badness(result: Result) -> list[Block]:
         ),
         wide=percentiles_figure(found, what=result.name),
         narrow=percentiles_figure(found, what=result.name, narrow=True),
-        marks={},
-        groups={},
     )
     readings = {
         name: [_reading(one.at(int(percent_of))) for percent_of in PERCENT]
