@@ -14,6 +14,7 @@ from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reprod
 from cprsim.page.run import chapter_of_run
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import load_result
+from cprsim.results.words import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +73,27 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
             replace(chapter, title=f"{letter}: {chapter.title}")
             for letter, chapter in zip(LETTERS, chapters, strict=False)
         ]
-    overview = _overview(loaded)
+    overview = _overview(loaded, chapters)
     first = overview or chapters[0]
     return Page(title or first.title, overview, chapters)
 
 
-def _overview(loaded: Sequence[tuple[Kind, Any]]) -> Chapter | None:
-    """What compares several results; None for one, and for kinds that can't be compared."""
+def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -> Chapter | None:
+    """What compares several results; where nothing does, the answer of each; None for one."""
     kind = loaded[0][0]
-    if len(loaded) == 1 or kind.overview is None or any(other is not kind for other, _ in loaded):
+    if len(loaded) == 1:
         return None
-    return kind.overview([result for _, result in loaded])
+    if kind.overview is not None and all(other is kind for other, _ in loaded):
+        return kind.overview([result for _, result in loaded])
+    return Chapter(
+        title=count(len(loaded), "result"),
+        question="What do these results say?",
+        answer=[
+            f"{letter}: {chapter.answer[0]}"
+            for letter, chapter in zip(LETTERS, chapters, strict=False)
+        ],
+        sections=[],
+    )
 
 
 def kind_of(folder: Path) -> Kind:
