@@ -13,9 +13,13 @@ from cprsim.assemble import Experiment
 from cprsim.engine import why_not
 from cprsim.pipeline import StrategyOutcome, simulate
 from cprsim.records import CostBreakdown, Floats, RecoveryPolicy
+from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.metrics import FINISHED, METRICS, interval_of_mean, interval_of_share
 from cprsim.staleness import lost_portion
 from cprsim.sweeps.store import Body
+
+# what a staleness curve says is left out: its error is that of the curve, not of replications
+SWEPT = tuple(name for name in METRICS if name not in (*QUANTITIES.values(), BEYOND))
 
 Numbers = tuple[float, float, float]  # mean, low, high
 NONE: Numbers = (nan, nan, nan)
@@ -68,7 +72,7 @@ def _measured(one: StrategyOutcome, useful_h: float, n_nodes: int) -> Mapping[st
     columns: Any = {f.name: getattr(costs, f.name) for f in fields(costs)}
     for name, staleness_h in (("pls", losses.since_save_h), ("pls_net", losses.since_reload_h)):
         columns[name] = lost_portion(staleness_h, losses, costs.replication, useful_h)
-    return {name: np.asarray(metric(columns, n_nodes)) for name, metric in METRICS.items()}
+    return {name: np.asarray(METRICS[name](columns, n_nodes)) for name in SWEPT}
 
 
 def _quantities(
@@ -76,7 +80,7 @@ def _quantities(
 ) -> dict[str, list[float | None]]:
     """Mean and interval of each metric, then those of its difference to the reference's."""
     found = {}
-    for name in METRICS:
+    for name in SWEPT:
         numbers = NONE if mine is None else interval_of_mean(mine[name])
         paired = NONE
         if mine is not None and reference is not None:
