@@ -127,7 +127,7 @@ def assemble(loaded: LoadedScenario) -> Experiment:
 def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where the fast engine is asked for and does not apply."""
     for policy in experiment.policies if experiment.engine == "fast" else ():
-        reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+        reason = why_not(experiment.cluster, policy)
         if reason is not None:
             key = "simulation.engine"
             message = f"`fast` does not apply: {reason}; write `auto` or `simpy`"

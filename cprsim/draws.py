@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Costs, Duration, Floats, Ints, Transfer
+from cprsim.records import Costs, Duration, Floats, Transfer
 from cprsim.streams import stream
 
 
@@ -23,50 +23,31 @@ class Draws:
     seed: int
     block: int
     name: str
-    n_replications: int  # of a block
-    n_blocks: int = 1  # consecutive ones from `block` on, their replications side by side
+    n_replications: int
     fixed_h: float | None = field(init=False)
-    _table: Floats = field(init=False, repr=False)  # (n_drawn, n_replications)
-    _sums: Floats = field(init=False, repr=False)  # (n_drawn + 1, n_replications) of those before
+    table: Floats = field(init=False, repr=False)  # (n_drawn, n_replications) [h]
+    _rng: np.random.Generator | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         self.fixed_h = self.duration.mean_h if isinstance(self.duration, Constant) else None
-        width = self.n_replications * self.n_blocks
-        self._table, self._sums = np.zeros((0, width)), np.zeros((1, width))
+        self.table = np.zeros((0, self.n_replications))
 
     def hours(self, replication: int, n: int) -> float:
         """The nth draw of one replication [h]; both count from 0."""
         if self.fixed_h is not None:
             return self.fixed_h
-        if n >= len(self._table):
-            self._extend(n)
-        return float(self._table[n, replication])
+        if n >= len(self.table):
+            self.reach(n)
+        return float(self.table[n, replication])
 
-    def of(self, replication: Ints, n: Ints) -> Floats:
-        """The nth draw of each of some replications [h], both (n_asked,)."""
-        if self.fixed_h is not None:
-            return np.full(len(replication), self.fixed_h)
-        if len(n) and n.max() >= len(self._table):
-            self._extend(int(n.max()))
-        return self._table[n, replication]
-
-    def sum_before(self, replication: Ints, n: Ints) -> Floats:
-        """Sum of the draws before the nth of each of some replications [h], both (n_asked,)."""
-        if self.fixed_h is not None:
-            return n * np.float64(self.fixed_h)
-        if len(n) and n.max() >= len(self._sums):
-            self._extend(int(n.max()))
-        return self._sums[n, replication]
-
-    def _extend(self, n: int) -> None:
-        wanted = max(n + 1, 2 * len(self._table))
-        of_blocks = [self._drawn(self.block + i, wanted) for i in range(self.n_blocks)]
-        self._table = np.hstack(of_blocks)
-        self._sums = np.vstack([np.zeros(self._table.shape[1]), self._table.cumsum(axis=0)])
-
-    def _drawn(self, block: int, n: int) -> Floats:
-        rng = stream(self.seed, block, self.name)
-        return np.stack([self.duration.sample(rng, self.n_replications) for _ in range(n)])
+    def reach(self, n: int) -> None:
+        """Have the nth draw in the table, and for a while those after it."""
+        if self.fixed_h is not None or n < len(self.table):
+            return
+        rng = self._rng = self._rng or stream(self.seed, self.block, self.name)
+        n_more = max(n + 1, 2 * len(self.table)) - len(self.table)
+        more = [self.duration.sample(rng, self.n_replications) for _ in range(n_more)]
+        self.table = np.vstack([self.table, *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +61,9 @@ class CostDraws:
     reschedule: Draws
 
     @classmethod
-    def of(
-        cls, costs: Costs, seed: int, block: int, n_replications: int, n_blocks: int = 1
-    ) -> CostDraws:
+    def of(cls, costs: Costs, seed: int, block: int, n_replications: int) -> CostDraws:
         def draws(duration: Duration, name: str) -> Draws:
-            return Draws(duration, seed, block, f"costs/{name}", n_replications, n_blocks)
+            return Draws(duration, seed, block, f"costs/{name}", n_replications)
 
         def draws_or_transfer(cost: Duration | Transfer, name: str) -> Draws | Transfer:
             return cost if isinstance(cost, Transfer) else draws(cost, name)

@@ -2,87 +2,99 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from cprsim import engine
 from cprsim.cluster import Block, cost_breakdown, shard_loss
-from cprsim.records import CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
+from cprsim.records import CostBreakdown, EventLog, Floats, RecoveryPolicy, ShardLoss, stacked
 
-Rows = tuple[CostBreakdown, ShardLoss]
 OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
+FAST, SIMPY = "fast", "simpy"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What some replications cost, in order of replication, and who ran them."""
+
+    costs: CostBreakdown
+    losses: ShardLoss  # none where they are not kept
+    stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
+    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
+    engines: frozenset[str]
 
 
 class Engine(Protocol):
-    """Runs replications of one block after another under one policy, in order."""
+    """Runs replications of one block after another under one policy."""
 
     def run(self, block: Block, replications: range) -> Rows:
         """Costs and losses of some replications, numbered within the block."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Events:
     """Event by event: the cluster in SimPy, which can do all there is."""
 
-    def __init__(self, policy: RecoveryPolicy) -> None:
-        self._policy = policy
+    policy: RecoveryPolicy
 
-    def run(self, block: Block, replications: range) -> Rows:
-        return folded(block.simulate(self._policy, replications), block)
+    def run(self, block: Block, replications: Iterable[int]) -> Rows:
+        return folded(block.simulate(self.policy, replications), block)
 
 
+@dataclass(frozen=True, slots=True)
 class Arrays:
-    """The fast path; what it leaves of a block is run event by event.
+    """The fast path; what it leaves of a block is run event by event."""
 
-    It runs ahead to the end of the block, and hands out what is asked for. Before it does so for
-    the first time it shows the first few replications alone: they may tell that none finishes.
-    """
-
-    def __init__(self, policy: RecoveryPolicy) -> None:
-        self._policy = policy
-        self._ran: engine.Ran | None = None
-        self._reach = (-1, 0)  # block, and end of the replications that it has run of it
+    policy: RecoveryPolicy
+    keep_losses: bool = True
 
     def run(self, block: Block, replications: range) -> Rows:
-        number, end = self._reach
-        if self._ran is None or number != block.number or replications.start >= end:
-            self._run_ahead(block, replications)
-        assert self._ran is not None
-        first = block.number * block.failures.n_replications
-        asked = range(first + replications.start, first + replications.stop)
-        rows = _between(self._ran.costs, asked), _between(self._ran.losses, asked)
-        left = [n for n in self._ran.left.tolist() if n in replications]
-        if not left:
-            return rows
-        by_events = folded(block.simulate(self._policy, left), block)
-        return _merged(rows[0], by_events[0]), _merged(rows[1], by_events[1])
-
-    def _run_ahead(self, block: Block, replications: range) -> None:
-        n = block.failures.n_replications
-        end = replications.stop if self._ran is None else n
-        self._ran = engine.simulate(
-            block.setting, self._policy, block.failures, block.costs,
-            range(replications.start, end), block.number * n,
+        ran = engine.simulate(
+            block.setting, self.policy, block.failures, block.costs, replications,
+            block.number * block.failures.n_replications, keep_losses=self.keep_losses,
         )  # fmt: skip
-        self._reach = block.number, end
+        rows = Rows(ran.costs, ran.losses, ran.stale_h, ran.stale_net_h, frozenset({FAST}))
+        if not len(ran.left):
+            return rows
+        left = Events(self.policy).run(block, ran.left.tolist())
+        return left if len(ran.left) == len(replications) else _merged(rows, left)
 
 
 def folded(log: EventLog, block: Block) -> Rows:
     """Costs and losses of an event log of this block."""
-    return (
-        cost_breakdown(log, block.setting.useful_h),
-        shard_loss(log, block.setting.cluster.n_emb_ps),
+    costs = cost_breakdown(log, block.setting.useful_h)
+    losses = shard_loss(log, block.setting.cluster.n_emb_ps)
+    return Rows(
+        costs,
+        losses,
+        _by_replication(losses.since_save_h, losses, costs),
+        _by_replication(losses.since_reload_h, losses, costs),
+        frozenset({SIMPY}),
     )
 
 
-def _between(rows: OneOf, replications: range) -> OneOf:
-    bounds = np.searchsorted(rows.replication, [replications.start, replications.stop])
-    return type(rows)(*(getattr(rows, f.name)[slice(*bounds)] for f in fields(rows)))
+def _by_replication(staleness_h: Floats, losses: ShardLoss, costs: CostBreakdown) -> Floats:
+    row = np.searchsorted(costs.replication, losses.replication)
+    weights = staleness_h * losses.share
+    return np.bincount(row, weights=weights, minlength=costs.n_replications).astype(np.float64)
 
 
-def _merged(some: OneOf, others: OneOf) -> OneOf:
+def _merged(some: Rows, others: Rows) -> Rows:
+    order = np.argsort(np.append(some.costs.replication, others.costs.replication), kind="stable")
+    return Rows(
+        _by_order(some.costs, others.costs),
+        _by_order(some.losses, others.losses),
+        np.append(some.stale_h, others.stale_h)[order],
+        np.append(some.stale_net_h, others.stale_net_h)[order],
+        some.engines | others.engines,
+    )
+
+
+def _by_order(some: OneOf, others: OneOf) -> OneOf:
     both = stacked([some, others])
     order = np.argsort(both.replication, kind="stable")
     return type(both)(*(getattr(both, f.name)[order] for f in fields(both)))

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from math import sqrt
 
 import numpy as np
 
 from cprsim.assemble import Experiment
-from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
+from cprsim.cluster import Block, JobSetting
 from cprsim.draws import CostDraws
 from cprsim.engine import why_not
-from cprsim.engines import Arrays, Engine, Events
-from cprsim.failures.block import BlockFailures, StackedFailures
-from cprsim.failures.sources import MOST_REPLICATIONS
-from cprsim.records import Cluster, CostBreakdown, EventLog, RecoveryPolicy, ShardLoss, stacked
+from cprsim.engines import Arrays, Engine, Events, Rows, folded
+from cprsim.failures.block import BlockFailures
+from cprsim.records import (
+    Cluster,
+    CostBreakdown,
+    EventLog,
+    Floats,
+    RecoveryPolicy,
+    ShardLoss,
+    stacked,
+)
 from cprsim.staleness import StalenessCurve
 
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications between two looks at the precision reached
-STACKED_FAILURES = 100_000  # that blocks stacked as one should have
 Z_95 = 1.96
 
 
@@ -33,6 +39,14 @@ class StrategyOutcome:
     costs: CostBreakdown
     losses: ShardLoss
     gave_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some replications under every strategy; None for those that were given up before."""
+
+    replications: range
+    rows: tuple[Rows | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,146 +72,170 @@ def simulate(
     ----------
     on_progress : called with the replications done and, as far as it is known, those to do
     """
-    runs = [_Run(policy, experiment) for policy in experiment.policies]
-    n_stacked = _n_stacked(experiment, runs)
-    step = STEP if n_stacked is None else MOST_REPLICATIONS * n_stacked
-    for number, block in enumerate(_blocks(experiment, n_stacked or 1)):
-        for first, last in _steps(block.failures.n_replications, step):
-            begins_at = number * block.failures.n_replications + first
-            wanted = _wanted(experiment, runs, begins_at)
-            if begins_at >= wanted:
-                return _outcome(experiment, runs)
-            last = min(last, first + wanted - begins_at)
-            for run in runs:
-                run.go_on(block, range(first, last))
+    course = _Course(experiment, keep_losses=True)
+    kept: list[list[Rows]] = [[] for _ in experiment.policies]
+    for number in count():
+        for batch in course.through(number, _failures(experiment, number)):
+            for rows, all_rows in zip(batch.rows, kept, strict=True):
+                all_rows += [] if rows is None else [rows]
             if on_progress is not None:
-                on_progress(begins_at + last - first, wanted)
+                on_progress(course.n_done, course.n_wanted)
+        if course.is_over:
+            return _outcome(experiment, kept, [run.gave_up for run in course.runs])
     raise AssertionError("blocks do not end")
+
+
+def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch | None]]:
+    """Run experiments that meet the same failures, block after block, without the losses' rows.
+
+    Parameters
+    ----------
+    experiments : all with the same `failures_key`; each block of failures is drawn once for all
+
+    Yields
+    ------
+    The number of an experiment and the next batch of its replications, None after the last. What
+    an experiment yields does not depend on the others.
+    """
+    going = {place: _Course(one, keep_losses=False) for place, one in enumerate(experiments)}
+    for number in count():
+        if not going:
+            return
+        failures = _failures(next(iter(going.values())).experiment, number)
+        for place, course in list(going.items()):
+            for batch in course.through(number, failures):
+                yield place, batch
+            if course.is_over:
+                yield place, None
+                del going[place]
+
+
+def failures_key(experiment: Experiment) -> Hashable:
+    """Equal for experiments that meet the same failures."""
+    return experiment.failures, experiment.cluster, experiment.seed, experiment.useful_h
 
 
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event log of one replication under each strategy; draws its block alone."""
     n_replications = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
     number, within = divmod(replication, n_replications)
-    block = _block(experiment, number)
+    block = _block(experiment, number, _failures(experiment, number))
     return {policy.name: block.simulate(policy, [within]) for policy in experiment.policies}
 
 
 def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
     """What the replications of some event logs cost."""
-    runs = [_Run(policy, experiment) for policy in experiment.policies]
-    for run in runs:
-        run.add(logs[run.policy.name])
-    return _outcome(experiment, runs)
+    block = _block(experiment, 0, _failures(experiment, 0))
+    kept = [[folded(logs[policy.name], block)] for policy in experiment.policies]
+    return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
 
 
-def _blocks(experiment: Experiment, n_stacked: int) -> Iterator[Block]:
-    number = 0
-    while True:
-        yield _block(experiment, number, n_stacked)
-        number += 1
+def _failures(experiment: Experiment, number: int) -> BlockFailures:
+    return BlockFailures(
+        experiment.failures, experiment.cluster, experiment.seed, number, experiment.useful_h
+    )
 
 
-def _block(experiment: Experiment, number: int, n_stacked: int = 1) -> Block:
-    """A block of replications, or several stacked as one."""
-    first = number * n_stacked
-    stacked_failures = [
-        BlockFailures(
-            experiment.failures, experiment.cluster, experiment.seed, first + i, experiment.useful_h
-        )
-        for i in range(n_stacked)
-    ]
-    n_replications = stacked_failures[0].n_replications
-    failures = stacked_failures[0] if n_stacked == 1 else StackedFailures(stacked_failures)
-    costs = CostDraws.of(experiment.costs, experiment.seed, first, n_replications, n_stacked)
+def _block(experiment: Experiment, number: int, failures: BlockFailures) -> Block:
+    n = failures.n_replications
+    costs = CostDraws.of(experiment.costs, experiment.seed, number, n)
     setting = JobSetting(
         experiment.useful_h, experiment.cluster, experiment.costs, experiment.failures.clock
     )
     return Block(setting, number, failures, costs)
 
 
-def _n_stacked(experiment: Experiment, runs: list[_Run]) -> int | None:
-    """How many blocks to run as one in arrays; None where a precision is looked at between."""
-    if experiment.n_replications is None or not all(run.in_arrays for run in runs):
-        return None
-    cluster, useful_h = experiment.cluster, experiment.useful_h
-    of_a_block = experiment.failures.block_replications(cluster, useful_h)
-    n_failures = useful_h / experiment.failures.expected(cluster, useful_h).mtbf_h
-    affordable = STACKED_FAILURES / (of_a_block * max(1.0, n_failures))
-    return max(1, min(-(-experiment.n_replications // of_a_block), int(affordable)))
+class _Course:
+    """One experiment, as far as it has come."""
 
+    def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
+        self.experiment = experiment
+        self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
+        self.n_done = 0
+        self.n_wanted = experiment.n_replications or STEP
 
-def _in_arrays(policy: RecoveryPolicy, experiment: Experiment) -> bool:
-    """Whether the fast engine runs this strategy."""
-    if experiment.engine == "simpy":
-        return False
-    reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
-    return reason is None
+    @property
+    def is_over(self) -> bool:
+        return self.n_done >= self.n_wanted
 
+    def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
+        """The replications of one block, or those that are wanted yet."""
+        block = _block(self.experiment, number, failures)
+        first = number * failures.n_replications
+        for begin, end in self._steps(failures.n_replications):
+            if self.is_over:
+                return
+            end = min(end, self.n_wanted - first)
+            rows = tuple(run.go_on(block, range(begin, end)) for run in self.runs)
+            self.n_done = first + end
+            self._look()
+            yield Batch(range(first + begin, first + end), rows)
 
-def _steps(n_replications: int, step: int) -> Iterator[tuple[int, int]]:
-    """Stretches of a block; the first is short, to see early whether jobs finish at all."""
-    edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
-    within = [edge for edge in edges if edge < n_replications]
-    yield from pairwise([*within, n_replications])
+    def _steps(self, n_replications: int) -> Iterator[tuple[int, int]]:
+        """Stretches of a block; the first is short, to see early whether jobs finish at all."""
+        step = STEP if self.experiment.n_replications is None else n_replications
+        edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
+        within = [edge for edge in edges if edge < n_replications]
+        yield from pairwise([*within, n_replications])
+
+    def _look(self) -> None:
+        """How many replications there have to be, as far as the ones so far tell."""
+        precision = self.experiment.precision_fraction
+        if self.experiment.n_replications is not None or self.n_done < STEP:
+            return
+        assert precision is not None
+        going = [run.half_width_fraction() for run in self.runs if not run.gave_up]
+        excess = max(going, default=0.0) / precision
+        wanted = (
+            self.n_done if excess <= 1.0 else max(self.n_done + 1, int(self.n_done * excess**2))
+        )
+        self.n_wanted = min(self.experiment.at_most, wanted)
 
 
 class _Run:
     """One strategy, as far as it has come."""
 
-    def __init__(self, policy: RecoveryPolicy, experiment: Experiment) -> None:
-        self.policy = policy
+    def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        self._n_emb_ps = experiment.cluster.n_emb_ps
-        self.in_arrays = _in_arrays(policy, experiment)
-        self._engine: Engine = (Arrays if self.in_arrays else Events)(policy)
-        self._costs: list[CostBreakdown] = []
-        self._losses: list[ShardLoss] = []
+        fast = experiment.engine != "simpy" and why_not(experiment.cluster, policy) is None
+        self._engine: Engine = Arrays(policy, keep_losses) if fast else Events(policy)
+        self._looks = experiment.n_replications is None
+        self._any_finished = False
+        self._overhead_h: list[Floats] = []
 
-    def go_on(self, block: Block, replications: range) -> None:
+    def go_on(self, block: Block, replications: range) -> Rows | None:
+        """What the next replications cost; None where the strategy is given up."""
         if self.gave_up:
-            return
-        costs, losses = self._engine.run(block, replications)
-        self._costs.append(costs)
-        self._losses.append(losses)
-        self.gave_up = not any(costs.finished.any() for costs in self._costs)
-
-    def add(self, log: EventLog) -> None:
-        self._costs.append(cost_breakdown(log, self._useful_h))
-        self._losses.append(shard_loss(log, self._n_emb_ps))
+            return None
+        rows = self._engine.run(block, replications)
+        self._any_finished = self._any_finished or bool(rows.costs.finished.any())
+        self.gave_up = not self._any_finished
+        if self._looks:
+            self._overhead_h.append(rows.costs.wall_h - self._useful_h)
+        return rows
 
     def half_width_fraction(self) -> float:
         """Half-width of the 95 % interval of the mean overhead, as a share of that mean."""
-        wall_h = np.concatenate([costs.wall_h for costs in self._costs])
-        overhead_h = wall_h - self._useful_h
+        self._overhead_h = [overhead_h := np.concatenate(self._overhead_h)]
         mean_h = float(overhead_h.mean())
         if mean_h <= 0:
             return 0.0
         return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
-    def outcome(self) -> StrategyOutcome:
-        return StrategyOutcome(
-            self.policy, stacked(self._costs), stacked(self._losses), self.gave_up
+
+def _outcome(
+    experiment: Experiment, kept: Sequence[Sequence[Rows]], gave_up: Sequence[bool]
+) -> Outcome:
+    strategies = tuple(
+        StrategyOutcome(
+            policy,
+            stacked([one.costs for one in rows]),
+            stacked([one.losses for one in rows]),
+            given_up,
         )
-
-
-def _wanted(experiment: Experiment, runs: list[_Run], n_done: int) -> int:
-    """How many replications there have to be, as far as the ones so far tell."""
-    if experiment.n_replications is not None:
-        return experiment.n_replications
-    assert experiment.precision_fraction is not None
-    if n_done < STEP:
-        return STEP
-    going = [run.half_width_fraction() for run in runs if not run.gave_up]
-    excess = max(going, default=0.0) / experiment.precision_fraction
-    if excess <= 1.0:
-        return n_done
-    return min(experiment.at_most, max(n_done + 1, int(n_done * excess**2)))
-
-
-def _outcome(experiment: Experiment, runs: list[_Run]) -> Outcome:
-    strategies = tuple(run.outcome() for run in runs)
+        for policy, rows, given_up in zip(experiment.policies, kept, gave_up, strict=True)
+    )
     return Outcome(
         experiment.useful_h,
         experiment.cluster,

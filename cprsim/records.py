@@ -263,17 +263,14 @@ class FailureTrace:
     def n_failures(self) -> int:
         return len(self.at_h)
 
-    def by_replication(self, n_replications: int) -> list[list[Failure]]:
-        """The failures of each replication of the block, in order of time."""
-        slot, repair_h = self.slot.tolist(), self.repair_h.tolist()
-        failures = [
-            Failure(at_h, tuple(slot[first:last]), tuple(repair_h[first:last]))
-            for at_h, (first, last) in zip(
-                self.at_h.tolist(), pairwise(self.first_slot.tolist()), strict=True
-            )
+    def of(self, replication: int) -> list[Failure]:
+        """The failures of one replication of the block, in order of time."""
+        first, last = np.searchsorted(self.replication, [replication, replication + 1]).tolist()
+        slots = self.first_slot[first : last + 1].tolist()
+        return [
+            Failure(at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()))
+            for at_h, (a, b) in zip(self.at_h[first:last].tolist(), pairwise(slots), strict=True)
         ]
-        bounds = np.searchsorted(self.replication, np.arange(n_replications + 1))
-        return [failures[first:last] for first, last in pairwise(bounds.tolist())]
 
 
 @dataclass(frozen=True, slots=True)

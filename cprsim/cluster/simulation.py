@@ -11,7 +11,7 @@ from simpy.core import StopSimulation
 from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
 from cprsim.draws import CostDraws
-from cprsim.failures.block import BlockFailures, StackedFailures
+from cprsim.failures.block import BlockFailures
 from cprsim.records import STOPPED_BEYOND, EventLog, Failure, RecoveryPolicy
 from cprsim.setting import JobSetting, SavePlan
 
@@ -22,7 +22,7 @@ class Block:
 
     setting: JobSetting
     number: int
-    failures: BlockFailures | StackedFailures
+    failures: BlockFailures
     costs: CostDraws
 
     def simulate(self, policy: RecoveryPolicy, replications: Iterable[int]) -> EventLog:

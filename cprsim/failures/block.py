@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from math import ceil
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from cprsim.failures.sources import FailureSource
-from cprsim.records import STOPPED_BEYOND, Cluster, Failure, FailureTrace
+from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace, Floats, Ints
 
-N_CHUNKS = ceil(STOPPED_BEYOND)  # of the useful hours each: no clock gets further
+BORDERS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 30.0, 45.0, 67.0, STOPPED_BEYOND)
+"""Ends of the chunks, in useful times of the job. Most jobs are over before the first, and what is
+drawn beyond a job's end is drawn in vain; a job on the progress clock needs one useful time."""
+
+
+class Strikes(NamedTuple):
+    """The failures of the first chunks of a block as flat arrays.
+
+    Those of replication i in chunk c are ``first[c, i]:first[c, i + 1]``.
+    """
+
+    until_h: float  # of the clock; infinite where there are no more
+    first: Ints  # (n_chunks, n_replications + 1)
+    at_h: Floats  # (n_failures,)
+    first_slot: Ints  # (n_failures + 1,)
+    slot: Ints  # (n_failed_nodes,)
 
 
 class BlockFailures:
@@ -26,13 +42,12 @@ class BlockFailures:
     ) -> None:
         self.n_replications = source.block_replications(cluster, useful_h)
         self._chunks: list[FailureTrace] = []
-        self._by_replication: list[list[list[Failure]]] = []  # by chunk, by replication
-        self._more = source.draw(cluster, seed, block, self.n_replications, useful_h)
+        self._strikes: list[Strikes] = []  # of so many chunks
+        borders_h = borders(source.clock, useful_h)
+        self._more = source.draw(cluster, seed, block, self.n_replications, borders_h)
 
     def chunk(self, number: int) -> FailureTrace | None:
         """The failures of all replications in one stretch of the clock; None after the last."""
-        if number >= N_CHUNKS:
-            return None
         while number >= len(self._chunks):
             chunk = next(self._more, None)
             if chunk is None:
@@ -40,54 +55,40 @@ class BlockFailures:
             self._chunks.append(chunk)
         return self._chunks[number]
 
+    def strikes(self, n_chunks: int) -> Strikes:
+        """The failures of the first chunks, or of all that there are."""
+        while n_chunks > len(self._strikes):
+            there = self.chunk(len(self._strikes)) is not None
+            chunks = self._chunks[: len(self._strikes) + 1]
+            self._strikes.append(strikes_of(chunks, self.n_replications, not there))
+        return self._strikes[n_chunks - 1]
+
     def of(self, replication: int) -> Iterator[Failure]:
         """The failures of one replication, in order, for as long as anybody asks."""
         for number in count():
             chunk = self.chunk(number)
             if chunk is None:
                 return
-            while number >= len(self._by_replication):
-                made = self._chunks[len(self._by_replication)]
-                self._by_replication.append(made.by_replication(self.n_replications))
-            yield from self._by_replication[number][replication]
+            yield from chunk.of(replication)
 
 
-class StackedFailures:
-    """Several blocks side by side, as one: what one step of an engine costs, it costs once."""
-
-    def __init__(self, blocks: Sequence[BlockFailures]) -> None:
-        self._blocks = blocks
-        self._of_a_block = blocks[0].n_replications
-        self.n_replications = len(blocks) * self._of_a_block
-        self._chunks: list[FailureTrace] = []
-
-    def chunk(self, number: int) -> FailureTrace | None:
-        """The failures of all blocks in one stretch of the clock; None after the last."""
-        while number >= len(self._chunks):
-            chunks = [block.chunk(len(self._chunks)) for block in self._blocks]
-            there = [chunk for chunk in chunks if chunk is not None]
-            if len(there) < len(chunks):
-                return None
-            self._chunks.append(_side_by_side(there, self._of_a_block))
-        return self._chunks[number]
-
-    def of(self, replication: int) -> Iterator[Failure]:
-        """The failures of one replication, in order, for as long as anybody asks."""
-        block, within = divmod(replication, self._of_a_block)
-        return self._blocks[block].of(within)
+def borders(clock: Clock, useful_h: float) -> tuple[float, ...]:
+    """Ends of the chunks in which failures are drawn [h of the clock]; no clock gets further."""
+    times = (1.0,) if clock is Clock.PROGRESS else BORDERS
+    return tuple(useful_h * n for n in times)
 
 
-def _side_by_side(chunks: Sequence[FailureTrace], n_replications: int) -> FailureTrace:
+def strikes_of(chunks: Sequence[FailureTrace], n_replications: int, complete: bool) -> Strikes:
+    """Some chunks as flat arrays; `complete` where there are no failures beyond them."""
+    number = np.arange(n_replications + 1)
+    first = [np.searchsorted(chunk.replication, number) for chunk in chunks]
+    n_failures = np.cumsum([0, *(chunk.n_failures for chunk in chunks)])
     n_slots = np.cumsum([0, *(len(chunk.slot) for chunk in chunks)])
-    return FailureTrace(
-        until_h=chunks[0].until_h,
-        replication=np.concatenate(
-            [chunk.replication + i * n_replications for i, chunk in enumerate(chunks)]
-        ),
+    first_slot = [chunk.first_slot[:-1] + n for chunk, n in zip(chunks, n_slots, strict=False)]
+    return Strikes(
+        until_h=inf if complete else chunks[-1].until_h,
+        first=np.stack(first) + n_failures[:-1, None],
         at_h=np.concatenate([chunk.at_h for chunk in chunks]),
-        first_slot=np.concatenate(
-            [*(c.first_slot[:-1] + n for c, n in zip(chunks, n_slots, strict=False)), n_slots[-1:]]
-        ),
+        first_slot=np.concatenate([*first_slot, n_slots[-1:]]),
         slot=np.concatenate([chunk.slot for chunk in chunks]),
-        repair_h=np.concatenate([chunk.repair_h for chunk in chunks]),
     )

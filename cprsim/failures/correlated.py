@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from math import inf
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
-from cprsim.failures.renewal import renewals_by_lives, renewals_until
+from cprsim.failures.renewal import Lifetimes, renewals_by_lives, renewals_until
 from cprsim.failures.sources import Start, p_strikes, repairs, replications_for, trace_of
 from cprsim.records import (
     Clock,
@@ -139,9 +140,10 @@ class CorrelatedNodes:
         return replications_for(n_failed + n_before, cluster.n_nodes)
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Endless chunks; see `FailureSource`."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
         n_slots = cluster.n_nodes
         lives = stream(seed, block, "failures/correlated/lifetimes")
@@ -151,16 +153,11 @@ class CorrelatedNodes:
             stream(seed, block, "failures/correlated/frailty"), n_replications * n_slots
         )
         clocks = _Clocks.begin(self, factors, n_slots, lives)
-        number = 0
-        while True:
-            number += 1
-            until_h = number * chunk_h
-            clock, at_h = clocks.until(until_h, chunk_h)
+        for from_h, until_h in pairwise(chain([0.0], borders_h)):
+            clock, at_h = renewals_until(until_h, clocks.next_at_h, clocks.lives, clocks.stretch)
             replication, slot = np.divmod(clock, n_slots)
             if self.shocks is not None:
-                struck = self.shocks.draw(
-                    until_h - chunk_h, until_h, n_replications, n_slots, shocks
-                )
+                struck = self.shocks.draw(from_h, until_h, n_replications, n_slots, shocks)
                 replication, at_h, slot = (
                     np.concatenate(pair)
                     for pair in zip((replication, at_h, slot), struck, strict=True)
@@ -180,10 +177,9 @@ class CorrelatedNodes:
 class _Clocks:
     """The clocks of all nodes, each running by its own factor."""
 
-    lifetime: Weibull
+    lives: Lifetimes
     stretch: Floats  # (n_clocks,) of lifetimes
-    rng: np.random.Generator
-    next_at_h: Floats  # (n_clocks,) moved on by `until`
+    next_at_h: Floats  # (n_clocks,) moved on as they fail
 
     @classmethod
     def begin(
@@ -196,10 +192,6 @@ class _Clocks:
         # the job starts later than the clocks, each replication at its own instant
         later_h = np.repeat(source.watched_h * rng.random(len(stretch) // n_slots), n_slots)
         next_at_h -= later_h
-        renewals_until(0.0, source.watched_h, next_at_h, source.lifetime, rng, stretch)
-        return cls(source.lifetime, stretch, rng, next_at_h)
-
-    def until(self, until_h: float, chunk_h: float) -> tuple[Ints, Floats]:
-        return renewals_until(
-            until_h, chunk_h, self.next_at_h, self.lifetime, self.rng, self.stretch
-        )
+        lives = Lifetimes(source.lifetime, rng)
+        renewals_until(0.0, next_at_h, lives, stretch)
+        return cls(lives, stretch, next_at_h)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 
@@ -90,9 +90,10 @@ class Injected:
         return replications_for(self.n_failures * self._n_struck)
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """One chunk with all failures; `chunk_h` does not matter."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """One chunk with all failures; the borders do not matter."""
         at_h = self._instants(stream(seed, block, "failures/injected"), n_replications)
         choosing = stream(seed, block, "failures/injected/slots")
         struck = random_slots(slots_array(self.slots), at_h.size, self._n_struck, choosing).ravel()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from cprsim.failures.distributions import Distribution, positive
-from cprsim.failures.renewal import expected_renewals, renewals_until
+from cprsim.failures.renewal import Lifetimes, expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
     expected_of_random_slots,
@@ -17,7 +17,6 @@ from cprsim.failures.sources import (
     repairs,
     replications_for,
     slots_array,
-    trace_of,
 )
 from cprsim.records import (
     Clock,
@@ -71,9 +70,10 @@ class JobClock:
         return replications_for(self.n_failures(useful_h) * self.together)
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Endless chunks; see `FailureSource`."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """A chunk up to each border; see `FailureSource`."""
         gaps = stream(seed, block, "failures/job")
         nodes = stream(seed, block, "failures/job/slots")
         repairing = stream(seed, block, "failures/job/repair")
@@ -81,16 +81,15 @@ class JobClock:
         residual = self.start is Start.STATIONARY
         first = self.lifetime.sample_residual if residual else self.lifetime.sample
         next_at_h = first(gaps, n_replications)
-        number = 0
-        while True:
-            number += 1
-            until_h = number * chunk_h
-            replication, at_h = renewals_until(until_h, chunk_h, next_at_h, self.lifetime, gaps)
-            struck = random_slots(slots, len(at_h), self.together, nodes).ravel()
-            yield trace_of(
+        lives = Lifetimes(self.lifetime, gaps)
+        for until_h in borders_h:
+            replication, at_h = renewals_until(until_h, next_at_h, lives)
+            struck = random_slots(slots, len(at_h), self.together, nodes)
+            yield FailureTrace(
                 until_h,
-                np.repeat(replication, self.together),
-                np.repeat(at_h, self.together),
-                struck,
-                repairs(self.repair, repairing, len(struck)),
+                replication,
+                at_h,
+                np.arange(len(at_h) + 1) * self.together,
+                np.sort(struck, axis=1).ravel(),
+                repairs(self.repair, repairing, struck.size),
             )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -77,22 +78,22 @@ class NodeClocks:
         return replications_for(sum(self.n_failures(cluster, useful_h).values()))
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Endless chunks; see `FailureSource`."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """A chunk up to each border; see `FailureSource`."""
+        borders_h = iter(borders_h)
+        first_border_h = next(borders_h)
         nodes = [
             nodes_of(
                 _slots(cluster, role), lifetime, self.start is Start.STATIONARY, n_replications,
-                chunk_h, stream(seed, block, f"failures/node/{role}"),
+                first_border_h, stream(seed, block, f"failures/node/{role}"),
             )
             for role, lifetime in self.lifetimes.items()
         ]  # fmt: skip
         repairing = stream(seed, block, "failures/node/repair")
-        number = 0
-        while True:
-            number += 1
-            until_h = number * chunk_h
-            of_roles = [role.until(until_h, chunk_h) for role in nodes]
+        for until_h in chain([first_border_h], borders_h):
+            of_roles = [role.until(until_h) for role in nodes]
             replication, at_h, slot = (
                 np.concatenate(column) for column in zip(*of_roles, strict=True)
             )

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import integrate
 
 from cprsim.failures.distributions import Distribution, Exponential
-from cprsim.failures.renewal import renewals_until
+from cprsim.failures.renewal import Lifetimes, renewals_until
 from cprsim.records import Bools, Floats, Ints
 
 Struck = tuple[Ints, Floats, Ints]
@@ -29,8 +29,8 @@ Struck = tuple[Ints, Floats, Ints]
 class Nodes(Protocol):
     """The nodes of one role in all replications of a block."""
 
-    def until(self, until_h: float, chunk_h: float) -> Struck:
-        """The failures since the last call, `chunk_h` before `until_h`."""
+    def until(self, until_h: float) -> Struck:
+        """The failures since the last call."""
         ...
 
 
@@ -49,7 +49,7 @@ def nodes_of(
     slots : of the role
     lifetime : of each node
     stationary : whether the nodes have been up and renewed for long, or all are new
-    chunk_h : hours that are drawn at a time [h]
+    chunk_h : hours that are drawn at first [h]
     """
     lifetime.simulable()
     if not slots:
@@ -64,7 +64,7 @@ def nodes_of(
 class Nobody:
     """A role without nodes."""
 
-    def until(self, until_h: float, chunk_h: float) -> Struck:
+    def until(self, until_h: float) -> Struck:
         none = np.zeros(0, dtype=np.int64)
         return none, np.zeros(0), none
 
@@ -74,8 +74,7 @@ class Superposed:
     """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
 
     slots: range
-    together: Exponential
-    rng: np.random.Generator
+    lives: Lifetimes  # of all together
     next_at_h: Floats  # (n_replications,)
 
     @classmethod
@@ -83,13 +82,12 @@ class Superposed:
         cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator
     ) -> Superposed:
         together = Exponential(lifetime.mean_h / len(slots))
-        return cls(slots, together, rng, together.sample(rng, n_replications))
+        return cls(slots, Lifetimes(together, rng), together.sample(rng, n_replications))
 
-    def until(self, until_h: float, chunk_h: float) -> Struck:
-        replication, at_h = renewals_until(
-            until_h, chunk_h, self.next_at_h, self.together, self.rng
-        )
-        return replication, at_h, self.rng.integers(self.slots.start, self.slots.stop, len(at_h))
+    def until(self, until_h: float) -> Struck:
+        replication, at_h = renewals_until(until_h, self.next_at_h, self.lives)
+        slots = self.lives.rng.integers(self.slots.start, self.slots.stop, len(at_h))
+        return replication, at_h, slots
 
 
 @dataclass(slots=True)
@@ -97,8 +95,7 @@ class Each:
     """A clock per node and replication."""
 
     slots: range
-    lifetime: Distribution
-    rng: np.random.Generator
+    lives: Lifetimes
     next_at_h: Floats  # (n_replications * n_slots,)
 
     @classmethod
@@ -107,10 +104,11 @@ class Each:
         rng: np.random.Generator,
     ) -> Each:  # fmt: skip
         first = lifetime.sample_residual if stationary else lifetime.sample
-        return cls(slots, lifetime, rng, first(rng, n_replications * len(slots)))
+        next_at_h = first(rng, n_replications * len(slots))
+        return cls(slots, Lifetimes(lifetime, rng), next_at_h)
 
-    def until(self, until_h: float, chunk_h: float) -> Struck:
-        clock, at_h = renewals_until(until_h, chunk_h, self.next_at_h, self.lifetime, self.rng)
+    def until(self, until_h: float) -> Struck:
+        clock, at_h = renewals_until(until_h, self.next_at_h, self.lives)
         replication, place = np.divmod(clock, len(self.slots))
         return replication, at_h, place + self.slots.start
 
@@ -131,14 +129,17 @@ class Lazy:
     _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
     _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
     _next_at_h: Floats = field(init=False)  # (n_clocks,)
+    _lives: Lifetimes = field(init=False)
+    _from_h: float = field(init=False, default=0.0)  # end of the last chunk
     _survived: float = field(init=False, default=1.0)  # share that has no failure so far
 
     def __post_init__(self) -> None:
         self._unused = np.full(self.n_replications, len(self.slots))
         self._clock, self._next_at_h = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self._lives = Lifetimes(self.lifetime, self.rng)
 
-    def until(self, until_h: float, chunk_h: float) -> Struck:
-        from_h = until_h - chunk_h
+    def until(self, until_h: float) -> Struck:
+        from_h, self._from_h = self._from_h, until_h
         p_first = self._p_first(from_h, until_h)
         n_first = self.rng.binomial(self._unused, p_first)
         self._unused -= n_first
@@ -146,7 +147,7 @@ class Lazy:
         chosen = self._unused_places(np.repeat(np.arange(self.n_replications), n_first))
         self._clock = np.concatenate([self._clock, chosen])
         self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
-        place, at_h = renewals_until(until_h, chunk_h, self._next_at_h, self.lifetime, self.rng)
+        place, at_h = renewals_until(until_h, self._next_at_h, self._lives)
         replication, slot = np.divmod(self._clock[place], len(self.slots))
         return replication, at_h, slot + self.slots.start
 

@@ -7,8 +7,9 @@ early failures (hazard falling with age) it sees more, with wear-out fewer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import ceil, floor, inf
+from math import ceil, floor
 
 import numpy as np
 from scipy import special
@@ -101,55 +102,66 @@ def _on_grid(lifetime: Distribution, horizon_h: float, n_steps: int) -> float:
     return float(renewals[-1])
 
 
+@dataclass(slots=True)
+class Lifetimes:
+    """Lifetimes to come, drawn many at a time and handed out in order."""
+
+    lifetime: Distribution
+    rng: np.random.Generator
+    _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))
+
+    def some(self, n: int) -> Floats:
+        """The next ones, at least `n` [h]; those that are not used have to be given back."""
+        if n > len(self._ahead_h):
+            more_h = self.lifetime.sample(self.rng, n - len(self._ahead_h))
+            self._ahead_h = np.concatenate([self._ahead_h, more_h])
+        return self._ahead_h
+
+    def used(self, n: int) -> None:
+        """Take note that the first `n` are gone."""
+        self._ahead_h = self._ahead_h[n:]
+
+
 def renewals_until(
-    until_h: float,
-    chunk_h: float,
-    next_at_h: Floats,
-    lifetime: Distribution,
-    rng: np.random.Generator,
-    stretch: Floats | None = None,
+    until_h: float, next_at_h: Floats, lives: Lifetimes, stretch: Floats | None = None
 ) -> tuple[Ints, Floats]:
     """All failures of some clocks before an instant.
 
     Parameters
     ----------
     until_h : the instant [h]
-    chunk_h : hours since the last call, for the message where failures come too fast
     next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
-    lifetime : of what a failure renews
-    rng : where lifetimes are drawn from
+    lives : of what a failure renews
     stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
 
     Returns
     -------
-    number of the clock and instant [h], (n_failures,) each, sorted by renewal, then by clock
+    number of the clock and instant [h], (n_failures,) each, sorted by clock, then by instant
     """
-    clocks, instants_h, n_failures = [], [], 0
-    due = np.flatnonzero(next_at_h < until_h)
-    while len(due) > 0:
-        clocks.append(due)
-        instants_h.append(next_at_h[due])
-        n_failures += len(due)
-        _check_affordable(n_failures, chunk_h)
-        gap_h = lifetime.sample(rng, len(due))
-        if stretch is not None:
-            gap_h = gap_h * stretch[due]
-        next_at_h[due] = _after(next_at_h[due], gap_h)
-        due = due[next_at_h[due] < until_h]
-    if not clocks:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    return np.concatenate(clocks), np.concatenate(instants_h)
+    from cprsim.failures.loops import renew  # with numba, for which only who draws waits
+
+    stretch = np.ones(0) if stretch is None else stretch
+    clocks, instants_h, clock, n_failures = [], [], 0, 0
+    while True:
+        to_come_h = until_h - next_at_h[clock:]
+        n_expected = float(np.maximum(to_come_h, 0.0).sum()) / lives.lifetime.mean_h
+        n_expected += np.count_nonzero(to_come_h > 0)
+        _require_affordable(n_failures + n_expected, until_h)
+        gap_h = lives.some(ceil(n_expected))
+        clock_of, at_h = np.empty(len(gap_h), dtype=np.int64), np.empty(len(gap_h))
+        clock, n_used = renew(until_h, next_at_h, stretch, gap_h, clock, clock_of, at_h)
+        lives.used(n_used)
+        clocks.append(clock_of[:n_used])
+        instants_h.append(at_h[:n_used])
+        n_failures += n_used
+        if clock == len(next_at_h):
+            return np.concatenate(clocks), np.concatenate(instants_h)
 
 
-def _after(at_h: Floats, gap_h: Floats) -> Floats:
-    """Instants of the next failures, always later than the last, also where a gap rounds off."""
-    return np.maximum(at_h + gap_h, np.nextafter(at_h, inf))
-
-
-def _check_affordable(n_failures: int, chunk_h: float) -> None:
+def _require_affordable(n_failures: float, until_h: float) -> None:
     """Raise ParameterError where a chunk draws more failures than memory should hold."""
     if n_failures > MOST_FAILURES_OF_A_CHUNK:
         raise ParameterError(
-            f"failures come too fast to simulate: over {n_failures} within {chunk_h:g} h; "
-            "raise the MTBF or the shape"
+            f"failures come too fast to simulate: over {MOST_FAILURES_OF_A_CHUNK:.0g} before "
+            f"{until_h:g} h; raise the MTBF or the shape"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from math import inf
 
 import numpy as np
@@ -69,20 +70,18 @@ class Replay:
         return replications_for(n_seen, self.outages.n_nodes)
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Endless chunks; see `FailureSource`."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
         rng = stream(seed, block, "failures/trace/window")
         begin_h = rng.random(n_replications) * self.outages.window_h
         assigning = stream(seed, block, "failures/trace/nodes")
         slot_of = self._assignment(assigning, n_replications, cluster.n_nodes)
         rows = _Rows.of(self._failures(), self.outages.window_h)
-        number = 0
-        while True:
-            number += 1
-            until_h = number * chunk_h
-            replication, at_h, row = rows.between(begin_h, until_h - chunk_h, until_h)
+        for from_h, until_h in pairwise(chain([0.0], borders_h)):
+            replication, at_h, row = rows.between(begin_h, from_h, until_h)
             slot = slot_of[replication, rows.node[row]]
             mine = slot >= 0
             yield trace_of(

@@ -12,7 +12,7 @@ alone, so that every strategy, engine and interval meets the same failures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from math import comb, inf
 from typing import Protocol
@@ -30,9 +30,9 @@ from cprsim.records import (
     Ints,
 )
 
-MOST_REPLICATIONS = 1000  # of a block
+MOST_REPLICATIONS = 4000  # of a block
 MOST_FAILURES = 1e6  # that a block should draw over the useful hours
-MOST_NODE_CLOCKS = 5e6  # that a block should keep
+MOST_NODE_CLOCKS = 1e6  # that a block should keep
 
 
 class Start(StrEnum):
@@ -59,9 +59,10 @@ class FailureSource(Protocol):
         ...
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Successive chunks of `chunk_h` hours of the clock, from 0 on, of all replications."""
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """Successive chunks of the clock, of all replications: up to each of `borders_h`."""
         ...
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import ceil
-
-import numpy as np
 
 from cprsim.failures.distributions import positive
 from cprsim.failures.sources import FailureSource
@@ -49,41 +45,21 @@ class Stretched:
         return self.source.block_replications(cluster, useful_h / min(self.factor, 1.0))
 
     def draw(
-        self, cluster: Cluster, seed: int, block: int, n_replications: int, chunk_h: float
-    ) -> Iterator[FailureTrace]:
-        """Chunks of the source, stretched; at least `chunk_h` long, several in one if need be."""
-        chunks = self.source.draw(cluster, seed, block, n_replications, chunk_h)
-        n_in_one = max(1, ceil(1 / self.factor))
-        while some := list(islice(chunks, n_in_one)):
-            yield _stretched(_joined(some), self.factor)
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float],
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """The chunks that the source has up to these borders and beyond, each stretched."""
+        beyond_h = _and_beyond(borders_h)
+        for chunk in self.source.draw(cluster, seed, block, n_replications, beyond_h):
+            until_h, at_h = chunk.until_h * self.factor, chunk.at_h * self.factor
+            yield replace(chunk, until_h=until_h, at_h=at_h)
 
 
-def _stretched(trace: FailureTrace, factor: float) -> FailureTrace:
-    return replace(trace, until_h=trace.until_h * factor, at_h=trace.at_h * factor)
-
-
-def _joined(chunks: list[FailureTrace]) -> FailureTrace:
-    """Successive chunks as one."""
-    if len(chunks) == 1:
-        return chunks[0]
-    replication = np.concatenate([chunk.replication for chunk in chunks])
-    n_slots = np.concatenate([np.diff(chunk.first_slot) for chunk in chunks])
-    starts = np.concatenate(
-        [chunk.first_slot[:-1] + n for chunk, n in zip(chunks, _before(chunks), strict=True)]
-    )
-    order = np.argsort(replication, kind="stable")  # in order of time already
-    first_slot = np.append(0, np.cumsum(n_slots[order])).astype(np.int64)
-    places = np.repeat(starts[order] - first_slot[:-1], n_slots[order]) + np.arange(n_slots.sum())
-    return FailureTrace(
-        until_h=chunks[-1].until_h,
-        replication=replication[order],
-        at_h=np.concatenate([chunk.at_h for chunk in chunks])[order],
-        first_slot=first_slot,
-        slot=np.concatenate([chunk.slot for chunk in chunks])[places],
-        repair_h=np.concatenate([chunk.repair_h for chunk in chunks])[places],
-    )
-
-
-def _before(chunks: list[FailureTrace]) -> list[int]:
-    """How many failed nodes stand before each chunk."""
-    return [0, *np.cumsum([len(chunk.slot) for chunk in chunks])[:-1].tolist()]
+def _and_beyond(borders_h: Iterable[float]) -> Iterator[float]:
+    """Borders, and endlessly further ones: what is pressed together has to reach as far."""
+    border_h = 0.0
+    for border_h in borders_h:
+        yield border_h
+    while True:
+        border_h *= 1.5
+        yield border_h

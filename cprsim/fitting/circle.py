@@ -117,7 +117,7 @@ def portraits(fitted: CorrelatedFit, n: int, seed: int) -> Iterator[Portrait]:
     """Statistics of simulated traces, each watched from its beginning on."""
     cluster = Cluster((Role("node", fitted.n_nodes, Holds.NOTHING),))
     source = fitted.source(watched=False)
-    trace = next(source.draw(cluster, seed, 0, n, fitted.watched_h))
+    trace = next(source.draw(cluster, seed, 0, n, [fitted.watched_h]))
     sizes = np.diff(trace.first_slot)
     replication, at_h = np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes)
     borders = np.searchsorted(replication, np.arange(n + 1))

@@ -8,7 +8,8 @@ the rows of one array (n_trainers, n_dense). Sources: Zhang, Choromanska & LeCun
 
 from __future__ import annotations
 
-from cprsim.kernel.loops import Array, compiled
+from cprsim.compiling import compiled
+from cprsim.kernel.loops import Array
 
 
 @compiled

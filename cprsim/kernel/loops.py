@@ -7,20 +7,14 @@ input gives the same bytes. Ids are trusted: `Clicks` checks them once, when it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from cprsim.compiling import compiled
+
 Array = NDArray[Any]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile on the first call, and keep the machine code for the next process."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 # --------------------------------------------------------------------------- hashing

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 
-# (replication rows, nodes of the job) -> the metric of each row
-Metric = Callable[[pd.DataFrame, int], "pd.Series[float]"]
+# (columns of replication rows, nodes of the job) -> the metric of each row
+Columns = Mapping[str, Any] | pd.DataFrame
+Metric = Callable[[Columns, int], Any]
 
 
 def _part(name: str) -> Metric:
@@ -43,7 +44,7 @@ def _column(name: str) -> Metric:
     return lambda rows, n_nodes: rows[name]
 
 
-def _overhead_h(rows: pd.DataFrame) -> pd.Series[float]:
+def _overhead_h(rows: Columns) -> Any:
     return rows["wall_h"] - rows["useful_h"]
 
 
@@ -146,12 +147,18 @@ def interval_of_mean(values: Floats) -> tuple[float, float, float]:
     One value alone has a mean but no interval: its ends are NaN. Equal values have an interval of
     no width. Exact for normal values; by the central limit theorem for many.
     """
-    n, mean = len(values), float(np.mean(values))
+    mean = float(np.mean(values))
+    spread = spread_of(mean, float(np.square(values - mean).sum()), len(values))
+    return spread.mean, spread.low, spread.high
+
+
+def spread_of(mean: float, squares: float, n: int) -> Spread:
+    """`interval_of_mean`, from the sum of the squared deviations of n values."""
     if n == 1:
-        return mean, np.nan, np.nan
-    deviation = float(np.std(values, ddof=1))
-    half = float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * deviation / np.sqrt(n)
-    return mean, float(mean - half), float(mean + half)
+        return Spread(mean, np.nan, np.nan, n)
+    deviation = np.sqrt(squares / (n - 1))
+    half = float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2) * deviation / np.sqrt(n))
+    return Spread(mean, mean - half, mean + half, n)
 
 
 def interval_of_share(n_yes: int, n: int) -> tuple[float, float]:

@@ -97,7 +97,7 @@ def _share(costs: CostBreakdown) -> tuple[float, float, float]:
 def _engine(experiment: Experiment, policy: RecoveryPolicy) -> str:
     if experiment.engine == "simpy":
         return "simpy"
-    reason = why_not(experiment.useful_h, experiment.cluster, experiment.costs, policy)
+    reason = why_not(experiment.cluster, policy)
     return "fast" if reason is None else "simpy"
 
 

@@ -18,11 +18,10 @@ CLOSE = 1e-9  # relative, or in hours
 
 
 def both(
-    setting: JobSetting, policy: RecoveryPolicy, failures: BlockFailures, seed: int = 3
+    setting: JobSetting, policy: RecoveryPolicy, failures: BlockFailures, n: int
 ) -> tuple[engine.Ran, CostBreakdown, ShardLoss]:
-    """What the engine gives, and the cluster, of all replications of one block."""
-    n = failures.n_replications
-    costs = CostDraws.of(setting.costs, seed, 0, n)
+    """What the engine gives, and the cluster, of the first n replications of a block."""
+    costs = CostDraws.of(setting.costs, 3, 0, failures.n_replications)
     ran = engine.simulate(setting, policy, failures, costs, range(n))
     log = Block(setting, 0, failures, costs).simulate(policy, range(n))
     return ran, cost_breakdown(log, setting.useful_h), shard_loss(log, setting.cluster.n_emb_ps)

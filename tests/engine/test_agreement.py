@@ -88,8 +88,7 @@ def test_rows_agree(number: int) -> None:
     setting_ = job(number)
     failing = source(number, setting_.cluster, setting_.clock)
     failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
-    assert failures.n_replications == N_REPLICATIONS
-    ran, costs, losses = both(setting_, how, failures)
+    ran, costs, losses = both(setting_, how, failures, N_REPLICATIONS)
     assert_agree(ran, costs, losses)
     assert len(ran.left) + ran.costs.n_replications == N_REPLICATIONS
     if setting_.clock is not Clock.WALL or how.on_failure is not PARTIAL:

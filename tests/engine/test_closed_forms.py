@@ -14,7 +14,7 @@ from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
 from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
 
-N_BLOCKS = 40
+N_BLOCKS = 10
 
 # useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
 SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
@@ -42,7 +42,7 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
     costs = simulate(job, how, interval_h, mtbf_h)
     theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()
-    assert np.unique(costs.replication).size == costs.n_replications == 1000 * N_BLOCKS
+    assert np.unique(costs.replication).size == costs.n_replications == 4000 * N_BLOCKS
     assert abs(z_score(costs.wall_h - useful_h, theory_h)) <= 4.0
 
 

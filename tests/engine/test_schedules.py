@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from cprsim import engine
 from cprsim.cluster import cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
+from cprsim.failures.block import Strikes, strikes_of
 from cprsim.failures.sources import trace_of
 from cprsim.records import Clock, Failure, FailureTrace, OnFailure
 from cprsim.setting import JobSetting
@@ -47,8 +48,8 @@ class Listed:
             np.zeros(sum(sizes)),
         )
 
-    def chunk(self, number: int) -> FailureTrace | None:
-        return self._chunks[number] if number < len(self._chunks) else None
+    def strikes(self, n_chunks: int) -> Strikes:
+        return strikes_of(self._chunks[:n_chunks], 1, n_chunks > 1)
 
 
 def check(

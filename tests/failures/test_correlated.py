@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Exponential, Weibull
 from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.sources import Start
+from cprsim.failures.sources import MOST_REPLICATIONS, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl
 from cprsim.fitting.circle import close_circle, fit_correlated
 from cprsim.fitting.correlation import (
@@ -38,7 +38,7 @@ SHOCKS = Shocks(0.02, (2, 5), (0.75, 0.25), 40)
 
 def trace_of_fit(source: CorrelatedNodes, n_nodes: int, window_h: float, seed: int) -> Outages:
     cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
-    trace = next(source.draw(cluster, seed, 0, 1, window_h))
+    trace = next(source.draw(cluster, seed, 0, 1, [window_h]))
     at_h = np.repeat(trace.at_h, np.diff(trace.first_slot))
     return outages_of(
         trace.slot, at_h, at_h, ("",) * len(at_h),
@@ -115,7 +115,7 @@ def test_expected_failures_come_out(frailty: Frailty, start: Start, watched_h: f
     source = CorrelatedNodes(Weibull(0.7, 100.0), frailty, SHOCKS, start=start, watched_h=watched_h)
     n, useful_h = 1500, 50.0
     failures, shards = np.zeros(n), np.zeros(n)
-    for chunk in islice(source.draw(CLUSTER, 5, 0, n, 25.0), 2):
+    for chunk in islice(source.draw(CLUSTER, 5, 0, n, count(25.0, 25.0)), 2):
         failures += np.bincount(chunk.replication, minlength=n)
         of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
         shards += np.bincount(of_failure[chunk.slot < 6], minlength=n)
@@ -135,30 +135,32 @@ def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
 
 def test_chunks_of_correlated_nodes_depend_on_nothing_else() -> None:
     source = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS, repair=Exponential(3.0))
-    many = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 10)]
-    few = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 2)]
+    many = [
+        content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 10)
+    ]
+    few = [content(chunk) for chunk in islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 2)]
     assert few == many[:2]
-    assert content(next(source.draw(CLUSTER, 5, 1, 40, 10.0))) != few[0]
+    assert content(next(source.draw(CLUSTER, 5, 1, 40, [10.0]))) != few[0]
     bare = CorrelatedNodes(Weibull(0.7, 100.0), SPREADS[1], SHOCKS)
-    assert content(next(bare.draw(CLUSTER, 5, 0, 40, 10.0)))[:4] == few[0][:4]
+    assert content(next(bare.draw(CLUSTER, 5, 0, 40, [10.0])))[:4] == few[0][:4]
 
 
 def test_failures_lie_in_their_chunk_in_order() -> None:
     source = CorrelatedNodes(
         Weibull(0.5, 100.0), SPREADS[2], SHOCKS, start=Start.FRESH, watched_h=500.0
     )
-    for number, chunk in enumerate(islice(source.draw(CLUSTER, 5, 0, 40, 10.0), 5)):
+    for number, chunk in enumerate(islice(source.draw(CLUSTER, 5, 0, 40, count(10.0, 10.0)), 5)):
         assert ((chunk.at_h >= 10.0 * number) & (chunk.at_h < 10.0 * (number + 1))).all()
-        for failures in chunk.by_replication(40):
+        for failures in map(chunk.of, range(40)):
             instants = [failure.at_h for failure in failures]
             assert all(earlier < later for earlier, later in pairwise(instants))
 
 
 def test_blocks_are_bounded_by_what_happened_before_the_job_too() -> None:
     brief = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH)
-    assert brief.block_replications(CLUSTER, 50.0) == 1000
+    assert brief.block_replications(CLUSTER, 50.0) == MOST_REPLICATIONS
     long = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH, watched_h=1e6)
-    assert 1 <= long.block_replications(CLUSTER, 50.0) < 1000
+    assert 1 <= long.block_replications(CLUSTER, 50.0) < MOST_REPLICATIONS
 
 
 def test_shocks_and_jobs_that_can_not_be() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +49,8 @@ def test_outages_that_touch_the_window_are_kept() -> None:
 def test_each_replication_walks_the_trace_and_wraps() -> None:
     trace = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
     cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))
-    whole = next(Replay(trace).draw(cluster, 1, 0, 50, 250.0))
-    for failures in whole.by_replication(50):
+    whole = next(Replay(trace).draw(cluster, 1, 0, 50, [250.0]))
+    for failures in map(whole.of, range(50)):
         gaps = np.diff([failure.at_h for failure in failures])
         after = {10.0: 30.0, 40.0: 30.0, 70.0: 40.0}
         assert {round(gap, 9) for gap in gaps} <= set(after.values())
@@ -61,8 +61,8 @@ def test_each_replication_walks_the_trace_and_wraps() -> None:
 def test_a_trace_node_keeps_its_slot() -> None:
     trace = outages((3, 10, 12), (3, 60, 65), n_nodes=8)
     cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
-    whole = next(Replay(trace).draw(cluster, 1, 0, 400, 500.0))
-    struck = [{f.slots for f in failures} for failures in whole.by_replication(400)]
+    whole = next(Replay(trace).draw(cluster, 1, 0, 400, [500.0]))
+    struck = [{f.slots for f in failures} for failures in map(whole.of, range(400))]
     assert all(len(slots) <= 1 for slots in struck)
     p = 5 / 8  # the job gets the failing node
     assert abs(np.mean([len(slots) for slots in struck]) - p) <= 4 * math.sqrt(p * (1 - p) / 400)
@@ -71,7 +71,7 @@ def test_a_trace_node_keeps_its_slot() -> None:
 def test_the_length_of_the_outage_is_the_repair() -> None:
     trace = outages((0, 10, 12), (0, 60, 60))
     cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))
-    whole = next(Replay(trace).draw(cluster, 1, 0, 5, 1000.0))
+    whole = next(Replay(trace).draw(cluster, 1, 0, 5, [1000.0]))
     assert sorted(set(whole.repair_h.tolist())) == [0.0, 2.0]
 
 
@@ -88,7 +88,7 @@ def test_expected_failures_are_exact_over_windows_and_assignments() -> None:
     assert expected.n_shards_together == pytest.approx(4 * 3 / 8 / p_shard)
     n = 3000
     counted, shards = np.zeros(n), np.zeros(n)
-    for chunk in islice(source.draw(cluster, 5, 0, n, 37.0), 2):
+    for chunk in islice(source.draw(cluster, 5, 0, n, count(37.0, 37.0)), 2):
         counted += np.bincount(chunk.replication, minlength=n)
         of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
         shards += np.bincount(of_failure[chunk.slot < 3], minlength=n)
@@ -101,7 +101,7 @@ def test_replay_refuses_what_it_cannot_replay() -> None:
     assert small.clock is Clock.WALL
     cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
     with pytest.raises(ParameterError, match="the job has 5 nodes, the trace only 4"):
-        next(small.draw(cluster, 1, 0, 5, 10.0))
+        next(small.draw(cluster, 1, 0, 5, [10.0]))
     with pytest.raises(ParameterError, match="the job has 5 nodes, the trace only 4"):
         small.expected(cluster, 10.0)
     with pytest.raises(ParameterError, match="no failure"):
@@ -112,7 +112,7 @@ def test_infinitehbd_strikes_as_often_as_it_says(failure_logs: Path) -> None:
     trace = read_infinitehbd(failure_logs / "infinitehbd/fault_trace.json", n_nodes=400)
     cluster = Cluster((Role("emb_ps", 18, Holds.SHARD), Role("trainer", 20, Holds.REPLICA)))
     source = Replay(trace)
-    chunk = next(source.draw(cluster, 1, 0, 1000, 2000.0))
+    chunk = next(source.draw(cluster, 1, 0, 1000, [2000.0]))
     counted = np.bincount(chunk.replication, minlength=1000)
     expected = 2000.0 / source.expected(cluster, 1.0).mtbf_h
     assert abs(counted.mean() - expected) <= 4 * counted.std() / math.sqrt(1000)

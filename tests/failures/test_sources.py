@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
+    MOST_REPLICATIONS,
     FailureSource,
     Start,
     p_strikes,
@@ -66,7 +67,7 @@ def content(trace: FailureTrace) -> tuple[bytes, ...]:
 def chunks(
     source: FailureSource, cluster: Cluster, n: int, *, seed: int = 7, block: int = 0
 ) -> list[FailureTrace]:
-    return list(islice(source.draw(cluster, seed, block, 40, 10.0), n))
+    return list(islice(source.draw(cluster, seed, block, 40, count(10.0, 10.0)), n))
 
 
 def per_replication(trace: FailureTrace, n_replications: int) -> np.ndarray:
@@ -112,10 +113,10 @@ def test_chunks_are_in_order_and_whole(source: FailureSource, cluster: Cluster) 
 
 @EVERY
 def test_replications_of_a_block_are_bounded(source: FailureSource, cluster: Cluster) -> None:
-    assert source.block_replications(cluster, 50.0) == 1000
+    assert source.block_replications(cluster, 50.0) == MOST_REPLICATIONS
     # beyond progress of the job nothing is injected, however long it lasts
     if not isinstance(source, Injected):
-        assert 1 <= source.block_replications(cluster, 5e5) < 1000
+        assert 1 <= source.block_replications(cluster, 5e5) < MOST_REPLICATIONS
 
 
 def test_bounds_of_a_block() -> None:
@@ -170,7 +171,7 @@ def test_failures_of_a_thousand_nodes(
 ) -> None:
     cluster = Cluster((Role("emb_ps", 1000, Holds.SHARD),))
     source = NodeClocks({"emb_ps": lifetime}, start=start)
-    drawn = list(islice(source.draw(cluster, 1, 0, 400, 60.0), 4))
+    drawn = list(islice(source.draw(cluster, 1, 0, 400, count(60.0, 60.0)), 4))
     assert_mean(sum(per_replication(chunk, 400) for chunk in drawn), failures)
     assert 240.0 / source.expected(cluster, 240.0).mtbf_h == pytest.approx(failures, abs=0.005)
 
@@ -178,7 +179,7 @@ def test_failures_of_a_thousand_nodes(
 def test_stationary_nodes_fail_as_often_later_as_at_first() -> None:
     cluster = Cluster((Role("emb_ps", 100, Holds.SHARD),))
     source = NodeClocks({"emb_ps": WEIBULL})
-    for chunk in islice(source.draw(cluster, 2, 0, 200, 7.0), 6):
+    for chunk in islice(source.draw(cluster, 2, 0, 200, count(7.0, 7.0)), 6):
         assert_mean(per_replication(chunk, 200), 25.0)
 
 
@@ -195,8 +196,8 @@ def test_expected_failures_of_several_roles(cluster: Cluster) -> None:
 
 def test_nodes_that_fail_at_the_same_instant_are_one_failure(cluster: Cluster) -> None:
     source = NodeClocks({"emb_ps": Constant(4.0), "reader": Constant(8.0)}, start=Start.FRESH)
-    first = next(source.draw(cluster, 1, 0, 2, 10.0))
-    assert [(failure.at_h, failure.slots) for failure in first.by_replication(2)[1]] == [
+    first = next(source.draw(cluster, 1, 0, 2, [10.0]))
+    assert [(failure.at_h, failure.slots) for failure in first.of(1)] == [
         (4.0, (3, 4, 5, 6)),
         (8.0, (3, 4, 5, 6, 7)),
     ]
@@ -204,7 +205,7 @@ def test_nodes_that_fail_at_the_same_instant_are_one_failure(cluster: Cluster) -
 
 def test_node_clocks_refuse_roles_that_are_not_there(cluster: Cluster) -> None:
     with pytest.raises(ParameterError, match=r"no role 'ps'; it has trainer, emb_ps, reader"):
-        next(NodeClocks({"ps": WEIBULL}).draw(cluster, 1, 0, 2, 10.0))
+        next(NodeClocks({"ps": WEIBULL}).draw(cluster, 1, 0, 2, [10.0]))
     with pytest.raises(ParameterError, match="no role whose nodes"):
         NodeClocks({})
 
@@ -218,7 +219,7 @@ def test_node_clocks_refuse_roles_that_are_not_there(cluster: Cluster) -> None:
 @pytest.mark.parametrize("start", Start)
 def test_failures_of_a_job(lifetime: Distribution, start: Start, cluster: Cluster) -> None:
     source = JobClock(lifetime, range(8), start=start)
-    drawn = next(source.draw(cluster, 3, 0, 4000, 50.0))
+    drawn = next(source.draw(cluster, 3, 0, 4000, [50.0]))
     counted = per_replication(drawn, 4000)
     expected = source.expected(cluster, 50.0).mtbf_h
     if counted.std() == 0:  # constant and fresh: at 9, 18, 27, 36, 45
@@ -229,7 +230,9 @@ def test_failures_of_a_job(lifetime: Distribution, start: Start, cluster: Cluste
 
 
 def test_the_struck_slots_are_random_ones_of_the_given(cluster: Cluster) -> None:
-    drawn = next(JobClock(Exponential(1.0), range(2, 8), together=3).draw(cluster, 1, 0, 50, 50.0))
+    drawn = next(
+        JobClock(Exponential(1.0), range(2, 8), together=3).draw(cluster, 1, 0, 50, [50.0])
+    )
     assert set(np.diff(drawn.first_slot)) == {3}
     hit = np.bincount(drawn.slot, minlength=8)
     p = 1 / 2
@@ -260,7 +263,7 @@ def test_failures_too_fast_to_simulate_are_an_error(
 ) -> None:
     monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
     with pytest.raises(ParameterError, match="too fast to simulate"):
-        next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, 50.0))
+        next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, [50.0]))
 
 
 def test_a_lifetime_of_nothing_is_refused() -> None:
@@ -291,9 +294,9 @@ def test_p_strikes_at_its_limits() -> None:
 
 def test_given_failures_come_as_given(cluster: Cluster) -> None:
     source = Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0))
-    (only,) = source.draw(cluster, 1, 0, 2, 10.0)
+    (only,) = source.draw(cluster, 1, 0, 2, [10.0])
     assert only.until_h == math.inf
-    for failures in only.by_replication(2):
+    for failures in map(only.of, range(2)):
         assert [(f.at_h, f.slots, f.repair_h) for f in failures] == [
             (3.0, (3, 5), (2.0, 2.0)),
             (10.5, (3, 5), (2.0, 2.0)),
@@ -302,7 +305,7 @@ def test_given_failures_come_as_given(cluster: Cluster) -> None:
 
 
 def test_random_injections_are_uniform_and_exactly_so_many(cluster: Cluster) -> None:
-    (only,) = Injected(50.0, range(3, 7), together=4, count=5).draw(cluster, 1, 0, 2000, 10.0)
+    (only,) = Injected(50.0, range(3, 7), together=4, count=5).draw(cluster, 1, 0, 2000, [10.0])
     assert (per_replication(only, 2000) == 5).all()
     assert_mean(only.at_h.reshape(2000, 5).mean(axis=1), 25.0)
     assert (only.at_h < 50.0).all()
@@ -310,7 +313,7 @@ def test_random_injections_are_uniform_and_exactly_so_many(cluster: Cluster) -> 
 
 def test_no_injected_failure_at_all(cluster: Cluster) -> None:
     source = Injected(50.0, range(3, 7), count=0)
-    (only,) = source.draw(cluster, 1, 0, 10, 10.0)
+    (only,) = source.draw(cluster, 1, 0, 10, [10.0])
     assert only.n_failures == 0
     assert source.expected(cluster, 50.0).mtbf_h == math.inf
     assert source.expected(cluster, 50.0).n_shards_together == 0.0
@@ -334,7 +337,7 @@ def test_rows_of_one_instant_become_one_failure() -> None:
         np.array([0.5, 0.4, 0.3, 0.7]),
     )
     assert trace.n_failures == 3
-    assert [(f.at_h, f.slots, f.repair_h) for f in trace.by_replication(2)[1]] == [
+    assert [(f.at_h, f.slots, f.repair_h) for f in trace.of(1)] == [
         (1.0, (7,), (0.7,)),
         (2.0, (3, 5), (0.3, 0.5)),
     ]

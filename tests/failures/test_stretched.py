@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
@@ -17,39 +18,31 @@ CLUSTER = Cluster((Role("emb_ps", 8, Holds.SHARD),))
 SOURCE = JobClock(Weibull.from_mean(10.0, 0.7), range(8), together=3)
 
 
-def drawn(source: JobClock | Stretched, n: int, chunk_h: float = 50.0) -> list[FailureTrace]:
-    return list(islice(source.draw(CLUSTER, 1, 0, 500, chunk_h), n))
+def drawn(source: JobClock | Stretched, borders_h: Iterable[float], n: int) -> list[FailureTrace]:
+    return list(islice(source.draw(CLUSTER, 1, 0, 500, borders_h), n))
 
 
 @pytest.mark.parametrize("factor", [0.13, 0.5, 1.0, 3.0])
 def test_every_instant_is_stretched_and_nothing_else(factor: float) -> None:
-    stretched = drawn(Stretched(SOURCE, factor), 3)
-    n_in_one = round(np.ceil(1 / factor)) if factor < 1 else 1
-    chunks = drawn(SOURCE, 3 * n_in_one)
-    at_h = np.sort(np.concatenate([chunk.at_h for chunk in chunks])) * factor
-    assert np.allclose(np.sort(np.concatenate([chunk.at_h for chunk in stretched])), at_h)
-    assert sum(len(c.slot) for c in stretched) == 3 * len(at_h)
-    for before, chunk in zip([0.0, *(c.until_h for c in stretched)], stretched, strict=False):
-        assert chunk.until_h - before >= 50.0 * (1 - 1e-12)
-        assert ((chunk.at_h >= before) & (chunk.at_h <= chunk.until_h)).all()
+    borders_h = [50.0, 100.0, 120.0]
+    for ours, theirs in zip(
+        drawn(Stretched(SOURCE, factor), borders_h, 3), drawn(SOURCE, borders_h, 3), strict=True
+    ):
+        assert np.array_equal(ours.at_h, theirs.at_h * factor)
+        assert ours.until_h == theirs.until_h * factor
+        for name in ("replication", "first_slot", "slot", "repair_h"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name))
 
 
-def test_a_chunk_of_several_is_one_in_order_with_its_nodes() -> None:
-    (joined,) = drawn(Stretched(SOURCE, 0.25), 1)
-    parts = drawn(SOURCE, 4)
-    for replication in (0, 17, 499):
-        mine = [
-            (failure.at_h * 0.25, failure.slots)
-            for part in parts
-            for failure in part.by_replication(500)[replication]
-        ]
-        there = joined.by_replication(500)[replication]
-        assert [(failure.at_h, failure.slots) for failure in there] == mine
+def test_what_is_pressed_together_reaches_as_far() -> None:
+    chunks = drawn(Stretched(SOURCE, 0.1), [50.0, 100.0], 10)
+    assert [chunk.until_h for chunk in chunks[:3]] == pytest.approx([5.0, 10.0, 15.0])
+    assert chunks[-1].until_h > 100.0
 
 
 def test_it_fails_as_often_as_a_source_of_that_mtbf() -> None:
     source = JobClock(Exponential(10.0), range(8))
-    (chunk,) = drawn(Stretched(source, 0.4), 1)
+    (chunk,) = drawn(Stretched(source, 0.4), [125.0], 1)
     within = chunk.at_h < 50.0
     mean, error = within.sum() / 500, np.sqrt(50 / 4 / 500)
     assert abs(mean - 50 / 4) < 4 * error, error

@@ -46,7 +46,7 @@ def test_all_forms_have_the_mtbf_of_the_log_drawn_and_expected(outages: Outages)
     n, mtbf_h = 400, 2500.0 / 225
     for source in forms.values():
         assert source.expected(CLUSTER, 200.0).mtbf_h == pytest.approx(mtbf_h, rel=0.005)
-        trace = next(source.draw(CLUSTER, 3, 0, n, 200.0))
+        trace = next(source.draw(CLUSTER, 3, 0, n, [200.0]))
         counts = np.bincount(trace.replication, minlength=n)
         assert abs(counts.mean() - 200.0 / mtbf_h) <= 4 * counts.std() / np.sqrt(n) + 0.1
 

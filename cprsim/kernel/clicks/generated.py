@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.compiling import compiled
 from cprsim.kernel.clicks.records import N_INTEGERS, Clicks, Float32, Int32
-from cprsim.kernel.loops import Array, compiled, mix
+from cprsim.kernel.loops import Array, mix
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.streams import stream

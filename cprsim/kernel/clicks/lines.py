@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.kernel.loops import Array, compiled
+from cprsim.compiling import compiled
+from cprsim.kernel.loops import Array
 
 N_FIELDS = 40
 FINE, WRONG_COUNT, BAD_LABEL, BAD_INTEGER, BAD_CATEGORY = range(5)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.kernel.loops import Array, compiled
+from cprsim.compiling import compiled
+from cprsim.kernel.loops import Array
 from cprsim.kernel.shards import Segment
 from cprsim.kernel.trackers.tracker import Tracked, most_urgent
 from cprsim.records import Ints

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cprsim.kernel.loops import GOLDEN, Array, compiled, mix
+from cprsim.compiling import compiled
+from cprsim.kernel.loops import GOLDEN, Array, mix
 from cprsim.kernel.trackers.tracker import Tracked
 from cprsim.records import Ints
 

@@ -1,0 +1,173 @@
+"""Means of many replications without their rows: for sweeps, where rows would fill the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cprsim import pipeline
+from cprsim.records import Bools, CostBreakdown, Floats, Ints, RecoveryPolicy
+from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
+from cprsim.results.metrics import (
+    FINISHED,
+    METRICS,
+    Spread,
+    interval_of_share,
+    spread_of,
+)
+
+if TYPE_CHECKING:
+    from cprsim.assemble import Experiment
+    from cprsim.engines import Rows
+
+STREAMED = tuple(name for name in METRICS if name not in (*QUANTITIES.values(), BEYOND))
+"""The metrics that need no row per lost shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What is left of the replications of one experiment: means and sums of products.
+
+    A strategy that was given up has no moments: its means and products are NaN.
+    """
+
+    strategies: tuple[RecoveryPolicy, ...]
+    metrics: tuple[str, ...]
+    n: int  # replications of each strategy, but for those that were given up
+    n_finished: Ints  # (n_strategies,)
+    gave_up: Bools  # (n_strategies,)
+    engines: tuple[str, ...]  # (n_strategies,) that ran it: fast, simpy, or both
+    mean: Floats  # (n_metrics, n_strategies)
+    products: Floats  # (n_metrics, n_strategies, n_strategies) of deviations from the means
+
+    def spread(self, strategy: str, metric: str) -> Spread:
+        """Mean and 95 % interval of a metric; NaN where a replication did not finish."""
+        i, k = self._place(strategy), self.metrics.index(metric)
+        if self.n_finished[i] < self.n:
+            return Spread(np.nan, np.nan, np.nan, self.n)
+        return spread_of(float(self.mean[k, i]), float(self.products[k, i, i]), self.n)
+
+    def difference(self, strategy: str, other: str, metric: str) -> Spread:
+        """Mean and 95 % interval of `strategy` minus `other`, replication by replication."""
+        i, j, k = self._place(strategy), self._place(other), self.metrics.index(metric)
+        if min(self.n_finished[i], self.n_finished[j]) < self.n:
+            return Spread(np.nan, np.nan, np.nan, self.n)
+        products = self.products[k]
+        squares = float(products[i, i] + products[j, j] - 2 * products[i, j])
+        return spread_of(float(self.mean[k, i] - self.mean[k, j]), max(0.0, squares), self.n)
+
+    def half_width_fraction(self) -> float:
+        """The widest interval of the strategies' mean overheads, as a share of the mean."""
+        spreads = [self.spread(policy.name, "overhead_fraction") for policy in self.strategies]
+        shares = [one.half_width / one.mean if one.mean > 0 else 0.0 for one in spreads]
+        return float(np.nanmax([0.0, *shares]))
+
+    def frame(self) -> pd.DataFrame:
+        """As `metrics.summarise`: strategy, quantity, mean, low, high, n."""
+        records = []
+        for i, policy in enumerate(self.strategies):
+            finished = int(self.n_finished[i])
+            share = (finished / self.n, *interval_of_share(finished, self.n))
+            records.append((policy.name, FINISHED, *share, self.n))
+            for metric in self.metrics:
+                one = self.spread(policy.name, metric)
+                records.append((policy.name, metric, one.mean, one.low, one.high, one.n))
+        return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+    def _place(self, strategy: str) -> int:
+        return [policy.name for policy in self.strategies].index(strategy)
+
+
+def summarise(
+    experiments: Sequence[Experiment],
+    metrics: Sequence[str] = STREAMED,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Iterator[tuple[int, Moments]]:
+    """Moments of each experiment, with its place, as soon as it is over.
+
+    Parameters
+    ----------
+    experiments : in any order; those that meet the same failures (`pipeline.failures_key`) run
+        side by side, on failures that are drawn once
+    metrics : names out of `STREAMED`
+    on_progress : called with the experiments done and all of them
+
+    Notes
+    -----
+    What comes out for an experiment does not depend on the others.
+    """
+    groups: dict[object, list[int]] = {}
+    for place, experiment in enumerate(experiments):
+        groups.setdefault(pipeline.failures_key(experiment), []).append(place)
+    n_done = 0
+    for places in groups.values():
+        group = [experiments[place] for place in places]
+        sums = [_Sums(experiment, tuple(metrics)) for experiment in group]
+        for i, batch in pipeline.side_by_side(group):
+            if batch is not None:
+                sums[i].add(batch.rows)
+                continue
+            n_done += 1
+            if on_progress is not None:
+                on_progress(n_done, len(experiments))
+            yield places[i], sums[i].moments()
+
+
+class _Sums:
+    """Moments of one experiment, batch after batch (Chan, Golub & LeVeque 1983)."""
+
+    def __init__(self, experiment: Experiment, metrics: tuple[str, ...]) -> None:
+        n = len(experiment.policies)
+        self._experiment = experiment
+        self._metrics = metrics
+        self._n = 0
+        self._n_finished = np.zeros(n, dtype=np.int64)
+        self._gave_up = np.zeros(n, dtype=bool)
+        self._engines: list[set[str]] = [set() for _ in range(n)]
+        self._mean = np.zeros((len(metrics), n))
+        self._products = np.zeros((len(metrics), n, n))
+
+    def add(self, batch: Sequence[Rows | None]) -> None:
+        """Take in the rows of each strategy in some replications."""
+        self._gave_up |= [rows is None for rows in batch]
+        n_more = max((rows.costs.n_replications for rows in batch if rows is not None), default=0)
+        if n_more == 0:
+            return
+        values = np.full((len(self._metrics), len(batch), n_more), np.nan)
+        for i, rows in enumerate(batch):
+            if rows is None:
+                continue
+            self._engines[i] |= rows.engines
+            self._n_finished[i] += np.count_nonzero(rows.costs.finished)
+            columns = columns_of(rows, self._experiment.useful_h)
+            for k, metric in enumerate(self._metrics):
+                values[k, i] = METRICS[metric](columns, self._experiment.cluster.n_nodes)
+        mean = values.mean(axis=2)
+        values -= mean[:, :, None]
+        off, n = mean - self._mean, self._n + n_more
+        self._products += values @ values.transpose(0, 2, 1)
+        self._products += off[:, :, None] * off[:, None, :] * (self._n * n_more / n)
+        self._mean += off * (n_more / n)
+        self._n = n
+
+    def moments(self) -> Moments:
+        return Moments(
+            strategies=self._experiment.policies,
+            metrics=self._metrics,
+            n=self._n,
+            n_finished=self._n_finished,
+            gave_up=self._gave_up,
+            engines=tuple(", ".join(sorted(names)) for names in self._engines),
+            mean=self._mean,
+            products=self._products,
+        )
+
+
+def columns_of(rows: Rows, useful_h: float) -> Mapping[str, Floats]:
+    """What `STREAMED` are made of: the columns of the costs, pls and pls_net."""
+    columns = {field.name: getattr(rows.costs, field.name) for field in fields(CostBreakdown)}
+    return {**columns, "pls": rows.stale_h / useful_h, "pls_net": rows.stale_net_h / useful_h}

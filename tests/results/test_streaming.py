@@ -1,0 +1,108 @@
+"""Moments that stream are the means and intervals of the rows, and do not depend on company."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.results.compare import differences
+from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import summarise as summary_of_rows
+from cprsim.results.rows import replication_rows
+from cprsim.results.streaming import STREAMED, Moments, summarise
+from cprsim.scenario import load_scenario
+
+SCENARIO = """
+name: streaming
+job: {useful: 30 h}
+cluster: {emb_ps: 4, trainers: 2}
+costs: {save: 5 min, load: 5 min, reschedule: 10 min}
+failures: {kind: job, family: gamma, shape: 0.7, mtbf: 8 h}
+recovery: [none, full, partial]
+simulation: {seed: 5, replications: 6000}
+"""
+Make = Callable[..., Experiment]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def experiment(*overrides: str) -> Experiment:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(SCENARIO)
+        return assemble(load_scenario(path, list(overrides)))
+
+    return experiment
+
+
+def moments(*experiments: Experiment) -> list[Moments]:
+    return [one for _, one in sorted(summarise(experiments), key=lambda pair: pair[0])]
+
+
+def same(a: Moments, b: Moments) -> bool:
+    return a.mean.tobytes() == b.mean.tobytes() and a.products.tobytes() == b.products.tobytes()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "name=plain",
+        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",  # by events
+        "simulation={seed: 5, precision: 2 %, at_most: 3000}",
+    ],
+)
+def test_the_same_table_as_from_rows(make: Make, override: str) -> None:
+    by_events = "spares" in override
+    few = ["simulation.replications=120"] if by_events else []
+    experiment = make(*([] if "plain" in override else [override]), *few)
+    (ours,) = moments(experiment)
+    rows = summary_of_rows(pipeline.simulate(experiment))
+    rows = rows[rows["quantity"].isin([FINISHED, *STREAMED])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(ours.frame(), rows, rtol=1e-9, atol=1e-12, check_dtype=False)
+    assert set(ours.engines) == {"simpy" if by_events else "fast"}
+
+
+def test_differences_are_paired(make: Make) -> None:
+    experiment = make()
+    (ours,) = moments(experiment)
+    rows = replication_rows(pipeline.simulate(experiment))
+    table = differences(rows, experiment.cluster.n_nodes, "full")
+    for row in table[
+        (table["strategy"] == "partial") & table["quantity"].isin(STREAMED)
+    ].itertuples():
+        found = ours.difference("partial", "full", row.quantity)
+        assert (found.mean, found.low, found.high) == pytest.approx(
+            (row.mean, row.low, row.high), rel=1e-9, abs=1e-12
+        )
+
+
+def test_a_point_is_the_same_bytes_whatever_stands_beside_it(make: Make) -> None:
+    points = [make(), make("costs.save=20 min"), make("failures.mtbf=9 h"), make("costs.load=1 h")]
+    together = moments(*points)
+    alone = [moments(point)[0] for point in points]
+    assert all(same(a, b) for a, b in zip(together, alone, strict=True))
+    assert not same(together[0], together[1])
+    assert same(pickle.loads(pickle.dumps(together[0])), together[0])
+
+
+def test_points_share_failures_where_they_meet_the_same(make: Make) -> None:
+    key = pipeline.failures_key
+    assert key(make()) == key(make("costs.save=20 min")) == key(make("recovery=[partial]"))
+    assert len({key(make()), key(make("failures.mtbf=9 h")), key(make("cluster.emb_ps=5"))}) == 3
+
+
+def test_a_strategy_that_is_given_up_has_no_moments(make: Make) -> None:
+    experiment = make("failures.mtbf=30 min", "recovery=[none, partial]")
+    experiment = replace(experiment, n_replications=30)
+    (ours,) = moments(experiment)
+    assert ours.gave_up.tolist() == [True, False]
+    assert np.isnan(ours.mean[:, 0]).all()
+    assert np.isnan(ours.spread("none", "pls").mean)
+    assert ours.n == 30
