@@ -104,6 +104,16 @@ def _staleness(
     instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
     return [
         f"The price of {best.name} besides hours: on average a portion of {pls.mean:.4f}{within} "
-        f"of the samples is lost to the embeddings (PLS). What that does to accuracy is not in "
-        f"these hours; cprsim train shows it on a small model.{instead}"
+        f"of the samples is lost to the embeddings (PLS). {_accuracy(mine['auc_loss'])}{instead}"
     ]
+
+
+def _accuracy(lost: Spread) -> str:
+    """What that does to accuracy, as far as a staleness curve says so."""
+    if isnan(lost.mean):
+        return (
+            "What that does to accuracy is not in these hours; cprsim train shows it on a small "
+            "model."
+        )
+    within = "" if isnan(lost.low) else f" ({lost.low:.5f} to {lost.high:.5f}, 95 % interval)"
+    return f"By the staleness curve it loses {lost.mean:.5f}{within} of AUC."

@@ -27,6 +27,7 @@ from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
 from cprsim.plots.style import LOOKS
 from cprsim.records import OVERHEAD_PARTS, OnFailure
+from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.as_json import number
 from cprsim.report.sentences import decisions, savings, verdicts
 from cprsim.results import FINISHED, Result, Spread
@@ -39,6 +40,7 @@ from cprsim.results.words import (
     percent,
     percent_number,
     significant,
+    ten_thousandths,
     with_interval,
 )
 
@@ -64,7 +66,8 @@ def chapter_of_run(result: Result) -> Chapter:
 
 
 def _costs(result: Result) -> list[Block]:
-    said = [*decisions(result), *verdicts(result), *savings(result)]
+    priced = accuracy_sentences(result) if result.curve is not None else []
+    said = [*priced, *decisions(result), *verdicts(result), *savings(result)]
     blocks: list[Block] = [] if result.replay is not None else [_overhead_picture(result)]
     blocks.append(_overhead_table(result))
     if said:
@@ -122,10 +125,12 @@ def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) ->
 def _overhead_table(result: Result) -> Table:
     parts = _parts(result)
     partial = any(policy.on_failure is OnFailure.RELOAD for policy in result.policies)
+    priced = partial and result.curve is not None
     return Table(
         caption=(
             "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
             "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
+            + (" AUC loss is by the staleness curve, whose error is in it." if priced else "")
         ),
         columns=[
             Column("strategy", is_number=False),
@@ -135,6 +140,7 @@ def _overhead_table(result: Result) -> Table:
             Column("failures"),
             Column("ETTR"),
             *([Column("PLS")] if partial else []),
+            *([Column("AUC loss, ×10⁻⁴")] if priced else []),
             Column("cost, h"),
             Column("cost, node-h"),
         ],
@@ -147,7 +153,7 @@ def _overhead_table(result: Result) -> Table:
 def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bool) -> list[str]:
     policy = result.policies[number]
     mine = result.spreads()[policy.name]
-    stale = policy.on_failure is OnFailure.RELOAD
+    stale, lost = policy.on_failure is OnFailure.RELOAD, mine["auc_loss"]
     return [
         policy.name,
         interval(policy.save_interval_h, result.useful_h),
@@ -156,6 +162,7 @@ def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bo
         significant(mine["failures"].mean),
         _fixed(mine["ettr"].mean, 3),
         *([_fixed(mine["pls"].mean, 4) if stale else NO_NUMBER] if partial else []),
+        *([ten_thousandths(lost.mean, lost.half_width)] if partial and result.curve else []),
         with_interval(mine["overhead_h"].mean, mine["overhead_h"].half_width),
         with_interval(mine["overhead_node_h"].mean, mine["overhead_node_h"].half_width),
     ]

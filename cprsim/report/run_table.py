@@ -20,6 +20,7 @@ from cprsim.results.words import (
     percent,
     percent_number,
     significant,
+    ten_thousandths,
     with_interval,
 )
 
@@ -182,9 +183,7 @@ def _pls(line: Line) -> str:
 
 def _auc_loss(line: Line) -> str:
     loss = line.summary["auc_loss"]
-    if loss.mean == 0 == loss.half_width:  # exactly: no shard ever goes stale
-        return "0"
-    return with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
+    return ten_thousandths(loss.mean, loss.half_width)
 
 
 def _fixed(value: float, digits: int) -> str:

@@ -35,6 +35,13 @@ def with_interval(value: float, half_width: float) -> str:
     return f"{significant(value)} ± {significant(half_width) if not half.strip('0.') else half}"
 
 
+def ten_thousandths(loss: float, half_width: float) -> str:
+    """A loss of accuracy in the unit that suits it: 0.00027 ± 0.00008 as ``2.70 ± 0.80``."""
+    if loss == 0 == half_width:  # exactly: no shard ever goes stale
+        return "0"
+    return with_interval(1e4 * loss, 1e4 * half_width)
+
+
 def _decimals(value: float) -> int:
     return 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
 

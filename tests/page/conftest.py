@@ -23,6 +23,7 @@ recovery:
 simulation: {seed: 1, replications: 60}
 """
 
+CURVE = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
 REPRODUCTION = Path(__file__).parents[2] / "results" / "reproduction"
 TITLE = '<img src=x onerror=alert(1)> & "co"'
 
@@ -34,10 +35,11 @@ def call(*arguments):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """Two finished results folders that met different failures, and one of a single replication."""
+    """Two results that met different failures, one of a single replication, one with a curve."""
     folder = tmp_path_factory.mktemp("page")
     scenario = folder / "small.yaml"
     scenario.write_text(SCENARIO, "utf-8")
+    (folder / "mine.csv").write_text(CURVE, "utf-8")
 
     def run(*options) -> Path:
         before = set(folder.glob("results/*"))
@@ -48,7 +50,12 @@ def results(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
-        return SimpleNamespace(first=run(), second=run("--seed", 2), alone=run("--replay", 3))
+        return SimpleNamespace(
+            first=run(),
+            second=run("--seed", 2),
+            alone=run("--replay", 3),
+            priced=run("--set", "accuracy.curve=mine.csv"),
+        )
 
 
 @pytest.fixture(scope="session")

@@ -249,6 +249,18 @@ def test_without_a_strategy_that_finishes_there_is_no_recommendation(results):
     assert not any("Use " in sentence for sentence in said)
 
 
+def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(results, cprsim, tmp_path):
+    result = load_result(results.priced)
+    lost = result.spreads()["cpr"]["auc_loss"]
+    assert any(f"it loses {lost.mean:.5f} (" in said for said in answer(result))
+    assert any("not in these hours" in said for said in answer(load_result(results.first)))
+    out = tmp_path / "priced.html"
+    assert cprsim("report", results.priced, "--out", out).exit_code == 0
+    text = html.unescape(out.read_text("utf-8"))
+    assert "AUC loss, ×10⁻⁴" in text
+    assert "AUC loss by the staleness curve mine" in text
+
+
 # ------------------------------------------------------------------------------ percentiles
 
 
