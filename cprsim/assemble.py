@@ -315,6 +315,17 @@ def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:
     return strategy.plan(entry.name, job)
 
 
+def sub_saves_of(loaded: LoadedScenario) -> dict[str, SubSaves]:
+    """The settings of priority saving that the scenario gives, by strategy; the first counts."""
+    found: dict[str, SubSaves] = {}
+    for entry in loaded.scenario.recovery:
+        settings = _sub_saves(entry)
+        if settings is not None:
+            tracker = entry.strategy.removeprefix("cpr-")
+            found.setdefault(entry.strategy, replace(settings, tracker=tracker))
+    return found
+
+
 def _sub_saves(entry: Recovery) -> SubSaves | None:
     section = entry.sub_saves
     if section is None:

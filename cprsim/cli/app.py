@@ -17,6 +17,7 @@ from cprsim.cli import (
     results_commands,
     run_command,
     scenario_commands,
+    select_command,
     sweep_command,
     sync_command,
     train_command,
@@ -76,6 +77,7 @@ def cprsim_command(
 
 app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
+app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
 app.command("validate")(scenario_commands.validate)

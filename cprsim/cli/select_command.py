@@ -1,0 +1,151 @@
+"""``cprsim select``: which strategy, at which interval, within the accuracy that may be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+
+if TYPE_CHECKING:
+    from cprsim.cli.selecting import Asked
+    from cprsim.selector import Selection
+
+RESULTS = Path("results")
+LIMITS = ("max_auc_loss", "max_log_loss", "target_pls")
+
+
+def select(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    max_auc_loss: Annotated[
+        float | None, typer.Option(help="AUC that may be lost.", show_default=False)
+    ] = None,
+    max_log_loss: Annotated[
+        float | None, typer.Option(help="By what the log-loss may rise.", show_default=False)
+    ] = None,
+    target_pls: Annotated[
+        float | None,
+        typer.Option(help="Portion of samples that may be lost, as in CPR.", show_default=False),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="The limit holds at this upper bound; default 0.95.", show_default=False),
+    ] = None,
+    risk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mean|SHARE",
+            help="What keeps the limit: the mean over jobs, or this share of single jobs.",
+            show_default=False,
+        ),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="The staleness curve: a file (.json, .csv), or the name of a shipped one.",
+            show_default=False,
+        ),
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            help="Replications of each candidate; default as many as tell candidates apart.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Choose strategy and interval so that the accuracy lost stays within a limit.
+
+    Every candidate is simulated with the scenario's failures; its loss is that of the staleness
+    curve, held to the limit at an upper confidence bound. Full recovery is compared at its own
+    best interval, and is recommended where nothing surely costs less.
+    """
+    started = datetime.now(UTC)
+    limits = dict(zip(LIMITS, (max_auc_loss, max_log_loss, target_pls), strict=True))
+    said = [*overrides, *_said(limits, confidence, risk), *_named_curve(curve, scenario)]
+    from cprsim.cli import selecting
+
+    asked = selecting.asked(scenario, said, replications)
+    found = selecting.find_finished(out, asked)
+    selection = found
+    if selection is None:
+        with _progress() as on_priced:
+            selection = selecting.select_into(out, asked, started, on_priced)
+    _print(selection, asked, out, as_json=as_json, found_again=found is not None)
+
+
+def _said(limits: dict[str, float | None], confidence: float | None, risk: str | None) -> list[str]:
+    """What the options mean as overrides of the scenario; a limit takes the file's away."""
+    said = []
+    if any(limit is not None for limit in limits.values()):
+        said += [
+            f"accuracy.{key}={'null' if limit is None else repr(limit)}"
+            for key, limit in limits.items()
+        ]
+    if confidence is not None:
+        said.append(f"accuracy.confidence={confidence!r}")
+    if risk is not None:
+        said.append(f"accuracy.risk={risk}")
+    return said
+
+
+def _named_curve(curve: str | None, scenario: Path) -> list[str]:
+    """A curve's file is named relative to where the user is, in a scenario relative to that."""
+    if curve is None:
+        return []
+    is_file = curve.lower().endswith((".json", ".csv"))
+    named = relpath(curve, scenario.parent) if is_file else curve
+    return [f"accuracy.curve={named}"]
+
+
+def _print(
+    selection: Selection, asked: Asked, out: Path, *, as_json: bool, found_again: bool
+) -> None:
+    folder = out / asked.identity.folder_name
+    if as_json:
+        import json
+
+        from cprsim.selector.stored import as_plain
+
+        shown = {"name": asked.name, "results": str(folder), **as_plain(selection)}
+        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+
+    from cprsim.report.selection_report import print_selection
+
+    console = Console()
+    print_selection(console, selection, asked.name, asked.experiment.cluster.n_nodes)
+    again = " (found again, nothing was simulated)" if found_again else ""
+    console.print()
+    console.print(f"results  {folder}{again}", soft_wrap=True, highlight=False, markup=False)
+    figure = folder / "pareto.png"
+    console.print(f"figure   {figure}", soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[], None]]:
+    """How many candidates were simulated, on stderr; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.completed:.0f} candidates simulated"),
+        TimeElapsedColumn(),
+    )
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("candidates", total=None)
+        yield lambda: progress.update(task, advance=1)

@@ -1,0 +1,131 @@
+"""What ``cprsim select`` does between the scenario and the table; heavy to import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import typer
+
+from cprsim.assemble import Experiment, assemble, sub_saves_of
+from cprsim.curves import chosen_curve, curve_path, shipped_names
+from cprsim.errors import ScenarioError
+from cprsim.records import SubSaves
+from cprsim.results import Identity, damage, input_digests
+from cprsim.results.publish import require_writable
+from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.selector import WAYS, Limit, Quantity, Selection, select
+from cprsim.selector.folder import read_selection, write_selection
+from cprsim.selector.pricing import affordable
+from cprsim.staleness import StalenessCurve
+
+LIMITS = {
+    "max_auc_loss": Quantity.AUC,
+    "max_log_loss": Quantity.LOG_LOSS,
+    "target_pls": Quantity.PLS,
+}
+HOW = "--max-auc-loss, --max-log-loss or --target-pls"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Everything that decides a selection."""
+
+    loaded: LoadedScenario
+    experiment: Experiment
+    limit: Limit
+    curve: StalenessCurve | None
+    ways: Mapping[str, SubSaves | None]
+    identity: Identity
+
+    @property
+    def name(self) -> str:
+        return self.loaded.scenario.name
+
+
+def asked(scenario: Path, overrides: list[str], replications: int | None) -> Asked:
+    """Read and check all that a selection needs. Raises CprsimError for what is wrong."""
+    loaded = load_scenario(scenario, overrides)
+    limit = limit_of(loaded)
+    tail = limit.risk is not None
+    n = affordable(assemble(loaded), tail=tail) if replications is None else replications
+    loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
+    curve = chosen_curve(loaded)
+    if curve is None and limit.quantity is not Quantity.PLS:
+        raise _no_curve(loaded)
+    paths = [path for path in (loaded.trace_path, curve_path(loaded)) if path is not None]
+    identity = Identity(
+        name=f"{loaded.scenario.name}-select",
+        scenario_yaml=dump_scenario(loaded.scenario),
+        inputs=input_digests(paths),
+    )
+    ways = {**WAYS, **sub_saves_of(loaded)}
+    return Asked(loaded, assemble(loaded), limit, curve, ways, identity)
+
+
+def limit_of(loaded: LoadedScenario) -> Limit:
+    """The one limit that the section `accuracy` names.
+
+    Raises ScenarioError where it names none, or several.
+    """
+    section = loaded.scenario.accuracy
+    named = {
+        key: value
+        for key in LIMITS
+        if section is not None and (value := getattr(section, key)) is not None
+    }
+    if len(named) != 1 or section is None:
+        wrong = f"there are {len(named)} limits: keep one" if named else "there is no limit"
+        message = f"{wrong}; say what may be lost with one of {HOW}"
+        raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy")
+    ((key, most),) = named.items()
+    risk = None if section.risk == "mean" else float(section.risk)
+    return Limit(LIMITS[key], most, section.confidence, risk)
+
+
+def _no_curve(loaded: LoadedScenario) -> ScenarioError:
+    message = (
+        "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+        f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+        f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
+    )
+    return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
+
+
+def find_finished(root: Path, wanted: Asked) -> Selection | None:
+    """The selection of the same question, None where there is none or it is damaged."""
+    folder = root / wanted.identity.folder_name
+    if not folder.exists():
+        return None
+    wrong = damage(folder)
+    if wrong is None:
+        return read_selection(folder)
+    typer.echo(f"cprsim: {wrong}; it is made anew", err=True)
+    return None
+
+
+def select_into(
+    root: Path, wanted: Asked, started: datetime, on_priced: Callable[[], None]
+) -> Selection:
+    """Select, and write the results folder under `root`.
+
+    Raises CprsimError for whatever goes wrong; nothing is written then.
+    """
+    require_writable(root)
+    selection = select(wanted.experiment, wanted.curve, wanted.limit, wanted.ways, on_priced)
+    from cprsim.plots.pareto import pareto_figure
+    from cprsim.plots.save import save_figure
+
+    about = {"command": ["cprsim", *sys.argv[1:]], "seed": wanted.experiment.seed}
+    write_selection(
+        root,
+        wanted.identity,
+        selection,
+        about=about,
+        started=started,
+        draw=lambda folder: save_figure(pareto_figure(selection, wanted.name), folder / "pareto"),
+    )
+    return selection
