@@ -106,4 +106,6 @@ def every(one: Candidate) -> str:
     """The interval as it can be typed, and gives the same saves."""
     if one.n_saves == 0:
         return "never saves"
+    if one.rule:
+        return hours(one.policy.save_interval_h)
     return typed(one.policy.save_interval_h)

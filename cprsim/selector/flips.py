@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from math import exp, log
 
 from scipy import optimize
 
@@ -21,9 +19,9 @@ from cprsim.selector.pricing import FULL, Bench, Priced, affordable
 from cprsim.selector.search import fewest, mean_save_h, most_saves
 from cprsim.selector.words import quantity_of
 
-STRIDE = 1.5  # from where the formulas see the flip to where it is looked for next
-STRIDES = 4
-CLOSE = 1.004  # how near the flip is come to
+STRIDE = 1.5  # from one value that is tried to the next
+STRIDES = (0.25, 1.25, 2.25, 3.25)  # tries, in strides from where the formulas see the flip
+CLOSE = 0.004  # relative: how near the flip is come to
 
 
 def flips(bench: Bench, decided: Decided, limit: Limit) -> tuple[Flip, ...]:
@@ -57,35 +55,36 @@ def _lead(bench: Bench, decided: Decided) -> float:
 
 def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: float) -> Flip:
     partial_now = decided.chosen is not decided.full
+    known = {varied.now: advantage_in(decided)}
 
-    @cache
     def advantage(value: float) -> float:
-        return advantage_of(varied_bench(bench, varied, value, limit), limit)
+        value = float(round(value)) if varied.whole else value
+        if value not in known:
+            known[value] = advantage_of(varied_bench(bench, varied, value, limit), limit)
+        return known[value]
 
-    inner, in_vain = varied.now, []
+    inner = varied.now
     for outer in _tries(varied, lead):
         if (advantage(outer) > 0) != partial_now:
-            at = _closed_in(advantage, inner, outer, whole=varied.whole)
+            at = _closed_in(advantage, inner, outer, varied)
             return Flip(varied.name, varied.unit, varied.now, at)
         if varied.sense != 0:
             inner = outer  # further out on the same side
-        in_vain.append(outer)
-    furthest = {min([varied.now, *in_vain]), max([varied.now, *in_vain])} - {varied.now}
+    furthest = {min(known), max(known)} - {varied.now}
     return Flip(varied.name, varied.unit, varied.now, None, tuple(sorted(furthest)))
 
 
 def _tries(varied: Input, lead: float) -> list[float]:
-    """Values to try, outwards from the present one, around where first-order formulas flip.
+    """Values to try, outwards from the present one, from where first-order formulas flip.
 
     Partial recovery's saves grow in proportion to the cost of a save and to the failures, full
     recovery's overhead with their square roots.
     """
     factor = lead ** (2 * varied.sense)
-    guess = varied.now * factor
-    if varied.sense == 0 or varied.now == 0:
+    if varied.sense == 0 or varied.now == 0 or factor == 1:
         return [value for value in (varied.highest, varied.lowest) if value != varied.now]
     outwards = STRIDE if factor > 1 else 1 / STRIDE
-    tries = [guess * outwards**k for k in range(-1, STRIDES)]
+    tries = [varied.now * factor * outwards**k for k in STRIDES]
     within = [min(max(value, varied.lowest), varied.highest) for value in tries]
     if varied.whole:
         within = [float(round(value)) for value in within]
@@ -102,31 +101,37 @@ def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Ben
 
 
 def _closed_in(
-    advantage: Callable[[float], float], inner: float, outer: float, *, whole: bool
+    advantage: Callable[[float], float], inner: float, outer: float, varied: Input
 ) -> float:
-    """The value between two at which the advantage changes its sign."""
-    if whole:
-        return _whole_flip(advantage, round(inner), round(outer))
+    """The value between two at which the advantage changes its sign.
 
-    def at_logarithm(x: float) -> float:
-        return advantage(exp(x))
+    With f the factor on costs or failures, the advantage is close to ``a sqrt(f) - b f``, so that
+    over sqrt(f) it is a line in sqrt(f): there its root is looked for.
+    """
+    power = 0.5 if varied.sense >= 0 else -0.5
+    scale = varied.now or outer
 
-    low, high = sorted((log(inner), log(outer)))
-    if (at_logarithm(low) > 0) == (at_logarithm(high) > 0):
+    def straightened(x: float) -> float:
+        return advantage(scale * x ** (1 / power)) / x
+
+    ends = [max(value, varied.lowest) / scale for value in (inner, outer)]
+    low, high = sorted(end**power for end in ends)
+    if (straightened(low) > 0) == (straightened(high) > 0):
         return inner  # it flips on the spot
-    return exp(float(optimize.brentq(at_logarithm, low, high, xtol=log(CLOSE), maxiter=50)))
+    near = 0.5 / max(abs(outer), 1) if varied.whole else CLOSE
+    root = optimize.brentq(straightened, low, high, xtol=low * near / 2, rtol=near / 2, maxiter=50)
+    value = scale * float(root) ** (1 / power)
+    return _first_whole(advantage, round(value), outer) if varied.whole else value
 
 
-def _whole_flip(advantage: Callable[[float], float], same: int, other: int) -> float:
-    """The first whole number on the way from one to another at which the decision is the other."""
-    decision = advantage(other) > 0
-    while abs(other - same) > 1:
-        middle = (same + other) // 2
-        if (advantage(middle) > 0) == decision:
-            other = middle
-        else:
-            same = middle
-    return float(other)
+def _first_whole(advantage: Callable[[float], float], near: int, outer: float) -> float:
+    """The first whole number beside `near`, on the way outwards, with the decision of `outer`."""
+    decision, step = advantage(outer) > 0, 1 if outer > near else -1
+    while (advantage(near) > 0) != decision and near != round(outer):
+        near += step
+    while (advantage(near - step) > 0) == decision and near - step > 0:
+        near -= step
+    return float(near)
 
 
 def advantage_of(bench: Bench, limit: Limit) -> float:
@@ -134,7 +139,11 @@ def advantage_of(bench: Bench, limit: Limit) -> float:
 
     Positive where the decision is partial recovery.
     """
-    decided = decide(bench, limit, worth=1.0)
+    return advantage_in(decide(bench, limit, worth=1.0))
+
+
+def advantage_in(decided: Decided) -> float:
+    """The same of a decision that is made."""
     gains = [gain(one, decided.full) for one in decided.best.values() if one is not None]
     return max(gains, default=-1.0)
 

@@ -18,7 +18,7 @@ SECOND_H = 1 / 3600.0
 GBIT_S = 3600e9 / 8  # bytes per hour
 MOST_TIMES = 30.0  # an input is varied up to so many times, and down to so many parts
 RECOVERY_TIMES = 10.0  # and what a recovery costs: it costs partial and full recovery alike
-MOST_FAILURES = 60.0  # per job: more often than that no input is tried
+MOST_FAILURES = 30.0  # per job: more often than that no input is tried
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ saves that keeps it.
 from __future__ import annotations
 
 from itertools import count
-from math import ceil, exp, floor, inf, isfinite, log
+from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.intervals import young_h
 from cprsim.records import SubSaves
@@ -19,10 +19,10 @@ from cprsim.selector.pricing import FULL, Bench, Priced, interval_with
 
 FREE_SAVES = 1000  # the most saves tried where a save costs nothing, as more are always better
 MOST_SAVES = 100_000  # that are ever tried
-STEPS = (0.5, 0.7, 1.0, 1.4, 2.0)  # of Young's number of saves: where to look first
+STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 WIDER = 6  # times that the search may go beyond where it looked
 FLAT = 0.03  # of the number of saves: so near the best, the overhead is the same
-NEAR = 500  # of the saves of a strategy, one: as near as makes no difference
+NEAR = 100  # of the saves of a strategy, one: as near as makes no difference
 TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of an interval, the last piece of the job
 WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length will do
 WORTH_TRYING = 4.0  # times full recovery's overhead: what saves may cost at most
@@ -126,7 +126,7 @@ def most_saves(bench: Bench, full: Priced, worth: float = WORTH_TRYING) -> int:
 def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:
     """The candidate of a strategy with the fewest saves that keeps the limit; None where none does.
 
-    Losses fall as saves are added, nearly as 1 / (n + 1): each step goes where that would lead.
+    Losses fall as saves are added, nearly as 1 / (n + 1) at first.
     """
     lowest = fewest(bench.ways[strategy])
     if mean_save_h(bench) == 0 and _all_free(bench.ways[strategy]):
@@ -137,20 +137,43 @@ def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Price
         return first
     if limit.most == 0:
         return None
-    too_few, enough, step = lowest, None, first
+    too_few, enough = first, None
     for number in count(1):
-        if enough is not None and enough.n_saves - too_few <= max(1, enough.n_saves // NEAR):
+        if enough is not None and enough.n_saves - too_few.n_saves <= near(enough):
             break
-        least_enough = n_most + 1 if enough is None else enough.n_saves
-        n = _next(step, limit, too_few, least_enough, halve=number % 4 == 0)
+        n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
         step = bench.with_saves(strategy, [n])[0]
         if keeps(step, limit):
             enough = step
         elif n >= n_most:
             return None
         else:
-            too_few = n
+            too_few = step
     return enough
+
+
+def near(one: Priced) -> int:
+    """So many saves more or less make no difference worth a simulation."""
+    return max(1, one.n_saves // NEAR)
+
+
+def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:
+    """The number of saves to try next: where a power of n + 1 would come to the limit."""
+    x, y = log(too_few.n_saves + 1), _log_ratio(too_few, limit)
+    if enough is None:
+        led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_saves + 1)
+        return int(min(max(ceil(led) - 1, too_few.n_saves + 1), n_most))
+    x_enough, y_enough = log(enough.n_saves + 1), _log_ratio(enough, limit)
+    straight = isfinite(y) and isfinite(y_enough) and y > y_enough and not halve
+    share = y / (y - y_enough) if straight else 0.5
+    led = ceil(exp(x + share * (x_enough - x)) - 1e-9) - 1
+    return min(max(led, too_few.n_saves + 1), enough.n_saves - 1)
+
+
+def _log_ratio(one: Priced, limit: Limit) -> float:
+    """Logarithm of what is held to the limit, over the limit; infinite where that is none."""
+    bound = limit.bound(one.lost) if one.finished else inf
+    return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)
 
 
 def best_tail(bench: Bench, strategy: str, limit: Limit, n_saves: int) -> float:
@@ -164,13 +187,3 @@ def best_tail(bench: Bench, strategy: str, limit: Limit, n_saves: int) -> float:
 
 def _all_free(way: SubSaves | None) -> bool:
     return way is None or way.extra_h == 0
-
-
-def _next(step: Priced, limit: Limit, too_few: int, enough: int, *, halve: bool) -> int:
-    """The number of saves to try after `step`, beyond `too_few` and below `enough`."""
-    if halve:
-        return (too_few + enough) // 2
-    ratio = limit.bound(step.lost) / limit.most if step.finished else inf
-    led = (step.n_saves + 1) * ratio - 1
-    led = min(max(led, too_few + 1), enough - 1)
-    return ceil(led) if ratio > 1 else floor(led)
