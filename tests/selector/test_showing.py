@@ -9,7 +9,7 @@ from math import nan
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -96,6 +96,7 @@ def test_the_pareto_front_is_what_nothing_undercuts_in_both() -> None:
     assert non_dominated(points) == [(1.0, 5.0), (2.0, 4.0), (4.0, 1.0)]
 
 
+@settings(deadline=None)
 @given(
     n_saves=st.integers(1, 20_000),
     useful_h=st.floats(0.01, 10_000),
