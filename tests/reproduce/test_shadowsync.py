@@ -1,0 +1,73 @@
+"""How ShadowSync's result judges: by rules that a made-up outcome can fail."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cprsim.reproduce.shadowsync import (
+    Paired,
+    exponent,
+    flattens_at,
+    loss_of,
+    no_worse,
+    paired,
+    share_of_linear,
+)
+from cprsim.reproduce.shadowsync_numbers import ALGORITHMS, calibrated_h, setting_of
+from cprsim.reproduce.study import Effort, Work
+from cprsim.sync import load_model
+from tests.scenario.test_shipped import SCENARIOS
+
+
+@pytest.fixture
+def work(tmp_path) -> Work:
+    from cprsim.reproduce.shadowsync import STUDY
+
+    return Work(STUDY, Effort.QUICK, SCENARIOS, tmp_path, "code")
+
+
+def test_the_interval_is_students() -> None:
+    values = [3e-4, 1e-4, 5e-4, -1e-4, 2e-4]
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    one = paired(values)
+    assert (one.low, one.high) == pytest.approx((low, high))
+    assert one.half_width < one.detectable < 2 * one.half_width
+    assert paired([1e-4]).half_width == inf
+
+
+def test_no_worse_needs_the_whole_interval_below_the_bound() -> None:
+    fine, wide, bad = Paired(1e-4, 3e-4, 0), Paired(1e-4, 9e-4, 0), Paired(9e-4, 3e-4, 0)
+    assert no_worse([fine, fine]) is True
+    assert no_worse([fine, wide]) is None
+    assert no_worse([fine, bad, wide]) is False
+
+
+def test_a_loss_is_what_the_shadow_form_lacks() -> None:
+    seed = {"S, 5": {"auc": 0.70}, "FR, 5": {"auc": 0.71}}
+    assert loss_of(seed, "S", "FR", 5) == pytest.approx(0.01)
+
+
+def test_shape_of_curves() -> None:
+    n = np.array([1, 5, 10, 20])
+    flat = {"trainers": n.tolist(), "eps": np.minimum(100.0 * n, 700).tolist()}
+    assert flattens_at(flat) == pytest.approx(7)
+    assert share_of_linear(flat) == pytest.approx(7 / 20)
+    assert exponent({"trainers": n.tolist(), "gap": (0.3 * n**1.5).tolist()}) == pytest.approx(1.5)
+
+
+def test_one_number_is_fitted_and_the_shipped_scenario_has_it(work) -> None:
+    setting = setting_of(work, "FR-EASGD-5", 2)
+    assert calibrated_h(work) == pytest.approx(setting.iteration.mean_h, rel=1e-3)
+    assert load_model(setting_of(work, "FR-EASGD-5", 4)).saturates_at == pytest.approx(28, rel=1e-3)
+    assert load_model(setting_of(work, "FR-EASGD-30", 2)).saturates_at > 80
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_has_its_setting(work, name: str) -> None:
+    setting = setting_of(work, name)
+    assert setting.elp == 96_000
+    assert setting.algorithm.in_background == name.startswith("S-")
