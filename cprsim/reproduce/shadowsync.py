@@ -276,7 +276,7 @@ def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
         "thousand examples per second",
         tuple(
             Series(f"{name}, {n} sync servers", floats(one["trainers"]),
-                   floats(np.array(one["eps"]) / 1e3))
+                   floats([eps / 1e3 for eps in one["eps"]]))
             for (name, n), one in curves.items() if (name, n) in shown
         ),
         (Band("paper: FR-EASGD-5 flattens (recalled)", FLATTENS_AT, FLATTENS_AT, axis="x"),),
