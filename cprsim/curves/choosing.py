@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from cprsim.curves.curve_file import CurveFile, read_curve
@@ -70,13 +71,23 @@ def _origin(file: CurveFile, path: Path, named: bool) -> str:
 
 
 def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
+    return tuple([*_other_model(file, loaded), *_all_at_once(file, loaded)])
+
+
+def _other_model(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
     kernel = loaded.scenario.kernel
     if file.kernel is None or kernel is None:
-        return ()
-    differs = list(different_keys(file.kernel, kernel_block(kernel)))
-    if not differs:
-        return ()
-    return (
-        f"The curve {file.name} was measured for another model than this section `kernel`: it "
-        f"differs in {', '.join(differs)}.",
-    )
+        return
+    if differs := list(different_keys(file.kernel, kernel_block(kernel))):
+        yield (
+            f"The curve {file.name} was measured for another model than this section `kernel`: it "
+            f"differs in {', '.join(differs)}."
+        )
+
+
+def _all_at_once(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+    if file.kernel is not None and loaded.scenario.cluster.emb_ps == 1:
+        yield (
+            "With one embedding server a failure takes back all tables, and the dense layers with "
+            f"them; the curve {file.name} was measured with several."
+        )

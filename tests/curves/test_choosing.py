@@ -86,6 +86,13 @@ def test_a_curve_of_another_model_is_named_with_a_warning(load, ship):
     assert "rate (0.15, here 0.5), samples (20000, here 30000)" in note
 
 
+def test_one_embedding_server_is_said_to_be_more_than_was_measured(load, ship):
+    ship("small-linear", load(KERNEL))
+    path = load(KERNEL).path
+    one = load_scenario(path, ["cluster.emb_ps=1"])
+    assert "the dense layers" in chosen_curve(one).notes[0]
+
+
 def test_a_curve_that_is_not_there_is_said_with_its_line(load, ship):
     ship("small-linear", load(KERNEL))
     with pytest.raises(ScenarioError) as caught:
