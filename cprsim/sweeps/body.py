@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isfinite, nan
 from typing import Any
@@ -23,11 +23,6 @@ SWEPT = tuple(name for name in METRICS if name not in (*QUANTITIES.values(), BEY
 
 Numbers = tuple[float, float, float]  # mean, low, high
 NONE: Numbers = (nan, nan, nan)
-
-
-def failures_key(experiment: Experiment) -> Hashable:
-    """Equal for points that meet the same failures."""
-    return repr((experiment.failures, experiment.cluster, experiment.seed, experiment.useful_h))
 
 
 def bodies_of(experiments: Sequence[Experiment], references: Sequence[str]) -> list[Body]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -16,12 +16,13 @@ from cprsim.assemble import Experiment, assemble
 from cprsim.errors import Place, ScenarioError
 from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
-from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
 from cprsim.scenario.recovery_schema import Recovery
 from cprsim.scenario.sweep_schema import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
+BESIDE_THE_FAILURES = {"costs", "storage", "recovery", "simulation"}  # of which the seed counts
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 
 
@@ -35,12 +36,14 @@ class Point:
     experiment : the scenario as records
     strategies : what each entry of `recovery` asks for, in the order of the policies
     digest : hexadecimal, of all that decides its numbers
+    failures_digest : of what decides which failures it meets; points share them where it is equal
     """
 
     coordinates: tuple[int | None, ...]
     experiment: Experiment
     strategies: tuple[Recovery, ...]
     digest: str
+    failures_digest: str
 
     @property
     def reference(self) -> str:
@@ -93,8 +96,7 @@ def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | No
         for key in _keys(loaded, axis.key, place):
             changes[key], stands[key] = axis.values.written[i], place
     varied = loaded.varied(changes, stands.__getitem__)
-    digest = _digest(varied.scenario, varied.trace_path)
-    return Point(where, assemble(varied), varied.scenario.recovery, digest)
+    return Point(where, assemble(varied), varied.scenario.recovery, *_digests(varied))
 
 
 def _keys(loaded: LoadedScenario, key: str, place: Place) -> list[str]:
@@ -117,14 +119,21 @@ TAKES: dict[str, Callable[[Recovery], bool]] = {
 """Whether an entry of `recovery` takes an option that an axis gives to all that do."""
 
 
-def _digest(scenario: Scenario, trace_path: Path | None) -> str:
-    """Of everything that decides the numbers of a point."""
-    parts = {
-        "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
-        "input": None if trace_path is None else _file_digest(trace_path),
+def _digests(loaded: LoadedScenario) -> tuple[str, str]:
+    """Of everything that decides the numbers of a point, and of what decides its failures."""
+    plain = loaded.scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS)
+    path = loaded.trace_path
+    common = {
+        "input": None if path is None else _file_digest(path),
         "version": cprsim.__version__,
         "source": source_digest(),
     }
+    failures = {name: said for name, said in plain.items() if name not in BESIDE_THE_FAILURES}
+    failures["seed"] = loaded.scenario.simulation.seed
+    return _digest({"scenario": plain, **common}), _digest({"scenario": failures, **common})
+
+
+def _digest(parts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

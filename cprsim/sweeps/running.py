@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError, WorkerError
 from cprsim.results.identity import source_digest
-from cprsim.sweeps.body import bodies_of, failures_key
+from cprsim.sweeps.body import bodies_of
 from cprsim.sweeps.points import Point
 from cprsim.sweeps.store import Body, Store
 from cprsim.workers import Workers, run_each
@@ -84,9 +84,9 @@ def _computed(missing: Sequence[Point], workers: Workers) -> Iterator[tuple[str,
 
 def _tasks(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
     """Points with the same failures side by side, as many as leave every worker some tasks."""
-    of_a_kind: dict[object, list[Point]] = {}
+    of_a_kind: dict[str, list[Point]] = {}
     for point in points:
-        of_a_kind.setdefault(failures_key(point.experiment), []).append(point)
+        of_a_kind.setdefault(point.failures_digest, []).append(point)
     n_points = sum(map(len, of_a_kind.values()))
     n_workers = workers.n_local if workers.backend == "local" else MOST_TOGETHER
     together = min(MOST_TOGETHER, -(-n_points // (TASKS_PER_WORKER * n_workers)))

@@ -88,3 +88,13 @@ def test_an_interval_that_no_strategy_takes_is_refused(points: Points) -> None:
 def test_a_scenario_without_axes_says_what_to_give(points: Points) -> None:
     with pytest.raises(ScenarioError, match=r"says nothing to vary: give --over"):
         points()
+
+
+def test_points_share_failures_where_what_draws_them_is_the_same(points: Points) -> None:
+    def n_sources(*over: str) -> int:
+        return len({point.failures_digest for point in points(*over)})
+
+    assert n_sources("costs.save=1 min,2 min", "recovery.interval=1 h,2 h") == 1
+    assert n_sources("failures.mtbf=20 h,30 h", "recovery.interval=1 h,2 h") == 2
+    assert n_sources("cluster.emb_ps=4,8") == 2
+    assert n_sources("job.useful=20 h,30 h", "simulation.seed=1,2") == 4
