@@ -112,7 +112,12 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
 
 def failures_key(experiment: Experiment) -> Hashable:
     """Equal for experiments that meet the same failures."""
-    return experiment.failures, experiment.cluster, experiment.seed, experiment.useful_h
+    source: object = experiment.failures
+    try:
+        hash(source)
+    except TypeError:  # it holds arrays: whoever shares them holds the same object
+        source = id(source)
+    return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:

@@ -278,3 +278,18 @@ def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypat
     task = running_module._task(found)
     with pytest.raises(ResultError, match="another version of cprsim"):
         running_module.run_task(replace(task, source="other"))
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        "{kind: node, roles: {emb_ps: {family: weibull, mtbf: 90 h, shape: 0.7}}}",
+        "{kind: correlated, mtbf: 200 h, shape: 0.8}",
+        "{kind: injected, count: 2}",
+    ],
+)
+def test_every_source_of_failures_can_be_swept(points: Points, tmp_path, failures) -> None:
+    found = points("recovery.interval=1 h,4 h", overrides=(f"failures={failures}",))
+    bodies, n_computed = run_points(found, Store(tmp_path), Workers(1))
+    assert n_computed == 2
+    assert bodies[0] != bodies[1]
