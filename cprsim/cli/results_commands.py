@@ -61,18 +61,24 @@ def plot(
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
     ] = None,
 ) -> None:
-    """Draw the figures of a result again; the results folder itself stays as it is."""
+    """Draw the figures of a run or a sweep again; its results folder stays as it is."""
     from cprsim.errors import ParameterError, ResultError
     from cprsim.plots import FORMATS, draw_result
+    from cprsim.plots.sweep import draw_sweep
     from cprsim.results import load_result
+    from cprsim.sweeps import SweepResult, is_sweep, load_sweep
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
         raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
-    loaded = load_result(result)
+    prefix = f"{result.resolve().name}-"
+    loaded = load_sweep(result) if is_sweep(result) else load_result(result)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        paths = draw_result(loaded, out, prefix=f"{result.resolve().name}-", formats=wanted)
+        if isinstance(loaded, SweepResult):
+            paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
+        else:
+            paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
     except OSError as error:
         raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:

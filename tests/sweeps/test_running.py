@@ -152,6 +152,15 @@ def test_a_sweep_prints_where_each_strategy_is_best(scenario, swift) -> None:
     assert "recovery.interval" in done.stdout
 
 
+def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path) -> None:
+    over = ("--over", "recovery.interval=1 h,4 h", "--workers", 1, "--json")
+    said = json.loads(call("sweep", scenario, *over).stdout)
+    (figure,) = map(Path, said["figures"])
+    again = call("plot", said["results"], "--out", tmp_path / "again", "--format", "png")
+    assert again.exit_code == 0
+    assert Path(again.stdout.strip()).read_bytes() == figure.read_bytes()
+
+
 # ----------------------------------------------------------------------------- what goes wrong
 
 
