@@ -12,9 +12,11 @@ from cprsim.page.comparison import LETTERS, overview_of_runs
 from cprsim.page.content import Chapter, Page
 from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
+from cprsim.page.sweep import chapter_of_sweep
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import load_result
 from cprsim.results.words import count
+from cprsim.sweeps import is_sweep, load_sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ KINDS: dict[str, Kind] = {
         chapter=chapter_of_reproduction,
         overview=overview_of_reproductions,
     ),
+    "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep),
 }
 
 

@@ -35,7 +35,7 @@ def call(*arguments):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """Two results that met different failures, one of a single replication, one with a curve."""
+    """Folders: two runs that met different failures, one replication, one with a curve, a sweep."""
     folder = tmp_path_factory.mktemp("page")
     scenario = folder / "small.yaml"
     scenario.write_text(SCENARIO, "utf-8")
@@ -55,20 +55,32 @@ def results(tmp_path_factory):
             second=run("--seed", 2),
             alone=run("--replay", 3),
             priced=run("--set", "accuracy.curve=mine.csv"),
+            sweep=sweep(scenario, folder / "sweeps"),
         )
+
+
+def sweep(scenario, out) -> Path:
+    """A sweep over four points."""
+    over = ["--over", "failures.mtbf=10 h,20 h", "--over", "costs.save=1 min,5 min"]
+    less = ["--replications", 20, "--workers", 1]
+    done = call("sweep", scenario, *over, *less, "--out", out)
+    assert done.exit_code == 0, done.output
+    return next(path for path in out.iterdir() if (path / "manifest.json").is_file())
 
 
 @pytest.fixture(scope="session")
 def pages(results, tmp_path_factory):
-    """The HTML files of one result, of two compared, and of the paper's results as kept here."""
+    """HTML files: of one run, of two, of the paper's results as kept here, of a sweep."""
     folder = tmp_path_factory.mktemp("pages")
-    one, two, paper = (folder / f"{name}.html" for name in ("one", "two", "paper"))
+    names = ("one", "two", "paper", "sweep")
+    one, two, paper, swept = (folder / f"{name}.html" for name in names)
     done = call("report", results.first, "--out", one, "--title", TITLE)
     assert done.exit_code == 0, done.output
     assert call("report", results.first, results.second, "--out", two).exit_code == 0
     kept = sorted(path.parent for path in REPRODUCTION.glob("*/summary.json"))
     assert call("report", *kept, "--out", paper).exit_code == 0
-    return SimpleNamespace(one=one, two=two, paper=paper, title=TITLE)
+    assert call("report", results.sweep, "--out", swept).exit_code == 0
+    return SimpleNamespace(one=one, two=two, paper=paper, sweep=swept, title=TITLE)
 
 
 @pytest.fixture

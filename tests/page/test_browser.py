@@ -229,8 +229,9 @@ def test_every_entry_of_the_contents_leads_to_its_heading(pages, opened):
         ("two", DESKTOP, "light", "screen"),
         ("two", PHONE, "dark", "screen"),
         ("paper", DESKTOP, "light", "screen"),
+        ("sweep", PHONE, "light", "screen"),
     ],
-    ids=["desktop", "dark", "phone", "print", "two", "two-dark-phone", "paper"],
+    ids=["desktop", "dark", "phone", "print", "two", "two-dark-phone", "paper", "sweep-phone"],
 )
 def test_axe_finds_no_violation(pages, opened, axe, name, viewport, scheme, media):
     with opened(getattr(pages, name), viewport, color_scheme=scheme) as page:

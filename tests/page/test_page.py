@@ -25,10 +25,11 @@ from cprsim.plots.overhead import mark
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
-from cprsim.results.words import percent
+from cprsim.results.words import percent, percent_number
+from cprsim.sweeps import load_sweep
 from tests.page.conftest import REPRODUCTION
 
-NAMES = ("one", "two", "paper")
+NAMES = ("one", "two", "paper", "sweep")
 VOID = {"meta", "input", "link", "br", "img"}
 
 
@@ -68,7 +69,8 @@ def outlines(pages):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_asks_for_nothing_outside_itself(outlines, pages, name):
-    assert {target for target in outlines[name].targets if target[0] != "#"} == set()
+    outside = {target for target in outlines[name].targets if target[0] != "#"}
+    assert all(target.startswith("data:image/png;base64,") for target in outside)
     styles = re.findall(r"url\(([^)]*)\)|@import", getattr(pages, name).read_text("utf-8"))
     assert all(target.startswith("#") for target in styles)
 
@@ -259,6 +261,16 @@ def test_what_stale_rows_cost_in_accuracy_is_said_where_a_curve_knows_it(results
     text = html.unescape(out.read_text("utf-8"))
     assert "AUC loss, ×10⁻⁴" in text
     assert "AUC loss by the staleness curve mine" in text
+
+
+def test_a_sweep_says_who_costs_less_where_and_has_every_point(results, pages):
+    text = html.unescape(pages.sweep.read_text("utf-8"))
+    swept = load_sweep(results.sweep)
+    assert "Beside full: " in text
+    assert "of 4 points" in text
+    for row in swept.of("overhead_fraction").to_dict("records"):
+        if row["mean"] == row["mean"]:
+            assert f">{percent_number(row['mean'])}<" in text
 
 
 # ------------------------------------------------------------------------------ percentiles
