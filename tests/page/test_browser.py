@@ -23,6 +23,7 @@ FLAGS = [
     "--disable-sync",
 ]
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_MS = 240_000  # a busy machine is slow, not wrong
 DESKTOP, PHONE, PAPER = (
     {"width": 1280, "height": 800},
     {"width": 360, "height": 740},
@@ -67,6 +68,7 @@ def opened(browser):
     @contextmanager
     def _opened(path, viewport=DESKTOP, **options):
         context = browser.new_context(viewport=viewport, offline=True, **options)
+        context.set_default_timeout(PATIENCE_MS)
         complaints, asked = [], []
 
         def answer(route):
