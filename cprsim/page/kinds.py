@@ -12,10 +12,12 @@ from cprsim.page.comparison import LETTERS, overview_of_runs
 from cprsim.page.content import Chapter, Page
 from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
+from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.page.sweep import chapter_of_sweep
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import load_result
 from cprsim.results.words import count
+from cprsim.selector.folder import SELECTION
 from cprsim.sweeps import is_sweep, load_sweep
 
 
@@ -49,6 +51,11 @@ KINDS: dict[str, Kind] = {
         load=read_reproduced,
         chapter=chapter_of_reproduction,
         overview=overview_of_reproductions,
+    ),
+    "selection": Kind(
+        holds=lambda folder: (folder / SELECTION).is_file(),
+        load=load_selected,
+        chapter=chapter_of_selection,
     ),
     "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep),
 }
