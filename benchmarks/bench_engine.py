@@ -2,24 +2,32 @@
 
 One job of 50 h, saves every 1.25 h, MTBF of the job 20 h, as in bench_simulator.py; by one clock of
 the job, and by a clock per node at 38, 1,000 and 100,000 nodes. Medians of several rounds, in
-replications per second on one core; what counts is the ratios, all of one run.
+replications per second of processor time on one core; what counts is the ratios, all of one run.
 
-engine: from failures to rows. all: drawing the failures and the engine. limit: drawing bare gaps,
-(1.1 x 50 h / 20 h + 1) per replication in one call, which nothing that draws gaps can beat.
+    full, partial   drawing the failures and simulating the strategy
+    engine          simulating full recovery alone, as it is for each further strategy
+    simpy           the same from drawn failures, event by event; x: full over simpy
+    limit           drawing bare gaps, (1.1 x 50 h / 20 h + 1) per replication in one call, which
+                    nothing that draws gaps can beat; share: full over limit
+
+`--figure FILE` draws instead how the cost of a replication grows with failures and with nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import process_time
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from cprsim import engine
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
-from cprsim.failures.block import BlockFailures, StackedFailures
+from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Distribution, with_mean
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
@@ -32,32 +40,41 @@ COSTS = Costs(
 )
 LIFETIMES = [("exponential", None), ("gamma", 0.7), ("gamma", 2.5)]
 NODES = [38, 1_000, 100_000]
-BLOCKS, ROUNDS = 25, 5  # blocks stacked as one, as the pipeline does
-SIMPY_REPLICATIONS = 200
-POLICIES = {
-    "full": RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given"),
-    "partial": RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given"),
-}
+BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 10, 5, 200
+FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given")
+PARTIAL = RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given")
+MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
 
 
 def main() -> None:
-    heads = ("drawing/s", "full", "partial", "all, full", "simpy/s", "x simpy", "limit/s", "share")
-    print(f"{'case':<36}" + "".join(f"{head:>12}" for head in heads))
-    for name, source, n_nodes, lifetime in cases():
-        rounds = [one_round(source, n_nodes, lifetime, number) for number in range(ROUNDS)]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figure", type=Path)
+    figure = parser.parse_args().figure
+    if figure is None:
+        table()
+    else:
+        draw_figure(figure)
+
+
+def table() -> None:
+    heads = ("full/s", "partial/s", "engine/s", "simpy/s", "x", "limit/s", "share")
+    print(f"{'case':<34}" + "".join(f"{head:>12}" for head in heads))
+    for name, source, n_nodes, gap in cases(MTBF_H):
+        rounds = [one_round(source, n_nodes, gap, number) for number in range(ROUNDS)]
         draw, full, partial, simpy, limit = (median(column) for column in zip(*rounds, strict=True))
-        whole = 1 / (1 / draw + 1 / full)
-        numbers = f"{draw:>12,.0f}{full:>12,.0f}{partial:>12,.0f}{whole:>12,.0f}{simpy:>12,.0f}"
-        print(f"{name:<36}{numbers}{full / simpy:>12,.0f}{limit:>12,.0f}{whole / limit:>12.1%}")
+        speeds = [1 / (draw + full), 1 / (draw + partial), 1 / full, 1 / simpy]
+        cells = "".join(f"{speed:>12,.0f}" for speed in speeds)
+        ratios = f"{simpy / (draw + full):>12,.0f}{1 / limit:>12,.0f}{limit / (draw + full):>12.0%}"
+        print(f"{name:<34}{cells}{ratios}")
 
 
-def cases() -> Iterator[tuple[str, FailureSource, int, Distribution]]:
+def cases(mtbf_h: float) -> Iterator[tuple[str, FailureSource, int, Distribution]]:
     for family, shape in LIFETIMES:
         word = family if shape is None else f"{family} {shape:g}"
-        gap = with_mean(family, MTBF_H, shape)
+        gap = with_mean(family, mtbf_h, shape)
         yield f"{word}, job clock", JobClock(gap, range(38)), 38, gap
         for n_nodes in NODES:
-            life = with_mean(family, MTBF_H * n_nodes, shape)
+            life = with_mean(family, mtbf_h * n_nodes, shape)
             nodes = NodeClocks({"emb_ps": life}, start=Start.STATIONARY)
             yield f"{word}, {n_nodes:,} node clocks", nodes, n_nodes, gap
 
@@ -65,51 +82,79 @@ def cases() -> Iterator[tuple[str, FailureSource, int, Distribution]]:
 def one_round(
     source: FailureSource, n_nodes: int, gap: Distribution, number: int
 ) -> tuple[float, ...]:
-    """Replications per second: drawing, full, partial, SimPy under full, bare draw."""
+    """Seconds per replication: drawing, full, partial, SimPy under full, bare draw."""
+    drawing, full, partial = 0.0, 0.0, 0.0
+    for i in range(BLOCKS):
+        block = block_of(source, n_nodes, BLOCKS * number + i)
+        n = block.failures.n_replications
+        # the first strategy asks for more failures than the first chunk, the second finds them
+        first_chunk = seconds(block.failures.strikes, 1)
+        with_more = seconds(in_arrays, block, FULL)
+        again = seconds(in_arrays, block, FULL)
+        drawing += (first_chunk + with_more - again) / n / BLOCKS
+        full += again / n / BLOCKS
+        partial += seconds(in_arrays, block, PARTIAL) / n / BLOCKS
+    by_simpy = seconds(by_events, block, FULL) / SIMPY_REPLICATIONS
+    rng = np.random.Generator(np.random.SFC64(number))
+    n_gaps = 1.1 * USEFUL_H / gap.mean_h + 1
+    limit = seconds(gap.sample, rng, int(100_000 * n_gaps)) / 100_000
+    return drawing, full, partial, by_simpy, limit
+
+
+def seconds(work: Callable[..., object], *arguments: object) -> float:
+    begin = process_time()
+    work(*arguments)
+    return process_time() - begin
+
+
+def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
     cluster = Cluster((Role("emb_ps", n_nodes, Holds.SHARD),))
-    setting = JobSetting(USEFUL_H, cluster, COSTS, Clock.WALL)
-    begin = perf_counter()
-    blocks = [block_of(source, cluster, BLOCKS * number + i) for i in range(BLOCKS)]
-    drawn = perf_counter() - begin
-    stacked = StackedFailures(blocks)
-    n = stacked.n_replications
-    costs = CostDraws.of(COSTS, 1, 0, blocks[0].n_replications, BLOCKS)
-    block = Block(setting, number, stacked, costs)
-    engines = [seconds_in_arrays(block, policy) for policy in POLICIES.values()]
-    simpy = seconds_by_events(block, POLICIES["full"])
-    limit = bare_draw(gap, n)
-    return n / drawn, *(n / took for took in engines), SIMPY_REPLICATIONS / simpy, n / limit
-
-
-def block_of(source: FailureSource, cluster: Cluster, number: int) -> BlockFailures:
-    """A block whose failures are drawn as far as the job goes."""
     failures = BlockFailures(source, cluster, 1, number, USEFUL_H)
-    failures.chunk(1)
-    return failures
+    costs = CostDraws.of(COSTS, 1, number, failures.n_replications)
+    return Block(JobSetting(USEFUL_H, cluster, COSTS, Clock.WALL), number, failures, costs)
 
 
-def seconds_in_arrays(block: Block, policy: RecoveryPolicy) -> float:
+def in_arrays(block: Block, policy: RecoveryPolicy) -> None:
     n = block.failures.n_replications
-    begin = perf_counter()
-    engine.simulate(block.setting, policy, block.failures, block.costs, range(n))
-    return perf_counter() - begin
+    engine.simulate(block.setting, policy, block.failures, block.costs, range(n), keep_losses=False)
 
 
-def seconds_by_events(block: Block, policy: RecoveryPolicy) -> float:
-    next(block.failures.of(0), None)  # the objects that SimPy reads are drawing, not simulating
-    begin = perf_counter()
+def by_events(block: Block, policy: RecoveryPolicy) -> None:
     log = block.simulate(policy, range(SIMPY_REPLICATIONS))
     cost_breakdown(log, USEFUL_H)
     shard_loss(log, block.setting.cluster.n_emb_ps)
-    return perf_counter() - begin
 
 
-def bare_draw(gap: Distribution, n_replications: int) -> float:
-    rng = np.random.Generator(np.random.SFC64(1))
-    n_gaps = int(n_replications * (1.1 * USEFUL_H / MTBF_H + 1))
-    begin = perf_counter()
-    gap.sample(rng, n_gaps)
-    return perf_counter() - begin
+# --------------------------------------------------------------------------- the figure
+
+
+def draw_figure(path: Path) -> None:
+    """Cost of a replication over failures per job, a line per number of nodes."""
+    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    in_arrays(block_of(JobClock(with_mean("gamma", MTBF_H, 0.7), range(38)), 38, 0), PARTIAL)
+    for n_nodes, marker in zip(NODES, "os^", strict=True):
+        costs_us = [1e6 * cost_of(n_nodes, mtbf_h) for mtbf_h in MTBFS_H]
+        failures = [USEFUL_H / mtbf_h for mtbf_h in MTBFS_H]
+        axes.plot(failures, costs_us, marker=marker, label=f"{n_nodes:,} nodes")
+    axes.set(
+        xlabel="failures per job (useful time / MTBF)",
+        ylabel="µs of one core per replication",
+        title="A clock per node, gamma 0.7; drawing and partial recovery",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
+    axes.legend()
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+
+
+def cost_of(n_nodes: int, mtbf_h: float) -> float:
+    """Seconds per replication, drawing and partial recovery: the best of several rounds."""
+    source = NodeClocks({"emb_ps": with_mean("gamma", mtbf_h * n_nodes, 0.7)})
+    found = []
+    for number in range(ROUNDS):
+        block = block_of(source, n_nodes, number)
+        found.append(seconds(in_arrays, block, PARTIAL) / block.failures.n_replications)
+    return min(found)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-"""The fast path: all replications of a block advance from failure to failure, in arrays.
+"""The fast path: replications go from failure to failure, compiled.
 
 Nothing is random between two failures, so a job is taken from one to the next in one step: how many
 saves commit, how far the work comes, what the failure cuts short. The products are the same two
 records that the cluster's event log folds into, equal to rounding (tests/engine/).
+
+    simulate    a block of replications under one policy        (course.py)
+    Plan        a job under a policy, in plain numbers          (terms.py)
+    run         one replication after the other                 (loops.py)
 """
 
 from __future__ import annotations

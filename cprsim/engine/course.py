@@ -48,6 +48,8 @@ def simulate(
       rounding decides which comes first (failures placed by hand do, random ones do not);
     - under partial recovery, in which loads that share the storage's bandwidth overlap.
     """
+    if replications.stop > failures.n_replications:  # compiled loops check no bounds
+        raise ValueError(f"a block of {failures.n_replications} replications has no {replications}")
     run = _Run(plan_of(setting, policy), setting, failures, costs, keep_losses)
     rows = np.arange(replications.start, replications.stop)
     while len(rows):

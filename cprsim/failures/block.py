@@ -80,15 +80,22 @@ def borders(clock: Clock, useful_h: float) -> tuple[float, ...]:
 
 def strikes_of(chunks: Sequence[FailureTrace], n_replications: int, complete: bool) -> Strikes:
     """Some chunks as flat arrays; `complete` where there are no failures beyond them."""
-    number = np.arange(n_replications + 1)
-    first = [np.searchsorted(chunk.replication, number) for chunk in chunks]
-    n_failures = np.cumsum([0, *(chunk.n_failures for chunk in chunks)])
-    n_slots = np.cumsum([0, *(len(chunk.slot) for chunk in chunks)])
-    first_slot = [chunk.first_slot[:-1] + n for chunk, n in zip(chunks, n_slots, strict=False)]
+    until_h = inf if complete else chunks[-1].until_h
+    first = np.zeros((len(chunks), n_replications + 1), dtype=np.int64)
+    n_failures = n_slots = 0
+    first_slot: list[Ints] = []
+    for chunk, row in zip(chunks, first, strict=True):
+        row[1:] = np.bincount(chunk.replication, minlength=n_replications).cumsum()
+        row += n_failures
+        first_slot.append(chunk.first_slot[1 if first_slot else 0 :] + n_slots)
+        n_failures += chunk.n_failures
+        n_slots += len(chunk.slot)
+    if len(chunks) == 1:
+        return Strikes(until_h, first, chunks[0].at_h, chunks[0].first_slot, chunks[0].slot)
     return Strikes(
-        until_h=inf if complete else chunks[-1].until_h,
-        first=np.stack(first) + n_failures[:-1, None],
+        until_h=until_h,
+        first=first,
         at_h=np.concatenate([chunk.at_h for chunk in chunks]),
-        first_slot=np.concatenate([*first_slot, n_slots[-1:]]),
+        first_slot=np.concatenate(first_slot),
         slot=np.concatenate([chunk.slot for chunk in chunks]),
     )

@@ -90,6 +90,6 @@ class JobClock:
                 replication,
                 at_h,
                 np.arange(len(at_h) + 1) * self.together,
-                np.sort(struck, axis=1).ravel(),
+                (np.sort(struck, axis=1) if self.together > 1 else struck).ravel(),
                 repairs(self.repair, repairing, struck.size),
             )

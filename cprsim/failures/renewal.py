@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import ceil, floor
+from math import ceil, floor, sqrt
 
 import numpy as np
 from scipy import special
@@ -145,9 +145,10 @@ def renewals_until(
     while True:
         to_come_h = until_h - next_at_h[clock:]
         n_expected = float(np.maximum(to_come_h, 0.0).sum()) / lives.lifetime.mean_h
-        n_expected += np.count_nonzero(to_come_h > 0)
+        # and, by the asymptote of the renewal function, so many more of each clock that is due
+        n_expected += np.count_nonzero(to_come_h > 0) * (1.0 + lives.lifetime.squared_cv) / 2
         _require_affordable(n_failures + n_expected, until_h)
-        gap_h = lives.some(ceil(n_expected))
+        gap_h = lives.some(ceil(n_expected + 2 * sqrt(n_expected)))
         clock_of, at_h = np.empty(len(gap_h), dtype=np.int64), np.empty(len(gap_h))
         clock, n_used = renew(until_h, next_at_h, stretch, gap_h, clock, clock_of, at_h)
         lives.used(n_used)
@@ -155,7 +156,10 @@ def renewals_until(
         instants_h.append(at_h[:n_used])
         n_failures += n_used
         if clock == len(next_at_h):
-            return np.concatenate(clocks), np.concatenate(instants_h)
+            break
+    if len(clocks) == 1:
+        return clocks[0], instants_h[0]
+    return np.concatenate(clocks), np.concatenate(instants_h)
 
 
 def _require_affordable(n_failures: float, until_h: float) -> None:

@@ -134,6 +134,8 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
         raise ParameterError(f"{together} nodes can't fail together where there are {len(slots)}")
     if together == len(slots):
         return np.tile(slots, (n_failures, 1))
+    if together == 1:
+        return slots[rng.integers(0, len(slots), n_failures)][:, None]
     chosen = np.empty((n_failures, together), dtype=np.int64)
     for i, last in enumerate(range(len(slots) - together, len(slots))):
         # Floyd's sampling without replacement: a place that is taken gives way to the last one

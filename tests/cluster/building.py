@@ -46,7 +46,7 @@ def setting(
     n_trainers: int = 0,
     n_spares: int | None = None,
     save_h: float | Duration | Transfer = 0.0,
-    background_h: float | Transfer | None = None,
+    background_h: float | Duration | Transfer | None = None,
     load_h: float | Duration | Transfer = 0.0,
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,

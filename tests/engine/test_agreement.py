@@ -32,7 +32,25 @@ LIFETIMES = [
 ]  # fmt: skip
 INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
 NODES = [(3, 2), (1, 0), (8, 0), (4, 1), (38, 20), (2, 3), (1000, 0), (5, 5)]
-TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99]  # 0: a clock per node; 99: all at once
+TOGETHER = [
+    1,
+    1,
+    2,
+    1,
+    3,
+    1,
+    0,
+    1,
+    1,
+    2,
+    1,
+    1,
+    99,
+    0,
+    1,
+    4,
+    0,
+]  # 0: a clock per node; 99: all at once
 COSTS_H = [
     {"save_h": 0.05, "load_h": 0.1, "detect_h": 0.02, "reschedule_h": 0.05},
     {"save_h": 0.5, "load_h": 0.4, "detect_h": 0.1, "reschedule_h": 0.3},
@@ -43,6 +61,10 @@ COSTS_H = [
     {},
     {"save_h": "exponential", "load_h": 0.2, "detect_h": 0.1},
     {"load_h": 0.3, "detect_h": 0.2, "save_h": 0.3},
+    {"save_h": 0.05, "background_h": 0.6, "load_h": 0.2, "reschedule_h": 0.1},
+    {"save_h": "gamma", "background_h": "lognormal", "load_h": "exponential", "detect_h": 0.1},
+    {"save_h": 0.1, "background_h": 2.5, "load_h": 0.1, "detect_h": 0.02},
+    {"save_h": 0.0, "background_h": "transfer", "load_h": "transfer", "reschedule_h": 0.3},
 ]
 STORAGE = Storage(8e9, 4e9, 1e9)
 MEANS_H = {"gamma": 0.1, "lognormal": 0.2, "exponential": 0.15}
@@ -91,6 +113,6 @@ def test_rows_agree(number: int) -> None:
     ran, costs, losses = both(setting_, how, failures, N_REPLICATIONS)
     assert_agree(ran, costs, losses)
     assert len(ran.left) + ran.costs.n_replications == N_REPLICATIONS
-    if setting_.clock is not Clock.WALL or how.on_failure is not PARTIAL:
+    overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
+    if not (overlaps and isinstance(setting_.costs.load, Transfer)):
         assert len(ran.left) == 0
-    assert len(ran.left) <= N_REPLICATIONS / 2

@@ -120,9 +120,9 @@ def test_replications_of_a_block_are_bounded(source: FailureSource, cluster: Clu
 
 
 def test_bounds_of_a_block() -> None:
-    assert replications_for(0.0) == 1000
+    assert replications_for(0.0) == MOST_REPLICATIONS
     assert replications_for(1e4) == 100
-    assert replications_for(1.0, n_clocks=1e5) == 50
+    assert replications_for(1.0, n_clocks=1e5) == 10
     assert replications_for(1e9) == 1
 
 
