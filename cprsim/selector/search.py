@@ -149,7 +149,16 @@ def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Price
             return None
         else:
             too_few = step
-    return enough
+    assert enough is not None
+    return _one_less(bench, strategy, limit, enough, too_few.n_saves - 1)
+
+
+def _one_less(bench: Bench, strategy: str, limit: Limit, enough: Priced, n_saves: int) -> Priced:
+    """A candidate with still fewer saves, where chance alone had let the one between miss."""
+    if n_saves < fewest(bench.ways[strategy]):
+        return enough
+    less = bench.with_saves(strategy, [n_saves])[0]
+    return less if keeps(less, limit) else enough
 
 
 def near(one: Priced) -> int:

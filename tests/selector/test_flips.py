@@ -14,7 +14,7 @@ from cprsim.failures.stretched import Stretched
 from cprsim.selector import Flip, Limit, Quantity, select
 from tests.selector.conftest import Job, curve_of
 
-JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=300)
+JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
 LIMIT = Limit(Quantity.AUC, 0.04 * 0.01 * JOB.pls(0))
 CURVE = curve_of(partial=0.01)
 
