@@ -19,6 +19,7 @@ from cprsim.results.publish import require_writable
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.selector import WAYS, Limit, Quantity, Selection, select
 from cprsim.selector.folder import read_selection, write_selection
+from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import affordable
 from cprsim.staleness import StalenessCurve
 
@@ -115,7 +116,9 @@ def select_into(
     Raises CprsimError for whatever goes wrong; nothing is written then.
     """
     require_writable(root)
-    selection = select(wanted.experiment, wanted.curve, wanted.limit, wanted.ways, on_priced)
+    experiment = wanted.experiment
+    draws = variants(wanted.loaded, experiment.n_replications or 0)
+    selection = select(experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws)
     from cprsim.plots.pareto import pareto_figure
     from cprsim.plots.save import save_figure
 

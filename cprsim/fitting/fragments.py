@@ -60,8 +60,10 @@ def correlated_fragment(fitted: TraceFit, origin: str) -> str:
         f"{correlated.watched_h:.6g} h; nodes: {best.name}, AIC {best.aic:.1f}",
         "failures:",
         "  kind: correlated",
-        f"  mtbf: {lifetime.mean_h:.6g} h  # of a node with factor 1; scale {_interval(scale_h)} h",
-        f"  shape: {lifetime.shape:.6g}  # {_interval(best.parameters[0])}",
+        f"  mtbf: {lifetime.mean_h:.6g} h  # of a node with factor 1",
+        f"  mtbf_95: {_times(scale_h, lifetime.mean_h / scale_h.estimate)}  # as the scale's",
+        f"  shape: {lifetime.shape:.6g}",
+        f"  spread_95: {_numbers(best.parameters[0])}",
         *_frailty_lines(best),
         *_shock_lines(correlated),
         "  start: fresh  # every node counts as new when the log begins",
@@ -113,11 +115,12 @@ def _family_lines(fit: Fit) -> list[str]:
         ages = ", ".join(f"{age_h:.6g} h" for age_h in fit.distribution.from_h)
         hazards = ", ".join(f"{rate:.6g} failures/h" for rate in fit.distribution.rates_per_h)
         return ["  family: piecewise", f"  ages: [{ages}]", f"  hazards: [{hazards}]"]
-    mtbf = f"  mtbf: {fit.mean.estimate:.6g} h  # {_interval(fit.mean)} h"
-    lines = [f"  family: {fit.family}", mtbf]
+    mtbf = [f"  mtbf: {fit.mean.estimate:.6g} h", f"  mtbf_95: {_times(fit.mean)}"]
+    lines = [f"  family: {fit.family}", *mtbf]
     shape = _shape(fit)
     if shape is not None:
-        lines.append(f"  {shape.name}: {shape.estimate:.6g}  # {_interval(shape)}")
+        lines.append(f"  {shape.name}: {shape.estimate:.6g}")
+        lines.append(f"  spread_95: {_numbers(shape)}")
     return lines
 
 
@@ -182,3 +185,13 @@ def _repair_lines(fitted: TraceFit) -> list[str]:
 
 def _interval(estimate: Estimate) -> str:
     return f"95 %: {estimate.low:.4g} to {estimate.high:.4g}"
+
+
+def _times(estimate: Estimate, factor: float = 1.0) -> str:
+    """Its 95 % interval as a scenario reads times."""
+    return f"[{estimate.low * factor:.4g} h, {estimate.high * factor:.4g} h]"
+
+
+def _numbers(estimate: Estimate) -> str:
+    """Its 95 % interval as a scenario reads numbers."""
+    return f"[{estimate.low:.4g}, {estimate.high:.4g}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan
 
 from cprsim.results.words import hours, percent, percent_number
 from cprsim.selector import Candidate, Flip, Limit, Selection
@@ -17,6 +17,7 @@ def sentences(selection: Selection) -> list[list[str]]:
         decision(selection),
         formula(selection),
         flips(selection),
+        drawn(selection),
         warnings(selection),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -122,6 +123,30 @@ def _in_vain(one: Flip) -> str:
 def _flip(one: Flip) -> str:
     assert one.at is not None
     return f"{one.name} of {value(one.at, one.unit)} (now {value(one.now, one.unit)})"
+
+
+def drawn(selection: Selection) -> list[str]:
+    """How much of the decision is left as the parameters of the failures are drawn."""
+    seen, chosen = selection.drawn, selection.chosen
+    if seen is None:
+        return []
+    said = (
+        f"The failures' parameters have intervals. In {100 * seen.same_fraction:g} % of "
+        f"{seen.n} draws of them the decision between partial and full recovery is the same. "
+    )
+    ends = f"{_drawn_interval(seen.low_h)} to {_drawn_interval(seen.high_h)}"
+    spread = f"The best interval of {chosen.strategy} is {ends} (5 to 95 % of the draws)"
+    if selection.fell_back:
+        return [f"{said}{spread}."]
+    kept = f"the one above keeps the limit in {100 * seen.kept_fraction:g} %"
+    safe = f"to keep it in 95 % of them, take the shorter end, {_drawn_interval(seen.low_h)}"
+    return [f"{said}{spread}; {kept}{'' if seen.kept_fraction >= 0.95 else f'; {safe}'}."]
+
+
+def _drawn_interval(interval_h: float) -> str:
+    if interval_h == 0:
+        return "none that keeps the limit"
+    return "no saves" if interval_h == inf else hours(interval_h)
 
 
 def value(number: float, unit: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.lifetime_schema import Clock, Start
+from cprsim.scenario.lifetime_schema import Clock, Mtbf95, Spread95, Start, intervals_agree
 from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, PositiveCount, Quantity
 from cprsim.units import SHARE, TIME
 
@@ -84,6 +84,8 @@ class CorrelatedFailures(Model):
         description="Shape of the lifetimes, no unit; 1 is exponential, below 1 clusters.",
         examples=[0.39],
     )
+    mtbf_95_h: Mtbf95 = None
+    spread_95: Spread95 = None
     frailty: Gamma | None = Field(
         None, description="Spread of the factors on the nodes' hazards; absent: all are 1."
     )
@@ -101,3 +103,7 @@ class CorrelatedFailures(Model):
         "the length of the log that was fitted; default 0 h.",
     )
     clock: Clock = "wall"
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Intervals are intervals."""
+        yield from intervals_agree(self.mtbf_95_h, self.spread_95, self.shape)

@@ -33,6 +33,41 @@ Hazard = Annotated[
 ]
 
 
+Mtbf95 = Annotated[
+    tuple[Mtbf, Mtbf] | None,
+    Field(
+        alias="mtbf_95",
+        description="95 % interval of mtbf [two times], as `cprsim fit` finds it; absent: taken as "
+        "known. `cprsim select` draws from it.",
+        examples=[["9 h", "21 h"]],
+    ),
+]
+Spread95 = Annotated[
+    tuple[
+        Annotated[float, Field(strict=True, gt=0, le=1000)],
+        Annotated[float, Field(strict=True, gt=0, le=1000)],
+    ]
+    | None,
+    Field(
+        description="95 % interval of shape or sigma, no unit; absent: taken as known.",
+        examples=[[0.5, 0.9]],
+    ),
+]
+
+
+def intervals_agree(
+    mtbf_95_h: tuple[float, float] | None,
+    spread_95: tuple[float, float] | None,
+    spread: float | None,
+) -> Iterator[tuple[str, str]]:
+    """Intervals of parameters ascend, and belong to a parameter."""
+    for key, interval in (("mtbf_95", mtbf_95_h), ("spread_95", spread_95)):
+        if interval is not None and not interval[0] < interval[1]:
+            yield key, f"the lower end, {interval[0]:g}, comes first, and lies below the other"
+    if spread_95 is not None and spread is None:
+        yield "spread_95", "there is no shape or sigma whose interval it could be"
+
+
 class Lifetime(Spread):
     """Time between failures: a family with its mean, or a hazard that is constant between ages."""
 
@@ -54,6 +89,8 @@ class Lifetime(Spread):
         description="Mean time between failures, of the job or of a node [time]; of piecewise it "
         "follows from ages and hazards.",
     )
+    mtbf_95_h: Mtbf95 = None
+    spread_95: Spread95 = None
     ages_h: tuple[Age, ...] | None = Field(
         None,
         alias="ages",
@@ -89,11 +126,14 @@ class Lifetime(Spread):
     def problems(self) -> Iterator[tuple[str, str]]:
         """The numbers are those of the family."""
         yield from super().problems()
+        yield from intervals_agree(self.mtbf_95_h, self.spread_95, self.spread)
         pieces = {"ages": self.ages_h, "hazards": self.hazards_per_h}
         if self.family == PIECEWISE:
             yield from _pieces_agree(self.ages_h, self.hazards_per_h)
             if self.mean_between_h is not None:
                 yield "mtbf", "follows from ages and hazards: leave it out"
+            if self.mtbf_95_h is not None:
+                yield "mtbf_95", "goes with mtbf, which follows from ages and hazards here"
             return
         if self.mean_between_h is None:
             yield "mtbf", "is missing (mean time between failures [time])"

@@ -44,6 +44,17 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """What becomes of the decision as the parameters of the failures are drawn."""
+
+    n: int  # draws
+    same_fraction: float  # in which the decision between partial and full recovery is the same
+    kept_fraction: float  # in which the chosen interval keeps the limit
+    low_h: float  # 5 % and 95 % of the interval that each draw would choose for that strategy;
+    high_h: float  # 0: none keeps the limit; infinite: never saves
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The decision and what it rests on."""
 
@@ -57,6 +68,7 @@ class Selection:
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
     chosen: Candidate
     flips: tuple[Flip, ...] = ()
+    drawn: Drawn | None = None  # None: the failures' parameters are taken as known
 
     @property
     def fell_back(self) -> bool:

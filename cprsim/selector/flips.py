@@ -108,6 +108,8 @@ def _closed_in(
     With f the factor on costs or failures, the advantage is close to ``a sqrt(f) - b f``, so that
     over sqrt(f) it is a line in sqrt(f): there its root is looked for.
     """
+    if varied.whole:
+        return _first_whole(advantage, round(inner), round(outer))
     power = 0.5 if varied.sense >= 0 else -0.5
     scale = varied.now or outer
 
@@ -118,20 +120,21 @@ def _closed_in(
     low, high = sorted(end**power for end in ends)
     if (straightened(low) > 0) == (straightened(high) > 0):
         return inner  # it flips on the spot
-    near = 0.5 / max(abs(outer), 1) if varied.whole else CLOSE
-    root = optimize.brentq(straightened, low, high, xtol=low * near / 2, rtol=near / 2, maxiter=50)
-    value = scale * float(root) ** (1 / power)
-    return _first_whole(advantage, round(value), outer) if varied.whole else value
+    near = CLOSE / 2
+    root = optimize.brentq(straightened, low, high, xtol=low * near, rtol=near, maxiter=50)
+    return float(scale * root ** (1 / power))
 
 
-def _first_whole(advantage: Callable[[float], float], near: int, outer: float) -> float:
-    """The first whole number beside `near`, on the way outwards, with the decision of `outer`."""
-    decision, step = advantage(outer) > 0, 1 if outer > near else -1
-    while (advantage(near) > 0) != decision and near != round(outer):
-        near += step
-    while (advantage(near - step) > 0) == decision and near - step > 0:
-        near -= step
-    return float(near)
+def _first_whole(advantage: Callable[[float], float], same: int, other: int) -> float:
+    """The first whole number, on the way from one to another, at which the decision is another."""
+    decision = advantage(other) > 0
+    while abs(other - same) > 1:
+        middle = (same + other) // 2
+        if (advantage(middle) > 0) == decision:
+            other = middle
+        else:
+            same = middle
+    return float(other)
 
 
 def advantage_of(bench: Bench, limit: Limit) -> float:

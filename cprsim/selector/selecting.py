@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import Decided, bench_of, decide, difference, fit_tails
 from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
+from cprsim.selector.parameters import decide_again
 from cprsim.selector.pricing import FULL, Bench, Priced
 from cprsim.selector.search import fewest, keeps, most_saves
 from cprsim.staleness import WHOLE, Response, StalenessCurve
@@ -32,6 +33,7 @@ def select(
     on_priced: Callable[[], None] = lambda: None,
     *,
     explain: bool = True,
+    draws: Sequence[Experiment] = (),
 ) -> Selection:
     """Choose the interval of each strategy, and the strategy.
 
@@ -43,6 +45,9 @@ def select(
     ways : strategies to compare and their sub-saves; None: those of `WAYS` that the curve knows
     on_priced : called after each simulation of a candidate
     explain : whether to price the front, and to look for what would flip the decision, too
+
+    draws : the job with other parameters of its failures, where they are not known for sure; see
+        `parameters.variants`
 
     Raises
     ------
@@ -71,6 +76,7 @@ def select(
         front={name: tuple(map(shown, priced)) for name, priced in fronts},
         chosen=chosen,
         flips=flips(bench, decided, limit) if explain else (),
+        drawn=decide_again(bench, decided, limit, draws),
     )
 
 

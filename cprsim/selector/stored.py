@@ -9,7 +9,7 @@ from typing import Any
 
 from cprsim.records import OnFailure, RecoveryPolicy, SmallTables, SubSaves
 from cprsim.results.metrics import Spread
-from cprsim.selector.choice import Candidate, Flip, Selection
+from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
 from cprsim.selector.limit import Limit, Quantity
 
 SPREADS = ("overhead", "pls", "loss", "benefit")
@@ -34,8 +34,19 @@ def as_plain(selection: Selection) -> dict[str, Any]:
         "best": {name: one and _candidate(one) for name, one in selection.best.items()},
         "formula": [_candidate(one) for one in selection.formula],
         "flips": [asdict(flip) for flip in selection.flips],
+        "drawn": selection.drawn and _drawn(selection.drawn),
         "front": {name: [_candidate(one) for one in of] for name, of in selection.front.items()},
     }
+
+
+def _drawn(drawn: Drawn) -> dict[str, Any]:
+    return {name: _number(value) for name, value in asdict(drawn).items()}
+
+
+def _drawn_from(plain: Mapping[str, Any]) -> Drawn:
+    high_h = inf if plain["high_h"] is None else plain["high_h"]
+    low_h = inf if plain["low_h"] is None else plain["low_h"]
+    return Drawn(**{**plain, "n": int(plain["n"]), "low_h": low_h, "high_h": high_h})
 
 
 def _candidate(one: Candidate) -> dict[str, Any]:
@@ -85,6 +96,7 @@ def from_plain(plain: Mapping[str, Any]) -> Selection:
         flips=tuple(
             Flip(**{**flip, "furthest": tuple(flip["furthest"])}) for flip in plain["flips"]
         ),
+        drawn=plain["drawn"] and _drawn_from(plain["drawn"]),
     )  # fmt: skip
 
 

@@ -53,7 +53,9 @@ def test_the_fragment_is_yaml_that_gives_the_fit_back(fitted: TraceFit) -> None:
     assert again.mean_h == pytest.approx(best.distribution.mean_h, rel=1e-5)
     assert best.mean.low < 20.0 < best.mean.high
     assert text.startswith("# fitted to a synthetic log\n")
-    assert "95 %" in text
+    low_h, high_h = (float(end.removesuffix(" h")) for end in section["mtbf_95"])
+    assert (low_h, high_h) == pytest.approx((best.mean.low, best.mean.high), rel=1e-3)
+    assert section["spread_95"][0] < shape < section["spread_95"][1]
 
 
 def test_the_correlated_fragment_is_the_fit_in_a_scenario(fitted: TraceFit, tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Failures whose parameters are known within intervals only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.failures.distributions import Weibull
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.node_clocks import NodeClocks
+from cprsim.scenario import load_scenario
+from cprsim.selector import Limit, Quantity, select
+from cprsim.selector.parameters import N_DRAWS, variants
+from tests.selector.conftest import Job, curve_of
+
+TEXT = """\
+job: {useful: 100 h}
+cluster: {emb_ps: 64}
+failures: {kind: job, family: weibull, mtbf: 20 h, mtbf_95: [10 h, 40 h], shape: 0.8,
+  spread_95: [0.6, 1.1], clock: progress}
+costs: {save: 3 min, load: 12 min, reschedule: 0 s}
+recovery: [full]
+"""
+
+
+def scenario(tmp_path: Path, text: str = TEXT):
+    path = tmp_path / "unsure.yaml"
+    path.write_text(text, "utf-8")
+    return load_scenario(path)
+
+
+def test_the_draws_fill_the_intervals(tmp_path: Path) -> None:
+    made = variants(scenario(tmp_path), 200)
+    assert len(made) == N_DRAWS
+    assert {one.n_replications for one in made} == {200}
+    sources = [one.failures for one in made]
+    lifetimes = [one.lifetime for one in sources if isinstance(one, JobClock)]
+    mean_h = np.array([one.mean_h for one in lifetimes])
+    assert np.exp(np.log(mean_h).mean()) == pytest.approx(20.0, rel=0.03)
+    assert np.log(mean_h).std() == pytest.approx(np.log(4) / (2 * 1.96), rel=0.1)
+    shapes = np.array([one.shape for one in lifetimes if isinstance(one, Weibull)])
+    assert 0.5 < shapes.min() < 0.65
+    assert 1.0 < shapes.max() < 1.2
+    again = variants(scenario(tmp_path), 200)
+    assert [one.failures for one in again] == sources
+
+
+def test_every_role_of_nodes_has_its_own_draws(tmp_path: Path) -> None:
+    roles = "{emb_ps: {family: exponential, mtbf: 900 h, mtbf_95: [500 h, 1600 h]}}"
+    text = TEXT.replace(TEXT[TEXT.index("failures") : TEXT.index("costs")], "")
+    made = variants(scenario(tmp_path, f"{text}failures: {{kind: node, roles: {roles}}}\n"), 200)
+    means = {one.failures.lifetimes["emb_ps"].mean_h for one in made
+             if isinstance(one.failures, NodeClocks)}  # fmt: skip
+    assert len(means) == N_DRAWS
+
+
+def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:
+    text = TEXT.replace(", mtbf_95: [10 h, 40 h]", "").replace("spread_95: [0.6, 1.1], ", "")
+    assert variants(scenario(tmp_path, text), 200) == ()
+
+
+def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
+    job = Job(n_replications=200)
+    limit = Limit(Quantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
+    draws = [Job(mtbf_h=m, n_replications=200).experiment() for m in (5.0, 20.0, 60.0, 200.0)]
+    found = select(
+        job.experiment(), curve_of(partial=0.01), limit, explain=False, draws=draws
+    ).drawn
+    assert found is not None
+    assert found.n == 4
+    assert found.kept_fraction == 0.5  # where failures are rarer than was thought
+    best = select(job.experiment(), curve_of(partial=0.01), limit, explain=False).best["partial"]
+    assert best is not None
+    assert found.low_h < best.policy.save_interval_h < found.high_h
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("mtbf_95: [40 h, 10 h]", "comes first"),
+        ("mtbf_95: [10, 40]", "bare number"),
+        ("mtbf_95: [10 h]", "mtbf_95"),
+    ],
+)
+def test_an_interval_that_is_none_is_refused(tmp_path: Path, change: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        scenario(tmp_path, TEXT.replace("mtbf_95: [10 h, 40 h]", change))
