@@ -15,8 +15,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cprsim.workers import Workers
 
 SCENARIO = """\
 name: bench
@@ -74,14 +79,31 @@ def nothing(argument: int) -> int:
 
 def tasks() -> None:
     """What a task costs beside its work: handing out, coming back."""
-    from cprsim.workers import Workers, run_each
+    from cprsim.workers import Workers
 
     for n_workers in (1, 2):
-        list(run_each(nothing, range(100), Workers(n_workers)))  # the processes are there
-        began, n = perf_counter(), 2_000
-        list(run_each(nothing, range(n), Workers(n_workers)))
-        print(f"an empty task, {n_workers} worker(s): {1e3 * (perf_counter() - began) / n:.2f} ms")
+        empty_tasks(Workers(n_workers), f"{n_workers} worker(s)")
+    if find_spec("distributed") is not None:
+        from distributed import LocalCluster
+
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster:
+            by = Workers(backend="dask", address=cluster.scheduler_address)
+            empty_tasks(by, "a dask cluster of 2")
     print(f"keeping a point: {1e3 * keeping_s():.2f} ms")
+
+
+def empty_tasks(by: Workers, who: str) -> None:
+    from cprsim.workers import run_each
+
+    list(run_each(nothing, range(100), by))  # the processes are there
+    began, cpu_began, n = perf_counter(), process_time(), 2_000
+    list(run_each(nothing, range(n), by))
+    each_ms, cpu_ms = (
+        1e3 * took / n for took in (perf_counter() - began, process_time() - cpu_began)
+    )
+    print(f"an empty task, {who}: {each_ms:.2f} ms, {cpu_ms:.2f} CPU ms of the parent")
 
 
 def keeping_s() -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -22,11 +23,13 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     result : what was found
     n_computed : points that were not there already
     """
-    say(console, _heading(result, n_computed))
+    say(console, _heading(result))
     console.print()
     print_whole(console, _table(result))
     console.print()
-    say(console, f"results  {result.path}")
+    there = result.n_points - n_computed
+    kept = f" ({there:,} of the points were there already)" if there > 0 else ""
+    say(console, f"results  {result.path}{kept}")
     for path in sorted(result.path.glob("*.png")):
         say(console, f"figure   {path}")
 
@@ -66,18 +69,16 @@ def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
     }
 
 
-def _heading(result: SweepResult, n_computed: int) -> str:
+def _heading(result: SweepResult) -> str:
     by = " x ".join(axis.key for axis in result.axes)
     how = by if result.mode == "grid" else f"{by.replace(' x ', ', ')}, one at a time"
-    there = result.n_points - n_computed
-    kept = f" ({there:,} of them were there already)" if there > 0 else ""
     n = result.table["n"].agg(["min", "max"])
     each = count(n["max"], "replication")
     if n["min"] < n["max"]:
         each = f"{n['min']:,} to {each}"
     return (
         f"{result.name}: {hours(result.useful_h)} of useful work; {how}: "
-        f"{count(result.n_points, 'point')}{kept}, {each} each. Overhead in % of useful time, ± "
+        f"{count(result.n_points, 'point')}, {each} each. Overhead in % of useful time, ± "
         "the half-width of the 95 % interval."
     )
 
@@ -90,27 +91,39 @@ def _table(result: SweepResult) -> Any:
         out.add_column("at", justify="left")
     out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
     out.add_column("more at", justify="right", no_wrap=True)
+    names = _short_names(result)
     for summary in summaries(result):
         out.add_row(
-            summary.strategy, *_cells(summary.lowest), *_cells(summary.highest),
+            summary.strategy, *_cells(summary.lowest, names), *_cells(summary.highest, names),
             *_compared(summary, result.reference),
         )  # fmt: skip
     return out
 
 
-def _cells(extreme: Extreme | None) -> tuple[str, str]:
+def _short_names(result: SweepResult) -> dict[str, str]:
+    """By column, the last part of each key, or the whole key where two would be the same."""
+    last = {axis.column: axis.key.rpartition(".")[2] for axis in result.axes}
+    taken = list(last.values())
+    return {
+        axis.column: last[axis.column] if taken.count(last[axis.column]) == 1 else axis.key
+        for axis in result.axes
+    }
+
+
+def _cells(extreme: Extreme | None, names: Mapping[str, str]) -> tuple[str, str]:
     if extreme is None:
         return NO_NUMBER, "no point at which every replication finishes"
     half_width = 100 * (extreme.high - extreme.low) / 2
     shown = with_interval(float(100 * extreme.mean), half_width)
-    return shown, ", ".join(_at(name, value) for name, value in extreme.where.items())
+    where = extreme.where.items()
+    return shown, ", ".join(_at(column, names[column], value) for column, value in where)
 
 
-def _at(name: str, value: Any) -> str:
-    """``costs.save 30 s`` from the table's column ``costs.save [s]``."""
-    key, _, unit = name.partition(" [")
-    said = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{key} {said} {unit.rstrip(']')}".rstrip()
+def _at(column: str, name: str, value: Any) -> str:
+    """``save 30 s`` from the table's column ``costs.save [s]``."""
+    unit = column.partition(" [")[2].rstrip("]")
+    said = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{name} {said} {unit}".rstrip()
 
 
 def _compared(summary: Summary, reference: str) -> tuple[str, str]:
