@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from cprsim.reproduce import distribution, fig_overheads, production
+from cprsim.reproduce import distribution, fig_overheads, production, shadowsync
 from cprsim.reproduce.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -14,6 +14,7 @@ STUDIES: dict[str, Study] = {
         fig_overheads.STUDY,
         production.STUDY,
         distribution.STUDY,
+        shadowsync.STUDY,
     )
 }
 """What can be reproduced, by name, in the order in which it is shown."""

@@ -30,6 +30,7 @@ from cprsim.reproduce.shadowsync_numbers import (
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Summary, compared, tested
 from cprsim.reproduce.verdicts import Basis, Ours
+from cprsim.results.words import NO_NUMBER
 
 LINEAR_WITHIN = 0.03  # of n times the throughput of one trainer
 NO_WORSE = 0.0005  # AUC
@@ -164,6 +165,12 @@ class Paired:
     detectable: float  # difference that would be found with probability `POWER`
 
     @property
+    def shown(self) -> str:
+        """In 1e-4, with its interval where there are several seeds."""
+        interval = f" ± {1e4 * self.half_width:.1f}" if self.half_width < inf else ", one seed"
+        return f"{1e4 * self.mean:.1f}{interval}"
+
+    @property
     def high(self) -> float:
         return self.mean + self.half_width
 
@@ -200,17 +207,14 @@ def _quality_rows(losses: Mapping[tuple[str, str, int], Paired], n_seeds: int) -
     for shadow, other, claim in PAIRS:
         over_n = [losses[shadow, other, n] for n in N_QUALITY]
         worst = max(over_n, key=lambda one: one.high)
-        shown = (
-            f"loses {1e4 * worst.mean:.1f} ± {1e4 * worst.half_width:.1f} x 1e-4 AUC at worst, "
-            f"{n_seeds} seeds"
-        )
+        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {n_seeds}"
         rows.append(
             tested(f"{shadow} against {other}", claim, no_worse(over_n), shown, Basis(OF_QUALITY))
         )
     for shadow, other, _ in PAIRS[2:]:
         last = losses[shadow, other, N_QUALITY[-1]]
         met = True if last.high < 0 else False if last.low > 0 else None
-        shown = f"gains {1e4 * last.mean:.1f} ± {1e4 * last.half_width:.1f} x 1e-4 AUC at 20"
+        shown = f"gains {last.shown} x 1e-4 AUC at 20"
         rows.append(tested(f"{other} against {shadow}", FR_WORSE, met, shown, Basis(OF_QUALITY)))
     return rows
 
@@ -221,8 +225,8 @@ def _quality(losses: Mapping[tuple[str, str, int], Paired], n_seeds: int) -> Lis
         "seeds (95 % interval; what 8 of 10 such experiments would find):",
         ("shadow", "foreground", "trainers", "loses", "smallest detectable", "within 5"),
         tuple(
-            (shadow, other, str(n), f"{1e4 * one.mean:.1f} ± {1e4 * one.half_width:.1f}",
-             f"{1e4 * one.detectable:.1f}",
+            (shadow, other, str(n), one.shown,
+             f"{1e4 * one.detectable:.1f}" if one.detectable < inf else NO_NUMBER,
              {True: "yes", False: "no", None: "can't tell"}[no_worse([one])])
             for (shadow, other, n), one in losses.items()
         ),
