@@ -1,0 +1,37 @@
+"""The curves that come with the program: sound, of the scenarios that they are named for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cprsim.curves import chosen_curve, shipped, shipped_names
+from cprsim.scenario import load_scenario
+from cprsim.staleness import Metric
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_a_shipped_curve_says_what_made_it_and_stale_shards_cost(name: str) -> None:
+    file = shipped(name)
+    assert file.command.startswith("cprsim measure ")
+    assert file.manifest["seeds"]
+    curve = file.curve("shipped")
+    for metric in Metric:
+        partial = curve.of("partial", metric)
+        assert partial is not None
+        assert partial.loss[-1] > 3 * partial.standard_error[-1] > 0
+        for strategy in ("mfu", "ssu", "scar", "round-robin"):
+            response = curve.of(strategy, metric)
+            assert response is not None
+            assert 0 < response.loss[-1] < 1.5 * partial.loss[-1]
+
+
+@pytest.mark.parametrize("name", ["criteo-kaggle", "criteo-terabyte"])
+def test_the_scenarios_of_the_paper_have_their_curve(name: str) -> None:
+    curve = chosen_curve(load_scenario(SCENARIOS / f"{name}.yaml"))
+    assert curve is not None
+    assert curve.name == f"{name}-linear"
+    assert curve.notes == ()
