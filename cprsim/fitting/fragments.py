@@ -88,7 +88,7 @@ def job_fragment(fitted: TraceFit, origin: str) -> str:
         f"# {judged.fit.n_observed} gaps between failures of {n_nodes} nodes, "
         f"{judged.fit.family}: AIC {judged.fit.aic:.1f}, KS {judged.ks:.3f}",
         f"# {zero:.1%} of all gaps are zero (nodes that failed together) and not part of the fit",
-        f"# a job of n nodes fails n/{n_nodes} as often: multiply mtbf by {n_nodes}/n",
+        f"# a job of n nodes fails n/{n_nodes} as often: mtbf and mtbf_95 times {n_nodes}/n",
         "failures:",
         "  kind: job",
         *_family_lines(judged.fit),

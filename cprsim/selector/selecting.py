@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isclose
 
 import numpy as np
 from scipy import optimize
@@ -116,7 +117,7 @@ def _formula(bench: Bench, curve: StalenessCurve | None, limit: Limit) -> list[t
     if not target > 0 or expected.n_shards_together == 0:
         return []
     together = {"cpr-undivided": 1.0, "cpr": expected.n_shards_together}
-    if together["cpr"] == 1.0:
+    if isclose(together["cpr"], 1.0):
         del together["cpr-undivided"]  # both forms are one
     made = {
         rule: cpr_h(min(target, 1.0), experiment.cluster.n_emb_ps, expected.mtbf_shard_h, k)
