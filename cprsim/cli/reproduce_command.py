@@ -12,6 +12,7 @@ from cprsim.cli.options import AsJson
 
 if TYPE_CHECKING:
     from cprsim.reproduce import Study
+    from cprsim.reproduce.runner import Request
 
 SCENARIOS = Path("scenarios")
 OUT = Path("results/reproduce")
@@ -42,6 +43,17 @@ def reproduce(
             "--keep", help=f"Also keep them in {KEPT}, from which the documents are made."
         ),
     ] = False,
+    n_workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Processes; one per core unless said."),
+    ] = None,
+    clicks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A click log in Criteo's format, to train on instead of generated clicks.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the CPR paper's experiments again and show ours beside the published numbers.
@@ -49,16 +61,12 @@ def reproduce(
     Finished results are found again; a run that was cut off goes on where it was. A result whose
     data are not there is left out of all, in one line.
     """
-    from cprsim.errors import ParameterError
     from cprsim.reproduce import STUDIES
+    from cprsim.reproduce.runner import Request
     from cprsim.reproduce.study import Effort
+    from cprsim.workers import Workers
 
-    for unknown in set(names or ()) - set(STUDIES):
-        raise ParameterError(f"{unknown!r} is none of {', '.join(STUDIES)}")
-    if quick and large:
-        raise ParameterError("--quick and --large exclude each other")
-    if keep and (quick or large):
-        raise ParameterError("--keep keeps full runs only: leave --quick and --large out")
+    _require_sense(names or [], list(STUDIES), clicks, quick=quick, large=large, keep=keep)
     if list_them:
         _list(list(STUDIES.values()))
         return
@@ -66,7 +74,33 @@ def reproduce(
     wanted = [STUDIES[name] for name in names or STUDIES]
     if names is None:
         wanted = _possible(wanted)
-    _make(wanted, effort, scenarios, out, keep=keep, as_json=as_json)
+    request = Request(effort, scenarios, out, Workers(n_workers), clicks)
+    _make(wanted, request, keep=keep, as_json=as_json)
+
+
+def _require_sense(
+    names: Sequence[str],
+    known: Sequence[str],
+    clicks: Path | None,
+    *,
+    quick: bool,
+    large: bool,
+    keep: bool,
+) -> None:
+    """Raise ParameterError for options that do not go together."""
+    from cprsim.errors import ParameterError
+
+    for unknown in set(names) - set(known):
+        raise ParameterError(f"{unknown!r} is none of {', '.join(known)}")
+    if quick and large:
+        raise ParameterError("--quick and --large exclude each other")
+    if keep and (quick or large or clicks):
+        raise ParameterError(
+            "--keep keeps full runs on generated clicks only: leave --quick, --large and --clicks "
+            "out"
+        )
+    if clicks is not None and not clicks.is_file():
+        raise ParameterError(f"--clicks: {clicks} is no file")
 
 
 def _list(studies: Sequence[Study]) -> None:
@@ -85,9 +119,7 @@ def _possible(studies: Sequence[Study]) -> list[Study]:
 
 def _make(
     studies: Sequence[Study],
-    effort: str,
-    scenarios: Path,
-    out: Path,
+    request: Request,
     *,
     keep: bool,
     as_json: bool,
@@ -98,12 +130,11 @@ def _make(
 
     from cprsim.reproduce.rendering import print_reproduced
     from cprsim.reproduce.runner import record, reproduce
-    from cprsim.reproduce.study import Effort
 
     console, told = Console(), {}
     for number, study in enumerate(studies, start=1):
         typer.echo(f"[{number}/{len(studies)}] {study.name} ...", err=True)
-        made = reproduce(study, Effort(effort), scenarios, out)
+        made = reproduce(study, request)
         if keep:
             record(made, KEPT)
         told[study.name] = {"path": str(made.path), **made.summary.as_json()}

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.style import FAINT, INK, LOOKS, style
@@ -19,7 +20,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # 
 DASHES: tuple[object, ...] = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
-PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN = 4.4, 4.2, 4.0
+PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
+FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
+MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
 SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
@@ -27,21 +30,20 @@ BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in width
 
 
 def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
-    """Draw a chart: its panels side by side under one title.
+    """Draw a chart: its panels side by side under one title; four of them two by two.
 
     Parameters
     ----------
     narrow : for a telephone: panels below each other, without the title
     """
     n = len(chart.panels)
+    n_columns = 1 if narrow else 2 if n == 4 else n
+    n_rows = -(-n // n_columns)
+    width_in = NARROW_IN if narrow else max(6.4, PANEL_WIDTH_IN * n_columns)
     with style():
-        if narrow:
-            figure = Figure(figsize=(NARROW_IN, HEIGHT_IN * n), layout="constrained")
-            grid = figure.subplots(n, 1, squeeze=False)[:, 0]
-        else:
-            figure = Figure(figsize=(max(6.4, PANEL_WIDTH_IN * n), HEIGHT_IN), layout="constrained")
-            grid = figure.subplots(1, n, squeeze=False)[0]
-        for axes, panel in zip(grid, chart.panels, strict=True):
+        figure = Figure(figsize=(width_in, HEIGHT_IN * n_rows), layout="constrained")
+        places = figure.subplots(n_rows, n_columns, squeeze=False).flat
+        for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
         if not narrow:
             _title(figure, chart)
@@ -51,9 +53,9 @@ def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
 def _title(figure: Figure, chart: Chart) -> None:
     width = int(13 * figure.get_figwidth())
     figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
-    figure.text(
-        0.011, 0.985 - 0.055, fill(chart.subtitle, width), fontsize=8, color="#555555", va="top"
-    )
+    below_title = 1 - SUBTITLE_IN / figure.get_figheight()
+    text = fill(chart.subtitle, width)
+    figure.text(0.011, below_title, text, fontsize=8, color="#555555", va="top")
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
@@ -139,14 +141,30 @@ def _band(axes: Axes, band: Band) -> None:
         line(band.low, color=INK, lw=1.0, ls=(0, (6, 3)), label=band.label, zorder=0)
 
 
+def _ticks_at_values(axes: Axes, panel: Panel) -> None:
+    """Few values of x are the ticks themselves; powers of ten would say less."""
+    values = sorted({x for one in panel.series for x in one.x if not isinstance(x, str)})
+    if len(values) <= MOST_TICKS:
+        axes.set_xticks(values, [f"{x:,.10g}" for x in values])
+        axes.set_xticks([], minor=True)
+    else:
+        axes.xaxis.set_major_formatter("{x:g}")
+
+
 def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.x_log:
         axes.set_xscale("log")
+        _ticks_at_values(axes, panel)
     if panel.y_log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        if axes.get_ylim()[1] < FEW_DECADES * axes.get_ylim()[0]:
+            axes.yaxis.set_minor_formatter("{x:g}")
+        else:
+            axes.yaxis.set_minor_formatter(NullFormatter())
     elif panel.y_from_zero and not any(
         value < 0 for one in panel.series for value in (*one.y, *one.low)
     ):

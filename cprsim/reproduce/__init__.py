@@ -5,14 +5,31 @@
 
 from __future__ import annotations
 
-from cprsim.reproduce import distribution, fig_overheads, production, shadowsync
+from cprsim.reproduce import (
+    accuracy,
+    distribution,
+    failure_analysis,
+    fig_overheads,
+    fleet,
+    production,
+    scalability,
+    sensitivity,
+    shadowsync,
+    trackers,
+)
 from cprsim.reproduce.study import Study
 
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
+        failure_analysis.STUDY,
+        fleet.STUDY,
         fig_overheads.STUDY,
+        accuracy.STUDY,
+        sensitivity.STUDY,
+        scalability.STUDY,
         production.STUDY,
+        trackers.STUDY,
         distribution.STUDY,
         shadowsync.STUDY,
     )

@@ -7,12 +7,10 @@ in time, which nodes they strike, and how many at once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from cprsim.failures.sources import Start
 from cprsim.fitting.circle import fit_correlated
 from cprsim.pipeline import simulate
 from cprsim.records import Floats
+from cprsim.reproduce.logs import TITLES, logs, missing
 from cprsim.reproduce.one_mtbf import EXPONENTIAL, GROUPS, REPLAYED, five_forms
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Summary
@@ -31,14 +30,6 @@ from cprsim.results.metrics import interval_of_mean, measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.failures_schema import TraceFailures
 
-DATA = "CPRSIM_DATA"
-LOGS = {
-    "gpu-cluster": "failures/infinitehbd/fault_trace.json",
-    "lanl": "failures/lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz",
-}
-"""The scenarios that name the logs, and where the logs stand below the folder with the data."""
-
-TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
 N_EMB_PS = 18
 SHORT_H = 50.0  # a job beside which the one of 200 h is long
 JOB = (
@@ -90,26 +81,6 @@ class Line:
     n_failures: float  # per job
     full: Overheads
     partial: Overheads
-
-
-def missing() -> str:
-    """Why it can't be run here; empty where it can."""
-    folder = os.environ.get(DATA)
-    if folder and all((Path(folder) / log).is_file() for log in LOGS.values()):
-        return ""
-    state = (
-        f"{DATA}={folder} lacks one of" if folder else f"{DATA} is not set: it names a folder of"
-    )
-    return (
-        f"{state} two public logs, {LOGS['gpu-cluster']} (from the InfiniteHBD repository on "
-        f"GitHub) and {LOGS['lanl']} (from the Computer Failure Data Repository, CFDR); "
-        "see the first lines of scenarios/gpu-cluster.yaml and scenarios/lanl.yaml"
-    )
-
-
-def logs() -> dict[str, Path]:
-    """The logs, by the name of their scenario; none where they are not there."""
-    return {} if missing() else {name: Path(os.environ[DATA]) / log for name, log in LOGS.items()}
 
 
 def make(work: Work) -> Summary:

@@ -77,17 +77,20 @@ def _with_unit(number: str, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
-# The ends of the published ranges; which end is which data set is recalled.
+# The ends of the published ranges, of full recovery and of CPR-MFU and CPR-SSU; which end is which
+# data set is recalled.
 OVERHEADS: dict[str, dict[str, Claim]] = {
     "criteo-kaggle": {
         "full": about(8.5, "%", Mark.PUBLISHED),
         "partial": about(4.4, "%", Mark.RECALLED),
-        "cpr": about(0.53, "%", Mark.PUBLISHED),
+        "cpr-mfu": about(0.53, "%", Mark.PUBLISHED),
+        "cpr-ssu": about(0.53, "%", Mark.PUBLISHED),
     },
     "criteo-terabyte": {
         "full": about(8.2, "%", Mark.PUBLISHED),
         "partial": about(4.4, "%", Mark.RECALLED),
-        "cpr": about(0.68, "%", Mark.PUBLISHED),
+        "cpr-mfu": about(0.68, "%", Mark.PUBLISHED),
+        "cpr-ssu": about(0.68, "%", Mark.PUBLISHED),
     },
 }
 REDUCTIONS = {

@@ -16,7 +16,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.records import RecoveryPolicy
 from cprsim.reproduce.paper import PRODUCTION_REMOVED
 from cprsim.reproduce.simulated import Simulated, removed_percent, simulated
-from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Summary, alone, compared_over_cases
 from cprsim.reproduce.verdicts import Basis, agreement
 
@@ -50,12 +50,12 @@ HEADINGS = (
 
 def make(work: Work) -> Summary:
     """Simulate the shipped production scenario over storage, rescheduling and interval form."""
-    found = {
-        (storage, minutes): work.once(
-            f"{storage}, {minutes} min", partial(_measured, work, storage, minutes)
-        )
-        for storage, minutes in product(STORAGES, RESCHEDULE_MIN)
-    }
+    cases = list(product(STORAGES, RESCHEDULE_MIN))
+    parts = [
+        Part(f"{storage}, {minutes} min", partial(_measured, work, storage, minutes))
+        for storage, minutes in cases
+    ]
+    found = dict(zip(cases, work.each(parts), strict=True))
     ours = {case: Simulated(one["simulated"]) for case, one in found.items()}
     removed = [removed_percent(one, form) for one in ours.values() for form in FORMS]
     typical = ours[TYPICAL]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from rich.console import Console
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Row, Summary
+from cprsim.reproduce.verdicts import Finding
 from cprsim.results.manifest import MANIFEST
 
 
@@ -56,12 +59,25 @@ def page(kept: Path, order: Sequence[str], *, beside: Path) -> str:
     order : names of results, first to last; one that is not kept is left out
     beside : folder of the document, from which figures are linked
     """
-    sections = [
-        _section(read_reproduced(kept / name), beside)
-        for name in order
-        if (kept / name / MANIFEST).is_file()
-    ]
-    return "\n\n".join(sections)
+    results = [read_reproduced(kept / name) for name in order if (kept / name / MANIFEST).is_file()]
+    return "\n\n".join([_overview(results), *(_section(made, beside) for made in results)])
+
+
+def _overview(results: Sequence[Reproduced]) -> str:
+    """How many comparisons of each result came to which finding."""
+    findings = [finding for finding in Finding if finding is not Finding.NOTHING]
+    lines = []
+    for made in results:
+        found = Counter(row.verdict.finding for row in made.summary.rows)
+        counts = [str(found[finding] or "") for finding in findings]
+        title = made.summary.title
+        lines.append((f"[{title}](#{_anchor(title)})", f"`{made.name}`", *counts))
+    return _markdown(("result", "`cprsim reproduce`", *map(str, findings)), lines)
+
+
+def _anchor(title: str) -> str:
+    """The name by which a link leads to a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _section(made: Reproduced, beside: Path) -> str:

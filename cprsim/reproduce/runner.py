@@ -21,9 +21,10 @@ import cprsim
 from cprsim.errors import ResultError
 from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
 from cprsim.reproduce.summary import Summary
-from cprsim.results.identity import N_DIGITS, input_digests
+from cprsim.results.identity import N_DIGITS, file_digest
 from cprsim.results.manifest import MANIFEST, damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing, require_writable
+from cprsim.workers import HERE, Workers
 
 SUMMARY, COMPARISONS, PARTS = "summary.json", "comparisons.csv", "parts"
 COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
@@ -66,29 +67,67 @@ class Reproduced:
         return tuple(sorted(self.path.glob("figure*.png")))
 
 
-def reproduce(study: Study, effort: Effort, scenarios: Path, out: Path) -> Reproduced:
-    """Find the finished folder of a study under `out`, or make it.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How studies are to be made.
+
+    Parameters
+    ----------
+    scenarios : folder of the project's scenarios
+    out : where finished results and parts go
+    clicks : a log in Criteo's format that studies which train use instead of generated clicks
+    """
+
+    effort: Effort
+    scenarios: Path
+    out: Path
+    workers: Workers = HERE
+    clicks: Path | None = None
+
+    def inputs(self, study: Study) -> dict[str, Path]:
+        """The files that a study reads. Raises ParameterError where one is missing."""
+        files = study.files(self.scenarios)
+        if study.trains and self.clicks is not None:
+            files["clicks"] = self.clicks
+        return files
+
+    def work(self, study: Study) -> Work:
+        """What the study works with."""
+        clicks = self.clicks if study.trains else None
+        code = numbers_code(study)
+        return Work(
+            study, self.effort, self.scenarios, self.out / PARTS, code, self.workers, clicks
+        )
+
+
+def reproduce(study: Study, request: Request) -> Reproduced:
+    """Find the finished folder of a study, or make it.
 
     Raises
     ------
     ParameterError : an input is not there
     ResultError : the folder can't be written; finished parts are kept
     """
-    inputs = input_digests(study.files(scenarios).values())
-    identity = StudyIdentity(study.name, effort, inputs, all_code(study))
-    final = out / identity.folder_name
+    files = request.inputs(study)
+    digests = {name: file_digest(path) for name, path in files.items()}
+    identity = StudyIdentity(study.name, request.effort, digests, all_code(study))
+    final = request.out / identity.folder_name
     if damage(final) is None:
         return read_reproduced(final, found=True)
-    require_writable(out)
+    require_writable(request.out)
     started = datetime.now(UTC)
-    work = Work(study, effort, scenarios, out / PARTS, numbers_code(study))
-    summary = study.make(work)
+    summary = study.make(request.work(study))
+    about = {
+        "command": ["cprsim", *sys.argv[1:]],
+        "effort": str(request.effort),
+        "timed": study.timed,
+        "clicks": None if request.clicks is None or not study.trains else request.clicks.name,
+    }
     with publishing(final, damage) as folder:
         _write(folder, summary)
-        for path in study.files(scenarios).values():
-            if path.parent == scenarios:  # what is ours; a user's log may be large
+        for path in files.values():
+            if path.parent == request.scenarios:  # ours; a user's log may be large
                 shutil.copyfile(path, folder / path.name)
-        about = {"command": ["cprsim", *sys.argv[1:]], "effort": str(effort), "timed": study.timed}
         write_manifest(folder, identity, about, started)
     return read_reproduced(final, found=False)
 

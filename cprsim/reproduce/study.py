@@ -16,6 +16,7 @@ from cprsim.reproduce.closure import digest_of
 from cprsim.reproduce.summary import Summary
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
 
@@ -53,6 +54,7 @@ class Study:
     more_inputs: Callable[[], Mapping[str, Path]] = dict
     code: str = ""  # full name of the module that makes it; empty: the one of `make`
     timed: bool = False  # holds times of this machine, which differ from run to run
+    trains: bool = False  # trains the stand-in, on the user's clicks where there are some
 
     @property
     def module(self) -> str:
@@ -71,6 +73,22 @@ class Study:
         return files
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a study's work: its name, what computes it, and which inputs that reads.
+
+    What it computes must be what JSON can hold; without `reads` it reads all inputs of the study.
+    """
+
+    name: str
+    compute: Callable[[], Any]
+    reads: tuple[str, ...] = ()
+
+    def run(self) -> Any:
+        """Compute it."""
+        return self.compute()
+
+
 @dataclass(frozen=True)
 class Work:
     """What a study works with: its effort, its inputs, and a memory of the parts that are done.
@@ -84,7 +102,15 @@ class Work:
     effort: Effort
     scenarios: Path
     parts: Path
-    code: str
+    code: str  # digest of what makes the numbers
+    workers: Workers = HERE
+    clicks: Path | None = None  # a log in Criteo's format, for studies that train
+
+    def clicks_overrides(self) -> list[str]:
+        """What makes a scenario train on the user's clicks; nothing without any."""
+        if self.clicks is None:
+            return []
+        return [f"kernel.clicks={{file: {json.dumps(str(self.clicks.absolute()))}}}"]
 
     def pick(self, quick: T, full: T, large: T) -> T:
         """What fits the effort."""
@@ -97,6 +123,19 @@ class Work:
     def input(self, name: str) -> Path:
         """The path of one of its inputs."""
         return self.study.files(self.scenarios)[name]
+
+    def each(self, parts: Sequence[Part]) -> list[Any]:
+        """The outcomes of several parts, in their order; those that are new side by side.
+
+        Raises
+        ------
+        ResultError
+            where one can't be kept.
+        """
+        new = [part for part in parts if _read(self._path(part)) is None]
+        for number, outcome in run_each(Part.run, new, self.workers, lambda n: new[n].name):
+            self._keep(new[number], outcome)
+        return [self._found(part) for part in parts]
 
     def once(self, part: str, compute: Callable[[], Any], reads: Sequence[str] = ()) -> Any:
         """The outcome of a part: found if it was computed before, else computed and kept.
@@ -112,20 +151,28 @@ class Work:
         ResultError
             where it can't be kept.
         """
-        path = self.parts / f"{self._digest(part, reads or tuple(self._files()))}.json"
-        found = _read(path)
-        if found is None:
-            found = {"study": self.study.name, "part": part, "is": compute()}
-            _keep(path, found)
-            found = json.loads(json.dumps(found))  # the same types as when found again
-        return found["is"]
+        return self.each([Part(part, compute, tuple(reads))])[0]
+
+    def _found(self, part: Part) -> Any:
+        read = _read(self._path(part))
+        if read is None:
+            raise ResultError(f"{self._path(part)} was taken away while it was needed")
+        return read["is"]
+
+    def _keep(self, part: Part, outcome: Any) -> None:
+        _keep(self._path(part), {"study": self.study.name, "part": part.name, "is": outcome})
+
+    def _path(self, part: Part) -> Path:
+        return self.parts / f"{self._digest(part)}.json"
 
     def _files(self) -> dict[str, Path]:
         return self.study.files(self.scenarios)
 
-    def _digest(self, part: str, reads: Sequence[str]) -> str:
-        inputs = sorted(file_digest(self.input(name)) for name in reads)
-        decides = [self.study.name, self.code, str(self.effort), part, inputs]
+    def _digest(self, part: Part) -> str:
+        inputs = sorted(file_digest(self.input(name)) for name in part.reads or self._files())
+        if self.clicks is not None:
+            inputs.append(file_digest(self.clicks))
+        decides = [self.study.name, self.code, str(self.effort), part.name, inputs]
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite, nan
+from math import floor, isfinite, log10, nan
 from typing import Any
 
 from cprsim.plots.chart import Chart
@@ -25,6 +25,7 @@ from cprsim.reproduce.verdicts import (
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
+SMALL = 0.5  # values below it are shown with as many decimals as they deserve
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ def compared_over_cases(quantity: str, claim: Claim, cases: Sequence[Ours], basi
     """Several cases of ours, one per choice of the free inputs, beside a number of the paper."""
     verdict = judge_cases(claim, [agreement(claim, one) for one in cases], basis)
     least, most = min(one.value for one in cases), max(one.value for one in cases)
-    span = f"{significant(least)} to {significant(most)} {claim.unit}".rstrip()
+    ends = " to ".join(as_shown(Ours(end), "") for end in (least, most))
+    span = f"{ends} {claim.unit}".rstrip()
     return _against(quantity, claim, Ours(nan, least, most), verdict, basis, span)
 
 
@@ -123,11 +125,30 @@ def _against(
 def as_shown(ours: Ours, unit: str) -> str:
     """``8.36 ± 0.05 %``; the ends where the interval is not even."""
     value, (low, high) = ours.value, ours.ends
+    if 0 < abs(value) < SMALL:
+        return f"{_small(value, low, high)} {unit}".rstrip()
     if high - low <= ROUNDING * abs(value):
         return f"{significant(value)} {unit}".rstrip()
-    if abs((high - value) - (value - low)) < 0.02 * (high - low):
+    if _is_even(value, low, high):
         return f"{with_interval(value, (high - low) / 2)} {unit}".rstrip()
     return f"{significant(value)} ({significant(low)} to {significant(high)}) {unit}".rstrip()
+
+
+def _is_even(value: float, low: float, high: float) -> bool:
+    return abs((high - value) - (value - low)) < 0.02 * (high - low)
+
+
+def _small(value: float, low: float, high: float) -> str:
+    """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
+    half = (high - low) / 2
+    digits = 2 - floor(log10(abs(value)))
+    if half <= ROUNDING * abs(value):
+        return f"{value:.{digits}f}"
+    digits = max(min(digits, 1 - floor(log10(half))), 1)
+    if _is_even(value, low, high):
+        shown = f"{half:.{digits}f}"
+        return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def _plain(value: Any) -> Any:

@@ -113,7 +113,7 @@ def judge(claim: Claim | None, met: bool | None, basis: Basis) -> Verdict:
         return NOTHING
     limit = _limit(claim, basis)
     if met is None:
-        return Verdict(Finding.OPEN, "our interval lies across the end of the paper's")
+        return Verdict(Finding.OPEN, "interval across the end")
     strict = claim.mark in COULD_BE_REPRODUCED and not limit
     if met:
         return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)

@@ -93,7 +93,7 @@ def test_all_leaves_it_out_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
     few = {name: STUDIES[name] for name in ("distribution", "fig-overheads")}
     monkeypatch.setattr("cprsim.reproduce.STUDIES", few)
-    options = ["--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
+    options = ["--scenarios", str(SCENARIOS), "--out", str(tmp_path), "--workers", "1"]
     everything = CliRunner().invoke(app, ["reproduce", *options])
     assert everything.exit_code == 0
     (line,) = (line for line in everything.stderr.splitlines() if "left out" in line)

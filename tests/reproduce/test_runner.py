@@ -16,7 +16,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.closure import closure
 from cprsim.reproduce.paper import Mark, about
-from cprsim.reproduce.runner import read_reproduced, record, reproduce
+from cprsim.reproduce.runner import Request, read_reproduced, record, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
 from cprsim.reproduce.summary import Listing, Summary, alone, compared
 from cprsim.reproduce.verdicts import Basis, Ours
@@ -86,11 +86,11 @@ def inputs(tmp_path: Path) -> Path:
 def test_a_finished_result_is_found_again_byte_by_byte(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    first = reproduce(study, Effort.FULL, inputs, tmp_path / "a")
-    again = reproduce(study, Effort.FULL, inputs, tmp_path / "a")
+    first = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "a"))
+    again = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "a"))
     assert (first.found, again.found) == (False, True)
     assert computed == ["one", "two"]
-    elsewhere = reproduce(study, Effort.FULL, inputs, tmp_path / "b")
+    elsewhere = reproduce(study, Request(Effort.FULL, inputs, tmp_path / "b"))
     for name in ("summary.json", "comparisons.csv", "figure.png"):
         assert (first.path / name).read_bytes() == (elsewhere.path / name).read_bytes()
     assert first.summary == again.summary == elsewhere.summary
@@ -99,9 +99,9 @@ def test_a_finished_result_is_found_again_byte_by_byte(
 def test_a_changed_input_makes_again_only_what_reads_it(
     study: Study, inputs: Path, tmp_path: Path, computed: list[str]
 ) -> None:
-    first = reproduce(study, Effort.FULL, inputs, tmp_path)
+    first = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     (inputs / "two").write_text("5")
-    second = reproduce(study, Effort.FULL, inputs, tmp_path)
+    second = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     assert computed == ["one", "two", "two"]
     assert first.path != second.path
     assert second.summary.rows[0].ours == "6.00 h"
@@ -112,10 +112,10 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(
 ) -> None:
     (inputs / "two").write_text("not yet a number")
     with pytest.raises(ValueError, match="not yet"):
-        reproduce(study, Effort.FULL, inputs, tmp_path)
+        reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     assert not list(tmp_path.glob("sums-*"))
     (inputs / "two").write_text("2")
-    reproduce(study, Effort.FULL, inputs, tmp_path)
+    reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     assert computed == ["one", "two", "two"]
 
 
@@ -134,7 +134,7 @@ def test_a_part_that_is_damaged_is_made_again(
 
 
 def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_path: Path) -> None:
-    made = reproduce(study, Effort.FULL, inputs, tmp_path)
+    made = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     work = Work(study, Effort.FULL, inputs, tmp_path / "parts", "code")
     summary = study.make(work)
     assert made.summary.charts == (CHART,)
@@ -147,9 +147,9 @@ def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_p
 def test_what_is_kept_is_replaced_by_the_next_run(
     study: Study, inputs: Path, tmp_path: Path
 ) -> None:
-    first = record(reproduce(study, Effort.FULL, inputs, tmp_path), tmp_path / "kept")
+    first = record(reproduce(study, Request(Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
     (inputs / "one").write_text("3")
-    second = record(reproduce(study, Effort.FULL, inputs, tmp_path), tmp_path / "kept")
+    second = record(reproduce(study, Request(Effort.FULL, inputs, tmp_path)), tmp_path / "kept")
     assert first == second == tmp_path / "kept" / "sums"
     assert read_reproduced(second).summary.rows[0].value == 5.0
 
@@ -157,7 +157,7 @@ def test_what_is_kept_is_replaced_by_the_next_run(
 def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) -> None:
     (inputs / "two").unlink()
     with pytest.raises(ParameterError, match=r"reads .*two, which is not there"):
-        reproduce(study, Effort.FULL, inputs, tmp_path)
+        reproduce(study, Request(Effort.FULL, inputs, tmp_path))
 
 
 def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
@@ -173,9 +173,10 @@ def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["nonsense"], "'nonsense' is none of fig-overheads"),
+        (["nonsense"], "'nonsense' is none of "),
         (["--quick", "--large"], "exclude each other"),
-        (["--keep", "--quick"], "full runs only"),
+        (["--keep", "--quick"], "full runs on generated clicks only"),
+        (["--clicks", "nowhere.tsv"], "nowhere.tsv is no file"),
         (["fig-overheads", "--scenarios", "nowhere"], "nowhere/criteo-kaggle.yaml"),
     ],
 )
@@ -189,8 +190,9 @@ def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_pa
 def test_the_list_has_every_result_and_the_json_its_rows(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["reproduce", "--list"])
     assert [line.split()[0] for line in listed.stdout.splitlines()] == list(STUDIES)
-    options = ["--json", "--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
+    options = ["--json", "--workers", "1", "--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
     done = CliRunner().invoke(app, ["reproduce", "fig-overheads", *options])
     told = json.loads(done.stdout)["fig-overheads"]
-    assert len(told["rows"]) == 8
-    assert {row["verdict"]["finding"] for row in told["rows"]} == {"consistent"}
+    judged = [row for row in told["rows"] if row["paper"]]
+    assert len(judged) == 10
+    assert {row["verdict"]["finding"] for row in judged} == {"consistent"}

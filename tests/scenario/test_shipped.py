@@ -34,7 +34,8 @@ def shipped(name: str) -> LoadedScenario:
 
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
-        "criteo-kaggle", "criteo-terabyte", "fleet", "gpu-cluster", "lanl", "production",
+        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "gpu-cluster", "lanl",
+        "production",
         "quickstart", "shadowsync",
     ]  # fmt: skip
 

@@ -1,0 +1,166 @@
+"""What the studies compute, on small cases with known answers."""
+
+from __future__ import annotations
+
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Exponential
+from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
+from cprsim.reproduce.fleet import Fleet, mean, percentile, worst
+from cprsim.reproduce.population import assumed_in, read_population
+from cprsim.reproduce.study import Effort, Work
+from cprsim.reproduce.summary import as_shown
+from cprsim.reproduce.verdicts import Ours
+from cprsim.scenario import load_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+POPULATION = SCENARIOS / "fleet.toml"
+
+
+# --------------------------------------------------------------------------- the fleet
+
+
+def test_the_population_is_drawn_as_its_file_says() -> None:
+    population = read_population(POPULATION)
+    jobs = population.jobs(4000)
+    useful = np.array([job.useful_h for job in jobs])
+    mtbf = np.array([job.mtbf_h for job in jobs])
+    nodes = np.array([job.n_emb_ps + job.n_trainers for job in jobs])
+    assert 5.0 <= useful.min() < useful.max() <= 720.0
+    assert np.median(useful) == pytest.approx(50.0, rel=4 * 0.8 * 1.25 / 4000**0.5)
+    assert 14.0 <= mtbf.min() < mtbf.max() <= 30.0
+    assert np.log(mtbf).mean() == pytest.approx(log(14 * 30) / 2, abs=4 * log(30 / 14) / 48000**0.5)
+    assert abs(nodes - 38 * 20.49 / mtbf).max() <= 0.5
+    assert population.jobs(100) == population.jobs(100)
+
+
+def test_a_job_of_the_population_is_a_scenario() -> None:
+    job = read_population(POPULATION).jobs(1)[0]
+    scenario = load_scenario(SCENARIOS / "fleet.yaml", job.overrides()).scenario
+    assert scenario.job.useful_h == job.useful_h
+    assert scenario.cluster.emb_ps + scenario.cluster.trainers == job.n_emb_ps + job.n_trainers
+
+
+def test_another_assumption_changes_one_thing() -> None:
+    population = read_population(POPULATION)
+    half = population.changed("jobs half as long")
+    assert half.vary["useful"].median == 25.0
+    assert half.vary["mtbf"] == population.vary["mtbf"]
+    assert population.changed("twice the nodes at the same MTBF").typical_nodes == 76
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('low = "14 h"', 'low = "14"', "has no unit"),
+        ('low = "14 h"', 'low = "40 h"', "log-uniform"),
+        ("n_jobs = 17_000", "m_jobs = 17_000", "'n_jobs' is missing"),
+        ("n_jobs = 17_000", "n_jobs = ", "Invalid value"),
+    ],
+)
+def test_a_population_that_makes_no_sense_is_refused(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "fleet.toml"
+    path.write_text(POPULATION.read_text("utf-8").replace(old, new), "utf-8")
+    with pytest.raises(ParameterError, match=said) as caught:
+        read_population(path)
+    assert "fleet.toml" in str(caught.value)
+
+
+def test_every_line_marked_as_assumed_is_a_free_input() -> None:
+    free = assumed_in(SCENARIOS / "fleet.yaml", POPULATION)
+    marked = [
+        line
+        for path in (SCENARIOS / "fleet.yaml", POPULATION)
+        for line in path.read_text("utf-8").splitlines()
+        if "assumed" in line and not line.lstrip().startswith("#") and "full  " not in line
+    ]
+    assert len(free) == len(marked) >= 14
+
+
+def test_the_statistics_of_a_fleet() -> None:
+    jobs = np.arange(1.0, 101.0)[None, :]  # 1 to 100 %
+    assert mean(jobs)[0] == 50.5
+    assert worst(0.05)(jobs)[0] == 98.0
+    assert percentile(0.9)(jobs)[0] == pytest.approx(90.1)
+    part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
+    overhead = {"full": sum(part.values())}
+    whole = Fleet(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
+    assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
+    assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
+    assert whole.machine_years("full").value == pytest.approx(505.0)
+    ours = whole.percent("full", mean)
+    assert ours.low < ours.value < ours.high
+
+
+# --------------------------------------------------------------------------- the others
+
+
+def test_the_hazard_of_exponential_times_is_flat() -> None:
+    hours = Exponential.from_mean(20.0).sample(np.random.default_rng(3), 20_000)
+    times = lifetimes_of(np.minimum(hours, 50.0), hours < 50.0)
+    rate, error = failure_analysis._hazards(times, np.array([0.0, 2.0, 10.0, 50.0]))
+    assert (np.abs(rate - 0.05) <= 4 * error).all()
+
+
+def test_a_correlation_and_its_interval() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    y = 0.8 * x + 0.6 * rng.normal(size=400)
+    ours = pls_accuracy.correlation(x, y)
+    assert ours.low < 0.8 < ours.high
+    assert ours.high - ours.low < 0.1
+
+
+def test_a_bend_is_seen_and_a_line_is_none() -> None:
+    rng = np.random.default_rng(6)
+    pls = rng.uniform(0.01, 0.4, 60)
+    noise = 1e-5 * rng.normal(size=60)
+    straight = pls_accuracy._linear_row(pls, 0.01 * pls + noise)
+    bent = pls_accuracy._linear_row(pls, 0.01 * pls + 0.02 * pls**2 + noise)
+    assert straight.verdict.finding == "consistent"
+    assert bent.verdict.finding == "not consistent"
+
+
+def test_trackers_take_the_memory_that_the_paper_counts() -> None:
+    memory = trackers._memory()
+    assert memory["scar"]["16"] == pytest.approx(100.0)
+    assert memory["mfu"]["16"] == pytest.approx(100 * 4 / 64)
+    assert memory["mfu"]["128"] == pytest.approx(100 * 4 / 512)
+    assert memory["ssu"]["16"] == pytest.approx(100 * 0.125 * 4 / 64, rel=0.01)
+
+
+def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:
+    work = Work(accuracy.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    setting = trained.setting_of(work, "criteo-kaggle.yaml", 1, 2560)
+    trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))
+    found = trained.lost_by(setting, [trial])
+    (one,) = found["trials"]
+    assert one["pls"] == one["pls_net"] == pytest.approx(2 * 0.4 / 8)
+    assert one["stale"] == [[0.4, 0.4, 0.4]] * 2
+    assert 0.4 < found["twin"]["auc"] < 1.0
+    assert np.isfinite([one["auc"], one["log_loss"]]).all()
+
+
+@pytest.mark.parametrize(
+    ("ours", "shown"),
+    [
+        (Ours(8.358, 8.308, 8.408), "8.36 ± 0.05 h"),
+        (Ours(0.08461, 0.08333, 0.08589), "0.0846 ± 0.0013 h"),
+        (Ours(0.0000433, -0.000042, 0.0001286), "0.000043 ± 0.000085 h"),
+        (Ours(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
+        (Ours(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
+        (Ours(exp(1)), "2.72 h"),
+        (Ours(0.1), "0.100 h"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_interval_leaves(ours: Ours, shown: str) -> None:
+    assert as_shown(ours, "h") == shown
