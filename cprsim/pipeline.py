@@ -158,6 +158,8 @@ class _Course:
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
+        # with a precision, stretches are run to their end: the next one has to begin there
+        self.most = experiment.n_replications or experiment.at_most
 
     @property
     def is_over(self) -> bool:
@@ -170,7 +172,7 @@ class _Course:
         for begin, end in self._steps(failures.n_replications):
             if self.is_over:
                 return
-            end = min(end, self.n_wanted - first)
+            end = min(end, self.most - first)
             rows = tuple(run.go_on(block, range(begin, end)) for run in self.runs)
             self.n_done = first + end
             self._look()

@@ -93,10 +93,13 @@ def sweep(
     they come: the same command goes on where it was stopped, a longer axis computes its new points.
     """
     started = datetime.now(UTC)
+    from cprsim.errors import ParameterError
     from cprsim.scenario import load_scenario
     from cprsim.workers import Workers
 
     by = Workers(workers, backend.value, address)
+    if replications is not None and precision is not None:
+        raise ParameterError("--replications and --precision: give one of them")
     said = [*overrides, *shortcuts(seed, replications)]
     said += [f"simulation.precision={precision}"] if precision is not None else []
     said += [f"sweep.mode={mode.value}"] if mode is not None else []

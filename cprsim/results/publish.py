@@ -75,10 +75,15 @@ def sole(final: Path) -> Iterator[None]:
     ------
     ResultError : another process is at it, or the file can't be written
     """
-    final.parent.mkdir(parents=True, exist_ok=True)
     path = final.parent / f".{final.name}.lock"
     while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise ResultError(
+                f"can't write to {final.parent}: {error.strerror or error}"
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

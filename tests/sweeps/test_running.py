@@ -129,6 +129,27 @@ def test_a_precision_is_reached_at_every_point(scenario, swift) -> None:
     assert overhead["n"].nunique() > 1
 
 
+def test_a_precision_runs_every_replication_in_turn(points: Points) -> None:
+    (point,) = points("costs.load=1 min", overrides=("simulation.precision=4%",))
+    experiment = replace(point.experiment, policies=point.experiment.policies[1:2])
+    (one,) = simulate(experiment).strategies
+    n = one.costs.n_replications
+    assert n > 1000
+    assert one.costs.replication.tolist() == list(range(n))
+
+
+def test_what_cannot_be_is_said_and_nothing_is_written(scenario, swift) -> None:
+    both = call("sweep", scenario, "--over", "costs.load=1 s", "--replications", 5,
+                "--precision", "1%")  # fmt: skip
+    assert (both.exit_code, both.stderr) == (
+        2, "cprsim: --replications and --precision: give one of them\n"
+    )  # fmt: skip
+    nowhere = call("sweep", scenario, "--over", "costs.load=1 s", "--out", "/proc/nowhere")
+    assert nowhere.exit_code == 2
+    assert nowhere.stderr == "cprsim: can't write to /proc/nowhere: No such file or directory\n"
+    assert not Path("results").exists()
+
+
 def test_a_longer_axis_computes_its_new_points_only(scenario, swift) -> None:
     first = call("sweep", scenario, "--over", "costs.load=1 min,2 min", "--workers", 1, "--json")
     assert json.loads(first.stdout)["computed"] == 2
