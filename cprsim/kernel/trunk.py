@@ -8,7 +8,7 @@ would have been; the run itself is the twin of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
@@ -63,15 +63,18 @@ class _Followed:
 
 
 class Trunk:
-    """One run without failures, and all that may branch off it."""
+    """One run without failures, and all that may branch off it.
 
-    def __init__(self, setting: Setting, savings: Iterable[Saving]) -> None:
-        self.setting = setting
+    `until` says of each way of saving up to which share of the run it is followed.
+    """
+
+    def __init__(self, setting: Setting, until: Mapping[Saving, float]) -> None:
+        self.setting, self.until = setting, until
         self.trainer = setting.trainer()
-        wanted = list(dict.fromkeys(savings))
-        _require_memory(len(wanted), setting.shape)
+        self.at_fraction = 0.0
+        _require_memory(len(until), setting.shape)
         self._followed = {
-            saving: _Followed(self.trainer, setting.shards, saving) for saving in wanted
+            saving: _Followed(self.trainer, setting.shards, saving) for saving in until
         }
         self.trainer.observe = self._observe
 
@@ -80,16 +83,34 @@ class Trunk:
             if one.trainer.observe is not None:
                 one.trainer.observe(rows)
 
-    def go_to(self, at_fraction: float) -> None:
+    def advance(self, until: float) -> None:
+        """Train on to a share of the run, saving on the way; what is due there is saved."""
+        due = sorted(
+            ((at, saving, ends) for saving in self.until for at, ends in self._due(saving, until)),
+            key=lambda one: one[0],
+        )
+        for at, saving, ends_interval in due:
+            if saving in self._followed:
+                self._train(at)
+                self._followed[saving].saver.save(ends_interval)
+        self._train(until)
+        self.at_fraction = until
+
+    def _due(self, saving: Saving, until: float) -> Iterator[tuple[float, bool]]:
+        return saving.due(self.at_fraction, min(until, self.until[saving]))
+
+    def _train(self, at_fraction: float) -> None:
         """Train up to a share of the run; every saver then knows what changed."""
         self.trainer.run(self.trainer.on_grid(at_fraction * self.trainer.n_samples))
         for one in self._followed.values():
             one.note(self.trainer.changed)
         self.trainer.changed[:] = 0
 
-    def save(self, saving: Saving, ends_interval: bool) -> None:
-        """One save of one way of saving, here."""
-        self._followed[saving].saver.save(ends_interval)
+    def leave(self, before: float) -> None:
+        """Follow no longer what nothing branches off at a share of the run, or later."""
+        for saving, last in self.until.items():
+            if last < before:
+                self._followed.pop(saving, None)
 
     def fork(self, saving: Saving) -> tuple[Trainer, Saver]:
         """A run of its own that goes on from here, saved in one of the ways."""
@@ -112,30 +133,18 @@ def run_trials(
     Parameters
     ----------
     trials : each starts at its first failure, from the run that all share
-    savings : further ways of saving whose bytes are to be counted
+    savings : ways of saving that are followed to the end, and whose bytes are counted
     """
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
-    followed = dict.fromkeys([*savings, *(trial.saving for trial in waiting)])
-    trunk = Trunk(setting, followed)
-    at = 0.0
+    last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
+    trunk = Trunk(setting, last | dict.fromkeys(savings, 1.0))
     for trial in waiting:
-        at = _advance(trunk, followed, at, trial.failures[0].at_fraction)
+        trunk.leave(before=trial.failures[0].at_fraction)
+        trunk.advance(trial.failures[0].at_fraction)
         yield trial, _finish(setting, trial, *trunk.fork(trial.saving))
-    _advance(trunk, followed, at, 1.0)
+    trunk.leave(before=1.0)
+    trunk.advance(1.0)
     yield Twin(trunk.trainer.evaluate(setting.test), trunk.bytes_written())
-
-
-def _advance(trunk: Trunk, savings: Iterable[Saving], after: float, until: float) -> float:
-    """Train the run on, saving on the way; what is due at an instant is done before it fails."""
-    due = sorted(
-        ((at, saving, ends) for saving in savings for at, ends in saving.due(after, until)),
-        key=lambda one: one[0],
-    )
-    for at, saving, ends_interval in due:
-        trunk.go_to(at)
-        trunk.save(saving, ends_interval)
-    trunk.go_to(until)
-    return until
 
 
 def run_trial(setting: Setting, trial: Trial) -> Quality:

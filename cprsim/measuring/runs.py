@@ -1,0 +1,143 @@
+"""Running the trials of one seed, each kept in the seed's journal as soon as it is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import process_time, time
+from typing import Any
+
+import numpy as np
+
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.trials import STRATEGIES, Saving, ShardFailure, Trial
+from cprsim.kernel.trunk import Setting, Twin, run_trials
+from cprsim.measuring.journal import Journal, read_journal
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.stand_in import StandIn, stand_in
+from cprsim.streams import stream
+
+ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
+COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are counted
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRuns:
+    """The task of one worker: what one seed has to run."""
+
+    loaded: LoadedScenario
+    seed: int
+    trials: tuple[Trial, ...]
+    folder: Path  # of the journals
+    until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """What one seed has measured so far."""
+
+    seed: int
+    twin: Twin | None  # None: not all of its trials are there yet
+    quality: dict[Trial, Quality]
+    cpu_s: float  # of all that is in its journal
+
+
+def journal_of(folder: Path, seed: int) -> Path:
+    """The journal of one seed."""
+    return folder / f"seed-{seed}.jsonl"
+
+
+def run_seed(task: SeedRuns) -> int:
+    """Run what the seed's journal does not hold yet; returns the number of trials run."""
+    path = journal_of(task.folder, task.seed)
+    done = read_seed(task.folder, task.seed)
+    missing = [trial for trial in task.trials if trial not in done.quality]
+    if time() >= task.until or (done.twin is not None and not missing):
+        return 0
+    setting = setting_of(task.loaded, task.seed)
+    savings = [Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES]
+    with Journal(path) as journal:
+        began = process_time()
+        for n_run, finished in enumerate(run_trials(setting, missing, savings)):
+            now = process_time()
+            journal.append(_as_json(finished) | {"cpu_s": round(now - began, 3)})
+            began = now
+            if time() >= task.until:
+                return n_run + 1
+    return len(missing)
+
+
+def read_seed(folder: Path, seed: int) -> SeedResult:
+    """What a seed's journal holds."""
+    twin, quality, cpu_s = None, {}, 0.0
+    for record in read_journal(journal_of(folder, seed)):
+        measured = Quality(record["auc"], record["log_loss"])
+        cpu_s += record["cpu_s"]
+        if "failures" in record:
+            quality[_trial(record)] = measured
+        else:
+            twin = Twin(measured, _bytes_written(record["bytes_written"]))
+    return SeedResult(seed, twin, quality, cpu_s)
+
+
+def n_finished(folder: Path, seeds: Iterable[int]) -> int:
+    """Lines in the journals of some seeds: cheap enough to ask every second."""
+    paths = (journal_of(folder, seed) for seed in seeds)
+    return sum(path.read_bytes().count(b"\n") for path in paths if path.exists())
+
+
+def _as_json(finished: tuple[Trial, Quality] | Twin) -> dict[str, Any]:
+    if isinstance(finished, Twin):
+        written = [
+            [saving.strategy, saving.interval_fraction, n_bytes]
+            for saving, n_bytes in finished.bytes_written.items()
+        ]
+        return {**_quality(finished.quality), "bytes_written": written}
+    trial, quality = finished
+    return {
+        "strategy": trial.saving.strategy,
+        "interval": trial.saving.interval_fraction,
+        "failures": [[one.at_fraction, list(one.servers)] for one in trial.failures],
+        **_quality(quality),
+    }
+
+
+def _quality(quality: Quality) -> dict[str, float]:
+    return {"auc": quality.auc, "log_loss": quality.log_loss}
+
+
+def _trial(record: dict[str, Any]) -> Trial:
+    failures = (ShardFailure(at, tuple(servers)) for at, servers in record["failures"])
+    return Trial(Saving(record["strategy"], record["interval"]), tuple(failures))
+
+
+def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
+    return {Saving(strategy, interval): n_bytes for strategy, interval, n_bytes in written}
+
+
+# --------------------------------------------------------------------------- the world of a seed
+
+
+def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
+    """Clicks, initial weights and order of one seed.
+
+    Generated clicks are drawn anew, teacher included: errors over seeds speak for new data. A click
+    log is what it is: its training part is put into another order within each hundredth of it (so
+    that what changes in the course of the log still does), and the weights begin anew.
+    """
+    section = loaded.scenario.kernel or Kernel.model_validate({})
+    ours = loaded.scenario.model_copy(update={"kernel": section.model_copy(update={"seed": seed})})
+    what = stand_in(replace(loaded, scenario=ours))
+    train = _in_another_order(what, seed) if isinstance(section.clicks, ClickFile) else what.train
+    return Setting(what.shape, train, what.test, what.plan, what.shards)
+
+
+def _in_another_order(what: StandIn, seed: int) -> Clicks:
+    rng = stream(seed, 0, "measuring/order")
+    stretches = np.array_split(np.arange(len(what.train)), min(ORDERS, len(what.train)))
+    order = np.concatenate([rng.permutation(stretch) for stretch in stretches])
+    train = what.train
+    return Clicks(train.tables, train.label[order], train.integers[order], train.rows[order])
