@@ -12,6 +12,7 @@ import cprsim
 from cprsim.cli import (
     fit,
     fit_costs,
+    measure_command,
     report_command,
     reproduce_command,
     results_commands,
@@ -80,6 +81,7 @@ app.command("sweep")(sweep_command.sweep)
 app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
+app.command("measure")(measure_command.measure)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)

@@ -1,0 +1,151 @@
+"""``cprsim measure``: train the stand-in with controlled failures, and write a staleness curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, Overrides, ScenarioFile
+
+if TYPE_CHECKING:
+    from cprsim.measuring.measure import Measured, Request
+
+FOLDER = Path("results") / "curves"
+
+
+def measure(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The curve to write; its runs are kept beside it, in FILE.runs.",
+            show_default=f"{FOLDER}/NAME.json",
+        ),
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="Stop when every slope is known to this share of plain partial recovery's.",
+        ),
+    ] = "20 %",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="Stop after this time; the same command goes on.")
+    ] = "10 min",
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=3, help="Run so many seeds, whatever precision and time.", metavar="N"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes.", show_default="one per core"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what stale shards cost in accuracy, and write a staleness curve.
+
+    The scenario's section `kernel` is trained many times with controlled failures, each run beside
+    its twin without any. Every finished run is kept: the same command goes on where it was stopped.
+    """
+    from cprsim.scenario import load_scenario
+
+    loaded = load_scenario(scenario, overrides)
+    from cprsim.measuring.measure import Request
+    from cprsim.measuring.measure import measure as run
+    from cprsim.results.publish import require_writable
+    from cprsim.units import SHARE, TIME
+    from cprsim.workers import Workers
+
+    path = out or FOLDER / f"{loaded.scenario.name}.json"
+    require_writable(path.parent)
+    request = Request(
+        loaded=loaded,
+        folder=path.with_name(f"{path.name}.runs"),
+        precision=_positive("--precision", precision, SHARE.parse),
+        budget_s=_positive("--budget", budget, TIME.parse) * 3600,
+        n_seeds=seeds,
+        workers=Workers(workers),
+    )
+    with _progress(request) as on_seed:
+        measured = run(request, on_seed)
+    _show(measured, request, path, as_json)
+
+
+def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
+    from cprsim.errors import ParameterError
+
+    try:
+        value = parse(text)
+    except ParameterError as error:
+        raise ParameterError(f"{option}: {text!r} {error}") from None
+    if not value > 0:
+        raise ParameterError(f"{option}: must be positive, not {text!r}")
+    return value
+
+
+def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> None:
+    import json
+    import sys
+
+    from rich.console import Console
+
+    from cprsim.measuring.curve import curve_document, write_curve
+    from cprsim.plots.save import save_figure
+    from cprsim.plots.staleness import staleness_figure
+    from cprsim.report.measure_table import print_measured
+
+    document = curve_document(measured, request, ["cprsim", *sys.argv[1:]])
+    write_curve(path, document)
+    figures = save_figure(
+        staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
+    )
+    if as_json:
+        typer.echo(json.dumps(document, allow_nan=False, indent=2))
+        return
+    print_measured(Console(), measured)
+    for written in (path, *figures):
+        typer.echo(written)
+
+
+@contextmanager
+def _progress(request: Request) -> Iterator[Callable[[int, Measured | None], None]]:
+    """What is finished and how well slopes are known, on stderr; nothing where that is no terminal.
+
+    It is drawn from the journals, which workers write, once a second.
+    """
+    from time import monotonic
+
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from cprsim.measuring.runs import n_finished
+
+    console, began = Console(stderr=True), monotonic()
+    reached = "no slope yet: three seeds are the least"
+
+    def line() -> Text:
+        n_runs = n_finished(request.folder)
+        spent = (monotonic() - began) / 60
+        return Text(f"measuring: {n_runs} runs, {spent:.1f} min; {reached}")
+
+    def on_seed(n_complete: int, known: Measured | None) -> None:
+        nonlocal reached
+        if known is not None:
+            reached = (
+                f"{n_complete} seeds, slopes known to {known.widest:.0%} of partial's "
+                f"(asked: {request.precision:.0%})"
+            )
+
+    if not console.is_terminal:
+        yield on_seed
+        return
+    with Live(get_renderable=line, console=console, refresh_per_second=1, transient=True):
+        yield on_seed

@@ -1,0 +1,242 @@
+"""Seeds run until the slopes are known well enough, or the time is up; what is finished is kept.
+
+A measurement is a folder of journals and the file that says whose they are. The same command again
+goes on where it was: what a journal holds is not run twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import time
+from typing import Any
+
+import cprsim
+from cprsim.errors import ParameterError, ResultError
+from cprsim.kernel.trials import PARTIAL
+from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
+from cprsim.measuring.design import Design
+from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
+from cprsim.measuring.observed import Observed, observed
+from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, run_seed
+from cprsim.records import Floats
+from cprsim.results.identity import file_digest
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.staleness import Metric
+from cprsim.stand_in import SOURCE
+from cprsim.workers import Workers, run_each
+
+WHOSE = "measurement.json"
+MOST_SEEDS = 1000
+DEFAULT_PRECISION = 0.2
+DEFAULT_BUDGET_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
+
+    Parameters
+    ----------
+    loaded : the scenario; its section `kernel` is what is measured
+    folder : of the journals
+    precision : stop where the 95 % interval of every slope is no wider, to either side, than this
+        share of plain partial recovery's slope, in AUC and in log-loss
+    budget_s : stop after this time [s]
+    n_seeds : run exactly so many seeds instead, whatever the precision
+    """
+
+    loaded: LoadedScenario
+    folder: Path
+    precision: float = DEFAULT_PRECISION
+    budget_s: float = DEFAULT_BUDGET_S
+    n_seeds: int | None = None
+    workers: Workers = field(default_factory=Workers)
+    design: Design = field(default_factory=Design)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.loaded.scenario.kernel or Kernel.model_validate({})
+
+    @property
+    def n_servers(self) -> int:
+        return self.loaded.scenario.cluster.emb_ps
+
+    @property
+    def seeds(self) -> range:
+        first = self.kernel.seed
+        return range(first, first + (self.n_seeds or MOST_SEEDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is known after some seeds."""
+
+    results: tuple[SeedResult, ...]
+    seen: Observed
+    fitted: dict[Metric, Fitted]
+
+    def half_width(self, metric: Metric, strategy: str) -> float:
+        """Of the 95 % interval of a slope, as a share of plain partial recovery's slope."""
+        slopes = self.fitted[metric].slopes
+        return slopes.half_width(slopes.standard_error(strategy)) / abs(slopes.mean(PARTIAL))
+
+    @property
+    def widest(self) -> float:
+        """The least well known slope of all."""
+        return max(
+            self.half_width(metric, strategy)
+            for metric, fitted in self.fitted.items()
+            for strategy in fitted.slopes.strategies
+        )
+
+    def points(self, metric: Metric, strategy: str) -> tuple[Floats, Floats]:
+        """Weighted PLS and loss (each less its seed's intercept) of the single failures."""
+        fitted = self.fitted[metric]
+        some = self.seen.strategy(strategy) & ~self.seen.held_back
+        loss = self.seen.loss[metric] - fitted.slopes.intercept[self.seen.seed]
+        return weighted(self.seen, fitted)[some], loss[some]
+
+    def checks(self, metric: Metric) -> Checks:
+        return check(self.seen, self.fitted[metric])
+
+    def effort(self, metric: Metric) -> Effort:
+        return effort(list(self.results), self.seen, self.fitted[metric])
+
+
+OnSeed = Callable[[int, Measured | None], None]  # complete seeds, what is known
+
+
+def measure(request: Request, on_seed: OnSeed = lambda n, known: None) -> Measured:
+    """Run seeds until the precision or the budget is reached.
+
+    Raises
+    ------
+    ResultError : the folder holds another measurement, or can't be written
+    ParameterError : too few seeds were complete when the time was up
+    """
+    with _claimed(request):
+        return _measure(request, on_seed)
+
+
+def _measure(request: Request, on_seed: OnSeed) -> Measured:
+    until = time() + request.budget_s if request.n_seeds is None else float("inf")
+    tasks = [_task(request, seed, until) for seed in request.seeds]
+    known = None
+    running = run_each(run_seed, tasks, request.workers, "seed {}".format)
+    for _ in running:
+        known = known_so_far(request)
+        n_complete = sum(one.twin is not None for one in read(request))
+        on_seed(n_complete, known)
+        if time() >= until or _is_enough(request, known):
+            break
+    running.close()  # type: ignore[attr-defined]  # a generator: ends the workers
+    return known or _fitted(read(request), request)
+
+
+def read(request: Request) -> list[SeedResult]:
+    """What the journals hold, seed by seed, up to the first seed that was not begun."""
+    results = []
+    for seed in request.seeds:
+        one = read_seed(request.folder, seed)
+        if one.twin is None and not one.quality:
+            break
+        results.append(one)
+    return results
+
+
+def known_so_far(request: Request) -> Measured | None:
+    """What the finished seeds say; None where they say nothing yet, being too few or too noisy."""
+    results = read(request)
+    if sum(one.twin is not None for one in results) < FEWEST_SEEDS:
+        return None
+    with suppress(ParameterError):
+        return _fitted(results, request)
+    return None
+
+
+def _fitted(results: Iterable[SeedResult], request: Request) -> Measured:
+    complete = [one for one in results if one.twin is not None]
+    seen = observed(complete, request.n_servers)
+    return Measured(tuple(complete), seen, {metric: fit(seen, metric) for metric in Metric})
+
+
+def _is_enough(request: Request, known: Measured | None) -> bool:
+    return request.n_seeds is None and known is not None and known.widest <= request.precision
+
+
+def _task(request: Request, seed: int, until: float) -> SeedRuns:
+    design, n_servers = request.design, request.n_servers
+    trials = (*design.scenes(seed, n_servers), *design.checks(seed, n_servers))
+    return SeedRuns(request.loaded, seed, trials, request.folder, until)
+
+
+# --------------------------------------------------------------------------- whose runs they are
+
+
+def identity(request: Request) -> dict[str, Any]:
+    """What decides every run of a measurement, but for its seed."""
+    kernel = request.kernel.model_dump(mode="json")
+    first_seed = kernel.pop("seed")
+    clicks = request.kernel.clicks
+    if isinstance(clicks, ClickFile):  # the file by what is in it: a path is one machine's
+        path = request.loaded.input_file(clicks.file, "kernel.clicks.file", SOURCE)
+        kernel["clicks"]["file"] = path.name
+        kernel["clicks"]["sha256"] = file_digest(path)
+    return {
+        "kernel": kernel,
+        "first_seed": first_seed,
+        "n_emb_ps": request.n_servers,
+        "design": asdict(request.design),
+        "cprsim": cprsim.__version__,
+    }
+
+
+@contextmanager
+def _claimed(request: Request) -> Iterator[None]:
+    """The folder is this measurement's, and this process's, inside the block.
+
+    Raises ResultError where it is another's.
+    """
+    path = request.folder / WHOSE
+    try:
+        request.folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(request.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise ResultError(f"{path} can't be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _require_ours(path, json.loads(json.dumps(identity(request))))
+        yield
+    except BlockingIOError:
+        raise ResultError(f"{request.folder}: another process is measuring here") from None
+    finally:
+        os.close(lock)
+
+
+def _require_ours(path: Path, ours: dict[str, Any]) -> None:
+    """Write whose runs these are, or find that it is written. Raises ResultError otherwise."""
+    try:
+        if not path.exists():
+            unfinished = path.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(ours, indent=2) + "\n", "utf-8")
+            unfinished.replace(path)
+        theirs = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ResultError(f"{path} can't be written: {error.strerror}") from error
+    except ValueError as error:
+        raise ResultError(f"{path} is damaged: {error}") from None
+    different = [key for key in ours if theirs.get(key) != ours[key]]
+    if different:
+        key = different[0]
+        raise ResultError(
+            f"{path.parent} holds runs of another measurement: its {key} is "
+            f"{json.dumps(theirs.get(key))}, here {json.dumps(ours[key])}; name another file by "
+            "--out"
+        )

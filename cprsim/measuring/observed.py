@@ -1,0 +1,97 @@
+"""Finished trials as arrays: what each lost of samples, and of accuracy against its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.trials import Trial, stale_shards
+from cprsim.measuring.runs import SeedResult
+from cprsim.records import Bools, Floats, Ints
+from cprsim.staleness import Metric
+
+
+def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:
+    """How much worse a run ended than its twin."""
+    if metric is Metric.AUC:
+        return twin.auc - run.auc
+    return run.log_loss - twin.log_loss
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """The stale shards of some trials, one row each."""
+
+    trial: Ints  # (m,) number of the trial
+    at: Floats  # (m,) share of the run done at the failure
+    staleness: Floats  # (m,) net: since the later of last save and last reload, as share of the run
+    interval: Floats  # (m,) T_save as share of the run, no longer than what was done
+    share: Floats  # (m,) of the servers
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], n_servers: int) -> Shards:
+        rows = [
+            (
+                number,
+                stale.at_fraction,
+                stale.since_reload,
+                min(trial.saving.interval_fraction, stale.at_fraction),
+                1.0 / n_servers,
+            )
+            for number, trial in enumerate(trials)
+            for stale in stale_shards(trial)
+        ]
+        trial, *rest = np.array(rows, float).reshape(-1, 5).T
+        return cls(trial.astype(np.int64), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Trials of complete seeds."""
+
+    seeds: tuple[int, ...]
+    trials: tuple[Trial, ...]
+    seed: Ints  # (n,) position in `seeds`
+    held_back: Bools  # (n,) several failures: for the checks, not for the fit
+    loss: dict[Metric, Floats]  # (n,) each
+    pls: Floats  # (n,) net
+    shards: Shards
+
+    def strategy(self, key: str) -> Bools:
+        """Which trials are of a strategy."""
+        return np.array([trial.saving.strategy == key for trial in self.trials])
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """In the order in which they came."""
+        return tuple(dict.fromkeys(trial.saving.strategy for trial in self.trials))
+
+
+def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
+    """All trials of the seeds whose twin is finished."""
+    complete = [one for one in results if one.twin is not None]
+    rows = [
+        (number, trial, one.twin.quality, quality)
+        for number, one in enumerate(complete)
+        if one.twin is not None
+        for trial, quality in one.quality.items()
+    ]
+    trials = tuple(trial for _, trial, _, _ in rows)
+    shards = Shards.of(trials, n_servers)
+    pls = np.zeros(len(trials))
+    np.add.at(pls, shards.trial, shards.staleness * shards.share)
+    return Observed(
+        seeds=tuple(one.seed for one in complete),
+        trials=trials,
+        seed=np.array([number for number, *_ in rows], np.int64),
+        held_back=np.array([len(trial.failures) > 1 for trial in trials], bool),
+        loss={
+            metric: np.array([worse_by(twin, run, metric) for _, _, twin, run in rows])
+            for metric in Metric
+        },
+        pls=pls,
+        shards=shards,
+    )

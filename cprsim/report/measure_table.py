@@ -1,0 +1,107 @@
+"""What ``cprsim measure`` prints: the slope of each strategy, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from cprsim.kernel.trials import MORE_BYTES, PARTIAL
+from cprsim.measuring.checks import Checks, Difference, Estimate
+from cprsim.measuring.measure import Measured
+from cprsim.measuring.runs import COUNTED_INTERVAL
+from cprsim.report.run_report import say
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.staleness import Metric
+
+PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
+NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
+
+
+def print_measured(console: Console, measured: Measured) -> None:
+    """The table, what was checked, and what it took."""
+    checks = {metric: measured.checks(metric) for metric in Metric}
+    print_whole(console, _table(measured, checks))
+    for sentence in sentences(measured, checks):
+        say(console, sentence)
+
+
+def _table(measured: Measured, checks: dict[Metric, Checks]) -> Table:
+    table = plain_table()
+    table.add_column("strategy")
+    for metric in Metric:
+        table.add_column(f"{NAMES[metric]} loss\nper PLS", justify="right")
+        table.add_column("over that\nof partial", justify="right")
+    table.add_column(f"bytes, T_save\n{COUNTED_INTERVAL:.0%} of run", justify="right")
+    written = bytes_over_partial(measured)
+    for strategy in measured.seen.strategies:
+        cells = [cell for metric in Metric for cell in _slope(measured, metric, strategy)]
+        table.add_row(strategy, *cells, f"× {written[strategy]:.2f}")
+    return table
+
+
+def _slope(measured: Measured, metric: Metric, strategy: str) -> tuple[str, str]:
+    slopes = measured.fitted[metric].slopes
+    half = slopes.half_width(slopes.standard_error(strategy))
+    ratio = slopes.mean(strategy) / slopes.mean(PARTIAL)
+    return f"{slopes.mean(strategy):.4f} ± {half:.4f}", f"{ratio:.2f}"
+
+
+def bytes_over_partial(measured: Measured) -> dict[str, float]:
+    """Bytes that each strategy's saves wrote, over those of plain partial recovery."""
+    twin = measured.results[0].twin
+    assert twin is not None, "a measured seed is complete"
+    written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
+    return {strategy: n_bytes / written[PARTIAL] for strategy, n_bytes in written.items()}
+
+
+def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
+    """What has to be said with the numbers."""
+    auc = checks[Metric.AUC]
+    took = measured.effort(Metric.AUC)
+    return [
+        f"Slopes per weighted PLS: means over {len(measured.seen.seeds)} seeds, ± the half-width "
+        f"of the 95 % interval (Student's t). The widest is {measured.widest:.0%} of plain "
+        f"partial recovery's slope. `{MORE_BYTES}`: the small tables are saved with every "
+        "sub-save, at more bytes.",
+        f"Correlation of AUC loss with PLS under plain partial recovery: {_pm(auc.correlation)} "
+        f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
+        f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
+        *(_ranking(metric, checks[metric]) for metric in Metric),
+        *(_adding_up(metric, checks[metric]) for metric in Metric),
+        f"{took.n_runs} runs, {took.cpu_min:.1f} CPU minutes. A paired difference has 1/"
+        f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
+        f"would have to be {took.n_unpaired:,}.",
+    ]
+
+
+def _pm(estimate: Estimate) -> str:
+    return f"{estimate.mean:.3f} ± {estimate.standard_error:.3f}"
+
+
+def _ranking(metric: Metric, checks: Checks) -> str:
+    told = "; ".join(_difference(one) for one in checks.differences)
+    return f"Paired differences of {NAMES[metric]} slopes (95 % interval): {told}."
+
+
+def _difference(one: Difference) -> str:
+    low = one.difference.mean - one.difference.half_width
+    high = one.difference.mean + one.difference.half_width
+    seen = "" if low > 0 or high < 0 else f", detectable {one.difference.detectable:.4f}"
+    return f"{one.strategy} - {one.other} [{low:+.4f}, {high:+.4f}]{seen}"
+
+
+def _adding_up(metric: Metric, checks: Checks) -> str:
+    told = "; ".join(
+        f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
+        f"{_pm(one.measured_over_predicted)}"
+        for one in checks.adding_up
+    )
+    until = (
+        "at every PLS tried"
+        if checks.fails_from_pls is None
+        else f"below PLS {checks.fails_from_pls:.2f}"
+    )
+    return (
+        f"Held-back histories, {NAMES[metric]} loss measured over predicted: {told}. "
+        f"Losses add up to within 20 % {until}."
+    )

@@ -1,0 +1,115 @@
+"""The fit gives back what trials were made from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.trials import STRATEGIES, Trial, stale_shards
+from cprsim.kernel.trunk import Twin
+from cprsim.measuring.design import Design
+from cprsim.measuring.fit import AT, STALENESS, fit, hats
+from cprsim.measuring.observed import observed
+from cprsim.measuring.runs import SeedResult
+from cprsim.staleness import Metric
+
+N_SERVERS = 8
+SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
+PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(STRATEGIES)}
+
+
+def weight(at: float, staleness: float) -> float:
+    """W of the made trials: what is lost late counts for less, the newest least."""
+    return 1.5 - 1.5 * at + 0.8 * at * staleness
+
+
+def loss(trial: Trial) -> float:
+    key = trial.saving.strategy
+    total = 0.0
+    for one in stale_shards(trial):
+        interval = min(trial.saving.interval_fraction, one.at_fraction)
+        since = one.since_reload * weight(one.at_fraction, one.since_reload)
+        whole = interval / 2 * weight(one.at_fraction, interval)
+        total += ((1 - PHI[key]) * since + PHI[key] * whole) / N_SERVERS
+    return SLOPE[key] * total
+
+
+def made(n_seeds: int, noise: float, spread: float = 0.0, luck: float = 0.0) -> list[SeedResult]:
+    """Seeds whose slopes differ by `spread`, whose twins are better than their due by `luck`."""
+    rng = np.random.default_rng(7)
+    design, results = Design(), []
+    for seed in range(n_seeds):
+        factor, offset = 1 + spread * rng.standard_normal(), luck * rng.standard_normal()
+        trials = [*design.scenes(seed, N_SERVERS), *design.checks(seed, N_SERVERS)]
+        quality = {
+            trial: Quality(
+                0.8 - factor * loss(trial) - offset + noise * rng.standard_normal(),
+                0.5 + 2 * factor * loss(trial) + noise * rng.standard_normal(),
+            )
+            for trial in trials
+        }
+        results.append(SeedResult(seed, Twin(Quality(0.8, 0.5), {}), quality, 1.0))
+    return results
+
+
+def test_slopes_and_phi_come_back() -> None:
+    found = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC)
+    knots = np.array([[weight(at, old) for old in STALENESS] for at in AT])
+    mean = np.trapezoid(knots[:, 1], AT)  # the slope is per PLS at the reference staleness
+    for key in STRATEGIES:
+        error = 4 * found.slopes.standard_error(key) + 0.02 * SLOPE[key] * mean
+        assert found.slopes.mean(key) == pytest.approx(SLOPE[key] * mean, abs=error), key
+        assert found.shape.interval_share[key] == pytest.approx(PHI[key], abs=0.1), key
+    inside = AT[:, None] >= STALENESS
+    assert found.shape.weight[inside] == pytest.approx(knots[inside] / mean, abs=0.15)
+
+
+def test_log_loss_has_slopes_of_its_own() -> None:
+    seen = observed(made(4, noise=1e-5), N_SERVERS)
+    slopes = {metric: fit(seen, metric).slopes.mean("partial") for metric in Metric}
+    assert slopes[Metric.LOG_LOSS] == pytest.approx(2 * slopes[Metric.AUC], rel=0.05)
+
+
+def test_a_lucky_twin_goes_into_the_intercept() -> None:
+    calm = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC)
+    lucky = fit(observed(made(6, noise=1e-5, luck=1e-3), N_SERVERS), Metric.AUC)
+    assert np.std(lucky.slopes.intercept) > 3e-4
+    assert lucky.slopes.mean("partial") == pytest.approx(calm.slopes.mean("partial"), rel=0.05)
+
+
+def test_the_standard_error_is_that_over_seeds() -> None:
+    alike = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC).slopes
+    apart = fit(observed(made(6, noise=1e-5, spread=0.3), N_SERVERS), Metric.AUC).slopes
+    assert apart.standard_error("partial") > 5 * alike.standard_error("partial")
+    difference, error = apart.difference("scar", "partial")
+    assert difference < 0
+    assert error < np.hypot(apart.standard_error("scar"), apart.standard_error("partial"))
+
+
+def test_held_back_histories_do_not_enter() -> None:
+    results = made(4, noise=1e-5)
+    spoilt = [
+        SeedResult(
+            one.seed,
+            one.twin,
+            {t: q if len(t.failures) == 1 else Quality(0.1, 9.0) for t, q in one.quality.items()},
+            one.cpu_s,
+        )
+        for one in results
+    ]
+    both = [fit(observed(some, N_SERVERS), Metric.AUC).slopes.by_seed for some in (results, spoilt)]
+    np.testing.assert_array_equal(*both)
+
+
+def test_two_seeds_are_too_few() -> None:
+    with pytest.raises(ParameterError, match="2 complete seeds are too few"):
+        fit(observed(made(2, noise=1e-5), N_SERVERS), Metric.AUC)
+
+
+def test_hats_add_up_to_one_and_interpolate() -> None:
+    x = np.array([-1.0, 0.0, 0.33, 0.95, 1.0, 2.0])
+    basis = hats(x, AT)
+    assert basis.sum(axis=1) == pytest.approx(np.ones(len(x)))
+    assert basis @ AT == pytest.approx(np.clip(x, 0, 1))
