@@ -33,6 +33,7 @@ class SeedRuns:
     trials: tuple[Trial, ...]
     folder: Path  # of the journals
     until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
+    count_bytes: bool = True  # of every strategy over the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def run_seed(task: SeedRuns) -> int:
     if time() >= task.until or (done.twin is not None and not missing):
         return 0
     setting = setting_of(task.loaded, task.seed)
-    savings = [Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES]
+    counted = STRATEGIES if task.count_bytes else ()
+    savings = [Saving(strategy, COUNTED_INTERVAL) for strategy in counted]
     with Journal(path) as journal:
         began = process_time()
         for n_run, finished in enumerate(run_trials(setting, missing, savings)):
