@@ -92,22 +92,26 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
 
 def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> None:
     import json
+    import shlex
     import sys
 
     from rich.console import Console
 
-    from cprsim.measuring.curve import curve_document, write_curve
+    from cprsim.curves import write_curve
+    from cprsim.curves.curve_file import as_json as file_as_json
+    from cprsim.measuring.curve import curve_file
     from cprsim.plots.save import save_figure
     from cprsim.plots.staleness import staleness_figure
     from cprsim.report.measure_table import print_measured
 
-    document = curve_document(measured, request, ["cprsim", *sys.argv[1:]])
-    write_curve(path, document)
+    command = shlex.join(["cprsim", *sys.argv[1:]])
+    curve = curve_file(measured, request, path.stem, command)
+    write_curve(path, curve)
     figures = save_figure(
         staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
     )
     if as_json:
-        typer.echo(json.dumps(document, allow_nan=False, indent=2))
+        typer.echo(json.dumps(file_as_json(curve), indent=2))
         return
     print_measured(Console(), measured)
     for written in (path, *figures):

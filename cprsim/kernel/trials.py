@@ -13,12 +13,9 @@ from itertools import count, takewhile
 from math import ceil
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SmallTables, SubSaves
+from cprsim.staleness import MORE_BYTES, STRATEGIES, WHOLE
 
-PARTIAL = "partial"  # every save is whole
-MORE_BYTES = "+"  # ends the key of a strategy that saves the small tables with each sub-save
-STRATEGIES = (PARTIAL, *TRACKERS, *(f"{tracker}{MORE_BYTES}" for tracker in TRACKERS))
 ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 
 
@@ -29,7 +26,7 @@ def sub_saves_of(strategy: str) -> SubSaves | None:
     """
     if strategy not in STRATEGIES:
         raise ParameterError(f"unknown strategy `{strategy}`; one of {', '.join(STRATEGIES)}")
-    if strategy == PARTIAL:
+    if strategy == WHOLE:
         return None
     often = strategy.endswith(MORE_BYTES)
     small = SmallTables.EACH_SUB_SAVE if often else SmallTables.EACH_INTERVAL

@@ -8,11 +8,11 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from cprsim.kernel.trials import MORE_BYTES, PARTIAL
 from cprsim.measuring.fit import Fitted
 from cprsim.measuring.observed import Observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats
+from cprsim.staleness import MORE_BYTES, WHOLE
 
 CONTROL = "round-robin"
 HOLDS_WITHIN = 0.2  # of the prediction: up to here losses are said to add up
@@ -61,7 +61,8 @@ class AddingUp:
     n_failures: int
     pls: float  # mean over the seeds
     weighted_pls: float
-    measured_over_predicted: Estimate
+    measured_over_sum: Estimate  # of what its failures would lose one by one
+    measured_over_predicted: Estimate  # with the joint factor, from the other seeds
 
     @property
     def holds(self) -> bool:
@@ -78,14 +79,14 @@ class Checks:
     weighted_correlation: Estimate
     differences: tuple[Difference, ...]
     adding_up: tuple[AddingUp, ...]  # by rising PLS
-    most_weighted_pls: float  # up to which losses were seen to add up
-    fails_from_pls: float | None  # None: they did at every PLS that was tried
+    most_weighted_pls: float  # up to which the fit was seen to hold
+    fails_from_pls: float | None  # None: it did at every PLS that was tried
 
 
 def check(seen: Observed, fitted: Fitted) -> Checks:
     """Hold a fit to what it was not fitted to."""
     lost = weighted(seen, fitted)
-    partial = seen.strategy(PARTIAL) & ~seen.held_back
+    partial = seen.strategy(WHOLE) & ~seen.held_back
     histories = _histories(seen, fitted, lost)
     failing = [one for one in histories if not one.holds]
     sound = [one for one in histories if one.holds]
@@ -130,12 +131,12 @@ def _differences(fitted: Fitted) -> list[Difference]:
         by_seed = slopes.by_seed[:, columns[0]] - slopes.by_seed[:, columns[1]]
         return Difference(one, other, Estimate.over(by_seed))
 
-    found = [between(key, PARTIAL) for key in slopes.strategies if key != PARTIAL]
+    found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
     for suffix in ("", MORE_BYTES):
         control = CONTROL + suffix
         same_bytes = [key for key in slopes.strategies if key.endswith(MORE_BYTES) == bool(suffix)]
         if control in slopes.strategies:
-            found += [between(k, control) for k in same_bytes if k not in (control, PARTIAL)]
+            found += [between(k, control) for k in same_bytes if k not in (control, WHOLE)]
     return found
 
 
@@ -150,7 +151,8 @@ def _histories(seen: Observed, fitted: Fitted, lost: Floats) -> list[AddingUp]:
         ours = np.array(members)
         column = fitted.slopes.strategies.index(strategy)
         predicted = fitted.slopes.by_seed[seen.seed[ours], column] * lost[ours]
-        measured = seen.loss[fitted.metric][ours] - fitted.slopes.intercept[seen.seed[ours]]
+        measured = seen.loss[fitted.metric][ours]
+        joint = np.array([fitted.joint.without(int(seed)) for seed in seen.seed[ours]])
         rows.append(
             AddingUp(
                 strategy,
@@ -158,6 +160,7 @@ def _histories(seen: Observed, fitted: Fitted, lost: Floats) -> list[AddingUp]:
                 float(seen.pls[ours].mean()),
                 float(lost[ours].mean()),
                 ratio_of_means(measured, predicted),
+                ratio_of_means(measured, joint * predicted),
             )
         )
     return sorted(rows, key=lambda one: one.pls)

@@ -2,73 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cprsim
+from cprsim.curves import CurveFile
 from cprsim.kernel.blas import description
-from cprsim.kernel.trials import MORE_BYTES, sub_saves_of
+from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, Estimate
 from cprsim.measuring.fit import AT, STALENESS, Fitted
 from cprsim.measuring.measure import Measured, Request, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.results.manifest import git_state
-from cprsim.staleness import Metric, Response, StalenessCurve, Weight
+from cprsim.staleness import Metric, Response, Weight
 
-N_DIGITS = 5  # significant ones in the file
-
-
-def curve_of(measured: Measured, name: str, origin: str) -> StalenessCurve:
-    """The responses of every strategy in both metrics."""
-    responses = tuple(
-        _response(fitted, measured.checks(metric), strategy)
-        for metric, fitted in measured.fitted.items()
-        for strategy in measured.seen.strategies
-    )
-    return StalenessCurve(name, origin, responses)
+NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
-def curve_document(measured: Measured, request: Request, command: list[str]) -> dict[str, Any]:
+def curve_file(measured: Measured, request: Request, name: str, command: str) -> CurveFile:
     """Everything that the file of a curve says."""
-    kernel = identity(request)["kernel"]
-    name = request.loaded.scenario.name
-    curve = curve_of(measured, name, "")
-    return {
-        "name": name,
-        "kernel": kernel,
-        "command": command,
-        "manifest": manifest(measured, request),
-        "responses": [_as_json(response) for response in curve.responses],
-        "checks": checks_document(measured),
-    }
-
-
-def _as_json(response: Response) -> dict[str, Any]:
-    return {
-        "strategy": response.strategy,
-        "metric": response.metric.value,
-        "pls": response.pls.tolist(),
-        "loss": response.loss.tolist(),
-        "standard_error": response.standard_error.tolist(),
-        "weight": {
-            "at": response.weight.at.tolist(),
-            "staleness": response.weight.staleness.tolist(),
-            "weight": response.weight.weight.tolist(),
-        },
-        "interval_share": response.interval_share,
-        "degrees": response.degrees,
-    }
-
-
-def write_curve(path: Path, document: dict[str, Any]) -> None:
-    """Write the file whole, or not at all."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-    unfinished.replace(path)
+    return CurveFile(
+        name=name,
+        responses=tuple(
+            _response(fitted, measured.checks(metric), strategy)
+            for metric, fitted in measured.fitted.items()
+            for strategy in measured.seen.strategies
+        ),
+        kernel=identity(request)["kernel"],
+        command=command,
+        manifest=manifest(measured, request),
+        checks=checks_document(measured),
+    )
 
 
 def _response(fitted: Fitted, checks: Checks, strategy: str) -> Response:
@@ -76,7 +42,7 @@ def _response(fitted: Fitted, checks: Checks, strategy: str) -> Response:
     return Response.linear(
         strategy,
         fitted.metric,
-        (slopes.mean(strategy), slopes.standard_error(strategy)),
+        fitted.slope(strategy),
         checks.most_weighted_pls,
         weight=Weight(AT, STALENESS, fitted.shape.weight),
         interval_share=fitted.shape.interval_share[strategy],
@@ -97,7 +63,11 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
     slopes = fitted.slopes
     took = measured.effort(fitted.metric)
     return {
-        "slopes": {
+        "joint_factor": {
+            "mean": fitted.joint.factor,
+            "standard_error": fitted.joint.standard_error,
+        },
+        "slopes_of_single_failures": {
             key: {
                 "mean": slopes.mean(key),
                 "standard_error": slopes.standard_error(key),
@@ -106,7 +76,9 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
             for column, key in enumerate(slopes.strategies)
         },
         "intercept": asdict(Estimate.over(slopes.intercept)),
-        "noise_of_one_trial": fitted.noise,
+        "noise_of_one_trial": {
+            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
+        },
         "correlation_with_pls": asdict(checks.correlation),
         "correlation_with_weighted_pls": asdict(checks.weighted_correlation),
         "paired_differences": [
@@ -125,8 +97,8 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
                 "n_failures": one.n_failures,
                 "pls": one.pls,
                 "weighted_pls": one.weighted_pls,
-                "measured_over_predicted": one.measured_over_predicted.mean,
-                "standard_error": one.measured_over_predicted.standard_error,
+                "measured_over_sum": asdict(one.measured_over_sum),
+                "measured_over_predicted": asdict(one.measured_over_predicted),
                 "holds": one.holds,
             }
             for one in checks.adding_up
@@ -154,6 +126,6 @@ def manifest(measured: Measured, request: Request) -> dict[str, Any]:
         "seeds": list(measured.seen.seeds),
         "n_runs": sum(len(one.quality) + 1 for one in measured.results),
         "cpu_minutes": round(sum(one.cpu_s for one in measured.results) / 60, 2),
-        "trained": identity(request),
-        "strategies_with_more_bytes": [k for k in measured.seen.strategies if MORE_BYTES in k],
+        "n_emb_ps": request.n_servers,
+        "design": asdict(request.design),
     }

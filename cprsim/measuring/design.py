@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.kernel.trials import PARTIAL, STRATEGIES, Saving, ShardFailure, Trial
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.staleness import STRATEGIES, WHOLE
 from cprsim.streams import stream
 
 
@@ -49,7 +50,7 @@ class Design:
     shortest: float = 0.02
     longest: float = 0.8
     histories: tuple[History, ...] = HISTORIES
-    held_back: tuple[str, ...] = (PARTIAL, "mfu")
+    held_back: tuple[str, ...] = (WHOLE, "mfu")
 
     def scenes(self, seed: int, n_servers: int) -> list[Trial]:
         """The trials of one failure, for the fit."""
@@ -62,7 +63,7 @@ class Design:
                 for interval, failure in met
                 for strategy in self.strategies
             ),
-            *(Trial(Saving(PARTIAL, interval), (failure,)) for interval, failure in more),
+            *(Trial(Saving(WHOLE, interval), (failure,)) for interval, failure in more),
         ]
 
     def checks(self, seed: int, n_servers: int) -> list[Trial]:

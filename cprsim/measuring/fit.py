@@ -9,6 +9,9 @@ sample counts by when it is lost and how old the save is; phi, a strategy's own,
 loss goes by the interval instead of by the time since the last save (rows that a sub-save did not
 choose). W and phi are estimated jointly from all single failures. Then each seed gives slopes of
 its own; their mean and spread over seeds are the answer, so its error speaks for new data.
+
+Histories of several failures lose somewhat more, or less, than their failures would one by one.
+By how much is one factor for all strategies, with an error of its own; it is part of the answer.
 """
 
 from __future__ import annotations
@@ -21,19 +24,20 @@ import numpy as np
 from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.trials import PARTIAL
 from cprsim.measuring.observed import Observed, Shards
 from cprsim.records import Floats
-from cprsim.staleness import Metric
+from cprsim.staleness import WHOLE, Metric
 
 AT = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])  # knots of W over progress
 STALENESS = np.array([0.0, 0.1, 0.25, 0.5, 1.0])  # and over staleness
 REFERENCE = 1  # of STALENESS: the mean of W over progress is 1 there
 SMOOTHNESS = 5.0  # of W: weight of its second differences against a standardised residual
 FEWEST_SEEDS = 3
-N_PASSES = 3  # of reweighting: residuals grow with what is lost
+N_PASSES = 5  # of reweighting: residuals grow with what is lost
 TOLERANCE = 1e-7
-MODEL_ERROR = 0.1  # by which a single loss may miss the model, as share of it
+TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of clicks
+MEAN_LOG = 0.635  # of |z| of a standard normal variable, less
+MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,71 @@ class Slopes:
 
 
 @dataclass(frozen=True, slots=True)
+class Joint:
+    """What histories of several failures lose, over the sum of what their failures would alone."""
+
+    measured: Floats  # (n_seeds,)
+    predicted: Floats  # (n_seeds,) by the slopes of single failures
+
+    @property
+    def factor(self) -> float:
+        """The ratio over all seeds; 1 where no histories were run."""
+        total = float(self.predicted.sum())
+        return float(self.measured.sum()) / total if total else 1.0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the factor, by the delta method over seeds."""
+        if not self.predicted.sum():
+            return 0.0
+        off = self.measured - self.factor * self.predicted
+        return _standard_error(off) / float(self.predicted.mean())
+
+    def without(self, seed: int) -> float:
+        """The factor of all seeds but one."""
+        others = np.arange(len(self.measured)) != seed
+        return Joint(self.measured[others], self.predicted[others]).factor
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """By how much a run misses its due, whatever it lost: less, the later it left its twin.
+
+    Two runs that differ a little drift apart as training goes on; the standard deviation is taken
+    to fall exponentially with the share of the run done at the failure.
+    """
+
+    log_at_start: float
+    per_progress: float
+
+    @classmethod
+    def of(cls, residual: Floats, at: Floats) -> Noise:
+        """From residuals (n,) of failures at some shares of the run (Harvey 1976)."""
+        log_size = np.log(np.abs(residual) + TINY) + MEAN_LOG
+        line = stats.linregress(at, log_size)
+        return cls(float(line.intercept), float(line.slope))
+
+    def at(self, at: Floats) -> Floats:
+        """(n,) standard deviations."""
+        deviation: Floats = np.exp(self.log_at_start + self.per_progress * at)
+        return deviation
+
+
+@dataclass(frozen=True, slots=True)
 class Fitted:
     """What was estimated for one metric."""
 
     metric: Metric
     shape: Shape
-    slopes: Slopes
-    noise: float  # standard deviation of a trial that hardly loses anything
+    slopes: Slopes  # of single failures
+    noise: Noise
+    joint: Joint
+
+    def slope(self, strategy: str) -> tuple[float, float]:
+        """Of jobs with several failures, as jobs are: the estimate and its standard error."""
+        factor, mean = self.joint.factor, self.slopes.mean(strategy)
+        of_slope = factor * self.slopes.standard_error(strategy)
+        return factor * mean, float(np.hypot(of_slope, mean * self.joint.standard_error))
 
 
 def _standard_error(values: Floats) -> float:
@@ -105,12 +167,30 @@ def fit(seen: Observed, metric: Metric) -> Fitted:
             f"{FEWEST_SEEDS}: allow more time"
         )
     problem = _Problem(seen, metric)
-    scale = np.full(len(problem.loss), np.std(problem.loss))
+    noise = Noise(float(np.log(np.std(problem.loss))), 0.0)
+    scale = noise.at(problem.at)
+    typical = float(np.mean(np.abs(problem.loss)))
     for _ in range(N_PASSES):
         shape, predicted = problem.solve(scale)
-        noise = _noise(problem.loss - predicted, predicted)
-        scale = np.hypot(noise, MODEL_ERROR * predicted)
-    return Fitted(metric, shape, problem.slopes(shape, scale), noise)
+        noise = Noise.of(problem.loss - predicted, problem.at)
+        of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * typical)  # a sum over lost rows
+        scale = np.hypot(noise.at(problem.at), of_model)
+    slopes = problem.slopes(shape, scale)
+    return Fitted(metric, shape, slopes, noise, _joint(seen, metric, shape, slopes))
+
+
+def _joint(seen: Observed, metric: Metric, shape: Shape, slopes: Slopes) -> Joint:
+    """Measured and predicted losses of the histories of several failures, summed by seed."""
+    measured, predicted = np.zeros(len(seen.seeds)), np.zeros(len(seen.seeds))
+    for key in seen.strategies:
+        ours = seen.strategy(key) & seen.held_back
+        seed = seen.seed[ours]
+        lost = shape.weighted_pls(seen.shards, key, len(seen.trials))[ours]
+        own = slopes.by_seed[seed, slopes.strategies.index(key)]
+        size = 1.0 / np.sqrt(np.abs(slopes.mean(key) * lost) + TINY)  # small ones count, too
+        np.add.at(predicted, seed, size * own * lost)
+        np.add.at(measured, seed, size * seen.loss[metric][ours])
+    return Joint(measured, predicted)
 
 
 class _Problem:
@@ -122,9 +202,10 @@ class _Problem:
         self.since, self.whole = since[single], whole[single]
         self.loss = seen.loss[metric][single]
         self.seed = seen.seed[single]
+        self.at = np.array([trial.failures[0].at_fraction for trial in seen.trials])[single]
         self.n_seeds = len(seen.seeds)
         self.strategies = seen.strategies
-        if PARTIAL not in self.strategies:
+        if WHOLE not in self.strategies:
             raise ParameterError("plain partial recovery has to be among the strategies")
         keys = np.array([trial.saving.strategy for trial in seen.trials])[single]
         self.strategy = np.array([self.strategies.index(key) for key in keys])
@@ -158,7 +239,7 @@ class _Problem:
         weight, ratio, phi, intercept = np.split(
             parameters, [n_weights, n_weights + n, n_weights + 2 * n]
         )
-        plain = self.strategies.index(PARTIAL)
+        plain = self.strategies.index(WHOLE)
         ratio, phi = ratio.copy(), phi.copy()
         ratio[plain], phi[plain] = 1.0, 0.0  # whole saves leave no older row
         return weight, ratio, phi, intercept
@@ -179,7 +260,7 @@ class _Problem:
         weight, ratio, phi, _ = self._parts(parameters)
         mixed, own = self._mixed(phi), ratio[self.strategy, None]
         of_strategy = np.eye(len(self.strategies))[self.strategy]
-        of_strategy[:, self.strategies.index(PARTIAL)] = 0.0
+        of_strategy[:, self.strategies.index(WHOLE)] = 0.0
         moved = (self.whole - self.since) @ weight
         columns = [
             own * mixed,
@@ -208,12 +289,6 @@ class _Problem:
             found, *_ = np.linalg.lstsq(weighted, self.loss[ours] / scale[ours])
             by_seed[seed], intercepts[seed] = found[:n], found[n]
         return Slopes(self.strategies, by_seed, intercepts)
-
-
-def _noise(residual: Floats, predicted: Floats) -> float:
-    """Spread of the trials that lose least, by their median deviation."""
-    little = np.abs(predicted) <= np.quantile(np.abs(predicted), 1 / 3)
-    return float(stats.median_abs_deviation(residual[little], scale="normal"))
 
 
 # --------------------------------------------------------------------------- the knots

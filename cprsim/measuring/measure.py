@@ -17,8 +17,8 @@ from time import time
 from typing import Any
 
 import cprsim
+from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
-from cprsim.kernel.trials import PARTIAL
 from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
@@ -28,7 +28,7 @@ from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
-from cprsim.staleness import Metric
+from cprsim.staleness import WHOLE, Metric
 from cprsim.stand_in import SOURCE
 from cprsim.workers import Workers, run_each
 
@@ -84,8 +84,9 @@ class Measured:
 
     def half_width(self, metric: Metric, strategy: str) -> float:
         """Of the 95 % interval of a slope, as a share of plain partial recovery's slope."""
-        slopes = self.fitted[metric].slopes
-        return slopes.half_width(slopes.standard_error(strategy)) / abs(slopes.mean(PARTIAL))
+        fitted = self.fitted[metric]
+        _, error = fitted.slope(strategy)
+        return fitted.slopes.half_width(error) / abs(fitted.slope(WHOLE)[0])
 
     @property
     def widest(self) -> float:
@@ -182,16 +183,14 @@ def _task(request: Request, seed: int, until: float) -> SeedRuns:
 
 def identity(request: Request) -> dict[str, Any]:
     """What decides every run of a measurement, but for its seed."""
-    kernel = request.kernel.model_dump(mode="json")
-    first_seed = kernel.pop("seed")
+    kernel = kernel_block(request.kernel)
     clicks = request.kernel.clicks
-    if isinstance(clicks, ClickFile):  # the file by what is in it: a path is one machine's
+    if isinstance(clicks, ClickFile):  # by what is in it too, so that another file is another
         path = request.loaded.input_file(clicks.file, "kernel.clicks.file", SOURCE)
-        kernel["clicks"]["file"] = path.name
         kernel["clicks"]["sha256"] = file_digest(path)
     return {
         "kernel": kernel,
-        "first_seed": first_seed,
+        "first_seed": request.kernel.seed,
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
         "cprsim": cprsim.__version__,

@@ -12,11 +12,12 @@ import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.trials import STRATEGIES, Saving, ShardFailure, Trial
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.kernel.trunk import Setting, Twin, run_trials
 from cprsim.measuring.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.staleness import STRATEGIES
 from cprsim.stand_in import StandIn, stand_in
 from cprsim.streams import stream
 

@@ -21,7 +21,7 @@ from cprsim.staleness import StalenessCurve
 from cprsim.streams import stream
 
 FRESH_SEED = 2_000_003  # of the failures: not the selector's
-N_HISTORIES = 20_000
+N_HISTORIES = 4000
 N_STRATA = 8
 LONGER_THAN_THE_RUN = 2.0  # stands for an interval without end
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.kernel.trials import MORE_BYTES, PARTIAL
 from cprsim.measuring.checks import Checks, Difference, Estimate
+from cprsim.measuring.fit import Joint
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
-from cprsim.staleness import Metric
+from cprsim.staleness import MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
 NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
@@ -40,10 +40,10 @@ def _table(measured: Measured, checks: dict[Metric, Checks]) -> Table:
 
 
 def _slope(measured: Measured, metric: Metric, strategy: str) -> tuple[str, str]:
-    slopes = measured.fitted[metric].slopes
-    half = slopes.half_width(slopes.standard_error(strategy))
-    ratio = slopes.mean(strategy) / slopes.mean(PARTIAL)
-    return f"{slopes.mean(strategy):.4f} ± {half:.4f}", f"{ratio:.2f}"
+    fitted = measured.fitted[metric]
+    mean, error = fitted.slope(strategy)
+    ratio = mean / fitted.slope(WHOLE)[0]
+    return f"{mean:.4f} ± {fitted.slopes.half_width(error):.4f}", f"{ratio:.2f}"
 
 
 def bytes_over_partial(measured: Measured) -> dict[str, float]:
@@ -51,7 +51,7 @@ def bytes_over_partial(measured: Measured) -> dict[str, float]:
     twin = measured.results[0].twin
     assert twin is not None, "a measured seed is complete"
     written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
-    return {strategy: n_bytes / written[PARTIAL] for strategy, n_bytes in written.items()}
+    return {strategy: n_bytes / written[WHOLE] for strategy, n_bytes in written.items()}
 
 
 def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
@@ -67,7 +67,7 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
         f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
         f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
         *(_ranking(metric, checks[metric]) for metric in Metric),
-        *(_adding_up(metric, checks[metric]) for metric in Metric),
+        *(_adding_up(m, checks[m], measured.fitted[m].joint) for m in Metric),
         f"{took.n_runs} runs, {took.cpu_min:.1f} CPU minutes. A paired difference has 1/"
         f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
         f"would have to be {took.n_unpaired:,}.",
@@ -90,10 +90,10 @@ def _difference(one: Difference) -> str:
     return f"{one.strategy} - {one.other} [{low:+.4f}, {high:+.4f}]{seen}"
 
 
-def _adding_up(metric: Metric, checks: Checks) -> str:
+def _adding_up(metric: Metric, checks: Checks, joint: Joint) -> str:
     told = "; ".join(
         f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
-        f"{_pm(one.measured_over_predicted)}"
+        f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)})"
         for one in checks.adding_up
     )
     until = (
@@ -102,6 +102,8 @@ def _adding_up(metric: Metric, checks: Checks) -> str:
         else f"below PLS {checks.fails_from_pls:.2f}"
     )
     return (
-        f"Held-back histories, {NAMES[metric]} loss measured over predicted: {told}. "
-        f"Losses add up to within 20 % {until}."
+        f"Histories of several failures, {NAMES[metric]} loss over the sum of their failures' (in "
+        f"brackets: over what the other seeds predict): {told}. In all they lose "
+        f"{joint.factor:.2f} ± {joint.standard_error:.2f} times the sum, which the slopes above "
+        f"contain; with it predictions hold to within 20 % {until}."
     )

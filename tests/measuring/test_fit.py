@@ -7,13 +7,13 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.trials import STRATEGIES, Trial, stale_shards
+from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Twin
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, STALENESS, fit, hats
 from cprsim.measuring.observed import observed
 from cprsim.measuring.runs import SeedResult
-from cprsim.staleness import Metric
+from cprsim.staleness import STRATEGIES, Metric
 
 N_SERVERS = 8
 SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}

@@ -1,0 +1,127 @@
+"""What came of the promise, as one JSON object and as a table."""
+
+from __future__ import annotations
+
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import cprsim
+from cprsim.kernel.blas import description
+from cprsim.measuring.runs import read_seed
+from cprsim.promise.cells import CONFIDENCE, Cell
+from cprsim.promise.histories import FRESH_SEED, N_HISTORIES
+from cprsim.promise.keeping import ENOUGH, FIRST_SEED, MOST_SEEDS, Job, Kept
+from cprsim.results.manifest import git_state
+
+LEAST_KEPT = 27 / 30
+LEAST_USED = 0.6  # mean of measured over limit: a merely cautious selector fails
+
+
+def summary(jobs: list[Job], kept: list[Kept], folder: Path) -> dict[str, Any]:
+    """Every cell, the verdict, and what made them; of JSON's types."""
+    by_cell = {one.cell: one for one in kept}
+    cells = [_cell(job, cell, by_cell.get(cell)) for job in jobs for cell in job.cells]
+    settled = [one for one in cells if one["measured"] is not None]
+    n_below = sum(one["below_limit"] for one in settled)
+    used = sum(one["measured_over_limit"] for one in settled) / max(len(settled), 1)
+    return {
+        "command": "make promise",
+        "verdict": {
+            "cells": len(cells),
+            "below_limit": n_below,
+            "mean_measured_over_limit": used,
+            "known_to_a_tenth": sum(
+                one["standard_error"] <= ENOUGH * one["limit"] for one in settled
+            ),
+            "kept": len(settled) == len(cells)
+            and n_below >= LEAST_KEPT * len(cells)
+            and used >= LEAST_USED,
+        },
+        "cells": cells,
+        "manifest": {
+            "cprsim": cprsim.__version__,
+            "commit": git_state(),
+            "blas": description(),
+            "confidence": CONFIDENCE,
+            "seeds_of_training": f"{FIRST_SEED} on",
+            "seed_of_failures": FRESH_SEED,
+            "histories_simulated": N_HISTORIES,
+            **_effort(jobs, folder),
+        },
+    }
+
+
+def _effort(jobs: list[Job], folder: Path) -> dict[str, Any]:
+    n_runs, cpu_s = 0, 0.0
+    for job in jobs:
+        for seed in range(FIRST_SEED, FIRST_SEED + MOST_SEEDS):
+            result = read_seed(folder / job.loaded.scenario.name, seed)
+            n_runs += len(result.quality) + (result.twin is not None)
+            cpu_s += result.cpu_s
+    return {"n_runs": n_runs, "cpu_minutes": round(cpu_s / 60, 1)}
+
+
+def _cell(job: Job, cell: Cell, one: Kept | None) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "scenario": cell.scenario,
+        "strategy": cell.strategy,
+        "limit": cell.limit,
+        "interval_h": None,
+        "measured": None,
+        "runs": 0,
+        "below_limit": False,
+    }
+    if cell.policy is not None:
+        interval_h = cell.policy.save_interval_h
+        told |= {
+            "interval_h": interval_h if isfinite(interval_h) else None,
+            "saves": int(job.experiment.useful_h / interval_h),
+            "predicted": cell.predicted,
+            "held": cell.held,
+        }
+    if one is not None and isfinite(one.mean):
+        told |= {
+            "measured": one.mean,
+            "standard_error": one.standard_error,
+            "predicted_on_fresh_failures": one.predicted,
+            "runs": one.n_runs,
+            "below_limit": one.is_below,
+            "measured_over_limit": one.over_limit,
+        }
+    return told
+
+
+def print_summary(console: Console, document: dict[str, Any]) -> None:
+    """A row per cell, and the verdict."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("scenario", "strategy"):
+        table.add_column(heading)
+    for heading in ("limit\nof AUC", "T_save\n[h]", "predicted", "measured", "runs", "over\nlimit"):
+        table.add_column(heading, justify="right")
+    for cell in document["cells"]:
+        table.add_row(cell["scenario"], cell["strategy"], *_numbers(cell))
+    console.print(table)
+    verdict = document["verdict"]
+    console.print(
+        f"{verdict['below_limit']} of {verdict['cells']} cells are below their limit; measured "
+        f"over limit is {verdict['mean_measured_over_limit']:.2f} in the mean: the promise is "
+        f"{'kept' if verdict['kept'] else 'NOT kept'}."
+    )
+
+
+def _numbers(cell: dict[str, Any]) -> list[str]:
+    if cell["measured"] is None:
+        return [f"{cell['limit']:.2g}", "–", "–", "not measured", str(cell["runs"]), "–"]
+    return [
+        f"{cell['limit']:.5f}",
+        f"{cell['interval_h']:.2f}",
+        f"{cell['predicted']:.5f}",
+        f"{cell['measured']:.5f} ± {cell['standard_error']:.5f}",
+        str(cell["runs"]),
+        f"{cell['measured_over_limit']:.2f}",
+    ]
