@@ -34,7 +34,7 @@ REFERENCE = 1  # of STALENESS: the mean of W over progress is 1 there
 SMOOTHNESS = 5.0  # of W: weight of its second differences against a standardised residual
 FEWEST_SEEDS = 3
 N_PASSES = 5  # of reweighting: residuals grow with what is lost
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
 TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of clicks
 MEAN_LOG = 0.635  # of |z| of a standard normal variable, less
 MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
@@ -170,11 +170,13 @@ def fit(seen: Observed, metric: Metric) -> Fitted:
     noise = Noise(float(np.log(np.std(problem.loss))), 0.0)
     scale = noise.at(problem.at)
     typical = float(np.mean(np.abs(problem.loss)))
+    parameters = problem.start()
     for _ in range(N_PASSES):
-        shape, predicted = problem.solve(scale)
+        parameters, predicted = problem.solve(scale, parameters)
         noise = Noise.of(problem.loss - predicted, problem.at)
         of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * typical)  # a sum over lost rows
         scale = np.hypot(noise.at(problem.at), of_model)
+    shape = problem.shape(parameters)
     slopes = problem.slopes(shape, scale)
     return Fitted(metric, shape, slopes, noise, _joint(seen, metric, shape, slopes))
 
@@ -213,11 +215,15 @@ class _Problem:
         lost = self.since.sum(axis=1)
         self._size = float(np.std(self.loss) / np.std(lost))  # of a loss per PLS, roughly
 
-    def solve(self, scale: Floats) -> tuple[Shape, Floats]:
-        """W and phi, and the losses that they predict with each seed's intercept."""
+    def start(self) -> Floats:
+        """Parameters to begin the search at: all samples count alike."""
         n_weights, n = self.since.shape[1], len(self.strategies)
-        free = np.concatenate([np.ones(n_weights), np.ones(n), np.full(n, 0.3)])
-        start = np.concatenate([free, np.zeros(self.n_seeds)])
+        free = (np.ones(n_weights), np.ones(n), np.full(n, 0.3))
+        return np.concatenate([*free, np.zeros(self.n_seeds)])
+
+    def solve(self, scale: Floats, start: Floats) -> tuple[Floats, Floats]:
+        """The parameters, and the losses that they predict with each seed's intercept."""
+        n_weights, n = self.since.shape[1], len(self.strategies)
         is_phi = np.zeros(len(start), bool)
         is_phi[n_weights + n : n_weights + 2 * n] = True
         found = optimize.least_squares(
@@ -229,9 +235,12 @@ class _Problem:
             ftol=TOLERANCE,
             xtol=TOLERANCE,
         )
-        weight, _, phi, _ = self._parts(found.x)
-        predicted = self._residual(found.x, scale)[: len(self.loss)] * scale + self.loss
-        return Shape(_normalised(weight), dict(zip(self.strategies, phi, strict=True))), predicted
+        return found.x, self._residual(found.x, scale)[: len(self.loss)] * scale + self.loss
+
+    def shape(self, parameters: Floats) -> Shape:
+        """W and phi."""
+        weight, _, phi, _ = self._parts(parameters)
+        return Shape(_normalised(weight), dict(zip(self.strategies, phi.tolist(), strict=True)))
 
     def _parts(self, parameters: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Weights, slopes relative to partial recovery's, phi, intercepts, all in units of size."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.measuring.design import Design, History
-from cprsim.measuring.measure import Request
+from cprsim.measuring.measure import Measured, Request, measure
 from cprsim.scenario import load_scenario
 from cprsim.workers import HERE
 
@@ -19,14 +19,23 @@ failures: {kind: injected, count: 2}
 costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
 recovery: [full, partial]
 kernel:
-  {samples: 6000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad, rate: 0.1,
+  {samples: 10000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad, rate: 0.03,
    batch: 50}
 simulation: {seed: 1, replications: 100}
 """
 DESIGN = Design(
-    strategies=("partial", "mfu"), n_scenes=3, n_more=2, histories=(History(3, 0.25, 0.2),)
+    strategies=("partial", "mfu", "round-robin"),
+    n_scenes=3,
+    n_more=2,
+    shortest=0.2,
+    histories=(History(3, 0.25, 0.2),),
 )
-RUNS_PER_SEED = 3 * 2 + 2 + 2 + 1  # scenes, more of partial, histories, the twin
+RUNS_PER_SEED = 3 * 3 + 2 + 2 + 1  # scenes, more of partial, histories, the twin
+
+
+def request_in(folder: Path, scenario: Path, **more: object) -> Request:
+    options = {"design": DESIGN, "workers": HERE, "n_seeds": 3, **more}
+    return Request(load_scenario(scenario), folder, **options)
 
 
 @pytest.fixture
@@ -38,9 +47,16 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def request_of(scenario: Path, tmp_path: Path) -> Callable[..., Request]:
-    def make(folder: str = "runs", n_seeds: int | None = 3, **more: object) -> Request:
-        loaded = load_scenario(scenario)
-        options = {"design": DESIGN, "workers": HERE, "n_seeds": n_seeds, **more}
-        return Request(loaded, tmp_path / folder, **options)
+    def make(folder: str = "runs", **more: object) -> Request:
+        return request_in(tmp_path / folder, scenario, **more)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Measured]:
+    """A measurement that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "small.yaml").write_text(SCENARIO)
+    request = request_in(folder / "runs", folder / "small.yaml")
+    return request, measure(request)

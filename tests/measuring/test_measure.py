@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,25 +19,31 @@ from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.measure import measure
 from cprsim.measuring.runs import SeedRuns, journal_of, n_finished, read_seed, run_seed
 from cprsim.staleness import Metric
-from tests.measuring.conftest import RUNS_PER_SEED
+from cprsim.workers import Workers
+from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
 
 CHILD = """
 import sys
 from pathlib import Path
-from tests.measuring.conftest import DESIGN
-from cprsim.measuring.measure import Request, measure
-from cprsim.scenario import load_scenario
-from cprsim.workers import HERE
-folder, scenario = map(Path, sys.argv[1:])
-measure(Request(load_scenario(scenario), folder, n_seeds=3, workers=HERE, design=DESIGN))
+from tests.measuring.conftest import request_in
+from cprsim.measuring.measure import measure
+measure(request_in(*map(Path, sys.argv[1:])))
 """
+ROOT = Path(__file__).parents[2]
+
+
+def same(one, other) -> bool:
+    """Whether two measurements are of the same runs; what they took may differ."""
+    return [(r.seed, r.twin, r.quality) for r in one.results] == [
+        (r.seed, r.twin, r.quality) for r in other.results
+    ]
 
 
 def test_a_measurement_killed_midway_ends_as_one_that_was_not(
-    request_of, scenario: Path, tmp_path: Path
+    request_of, scenario: Path, tmp_path: Path, whole
 ) -> None:
     folder = tmp_path / "killed"
-    child = subprocess.Popen([sys.executable, "-c", CHILD, folder, scenario])
+    child = subprocess.Popen([sys.executable, "-c", CHILD, folder, scenario], cwd=ROOT)
     deadline = monotonic() + 60
     while not folder.exists() or n_finished(folder) < RUNS_PER_SEED + 2:
         assert child.poll() is None, "it ended before it could be killed"
@@ -44,44 +51,37 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
         sleep(0.005)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    kept = n_finished(folder)
-    assert kept < 3 * RUNS_PER_SEED
+    assert n_finished(folder) < 3 * RUNS_PER_SEED
     with journal_of(folder, 2).open("ab") as journal:
         journal.write(b'{"strategy": "mfu", "inter')  # what a kill may leave
 
-    resumed, whole = measure(request_of("killed")), measure(request_of("whole"))
+    resumed = measure(request_of("killed"))
     assert n_finished(folder) == 3 * RUNS_PER_SEED  # nothing was run twice
-    for one, other in zip(resumed.results, whole.results, strict=True):
-        assert (one.seed, one.twin, one.quality) == (other.seed, other.twin, other.quality)
+    assert same(resumed, whole[1])
     for metric in Metric:
         np.testing.assert_array_equal(
-            resumed.fitted[metric].slopes.by_seed, whole.fitted[metric].slopes.by_seed
+            resumed.fitted[metric].slopes.by_seed, whole[1].fitted[metric].slopes.by_seed
         )
 
 
-def test_a_finished_measurement_runs_nothing_again(request_of) -> None:
-    measure(request_of())
-    before = {p.name: p.read_bytes() for p in request_of().folder.glob("*.jsonl")}
-    seen = []
-    measure(request_of(), lambda n, known: seen.append(n))
-    assert {p.name: p.read_bytes() for p in request_of().folder.glob("*.jsonl")} == before
-    assert seen[-1] == 3
+def test_workers_change_nothing(request_of, whole) -> None:
+    assert same(measure(request_of(workers=Workers(2))), whole[1])
 
 
-def test_workers_change_nothing(request_of) -> None:
-    from cprsim.workers import Workers
+def test_a_finished_measurement_runs_nothing_again(whole) -> None:
+    request, measured = whole
+    before = {path.name: path.read_bytes() for path in request.folder.glob("*.jsonl")}
+    seen: list[int] = []
+    assert same(measure(request, lambda n, known: seen.append(n)), measured)
+    assert {path.name: path.read_bytes() for path in request.folder.glob("*.jsonl")} == before
+    assert seen == [3, 3, 3]
 
-    alone = measure(request_of("alone"))
-    together = measure(request_of("together", workers=Workers(2)))
-    assert [one.quality for one in alone.results] == [one.quality for one in together.results]
 
-
-def test_it_stops_at_the_precision(request_of) -> None:
-    seen = []
+def test_it_stops_at_the_precision(request_of, whole, tmp_path: Path) -> None:
+    shutil.copytree(whole[0].folder, tmp_path / "runs")
     request = request_of(n_seeds=None, precision=1e9, budget_s=600.0)
-    measured = measure(request, lambda n, known: seen.append(n))
-    assert measured.widest < 1e9
-    assert seen == [1, 2, 3]
+    assert len(measure(request).results) == 3
+    assert whole[1].widest < 1e9
 
 
 def test_time_that_is_up_at_once_says_what_is_missing(request_of) -> None:
@@ -96,16 +96,19 @@ def test_no_trial_begins_when_the_time_is_up(request_of) -> None:
     assert read_seed(request.folder, 1).quality == {}
 
 
-def test_a_folder_of_another_measurement_is_refused(request_of, scenario: Path) -> None:
-    measure(request_of())
-    scenario.write_text(scenario.read_text().replace("rate: 1.0", "rate: 0.9"))
+def test_a_folder_of_another_measurement_is_refused(
+    request_of, scenario: Path, whole, tmp_path: Path
+) -> None:
+    shutil.copytree(whole[0].folder, tmp_path / "runs")
+    scenario.write_text(scenario.read_text().replace("rate: 0.03", "rate: 0.2"))
     with pytest.raises(ResultError, match="holds runs of another measurement: its kernel"):
         measure(request_of())
 
 
-def test_two_processes_do_not_measure_in_one_folder(request_of) -> None:
+def test_two_processes_do_not_measure_in_one_folder(whole) -> None:
+    request, _ = whole
     with pytest.raises(ResultError, match="another process is measuring"):
-        measure(request_of(), lambda n, known: measure(request_of()))
+        measure(request, lambda n, known: measure(request))
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
@@ -124,13 +127,31 @@ def test_an_unfinished_last_line_is_written_over(tmp_path: Path) -> None:
     assert [json.loads(line) for line in path.read_text().splitlines()] == [{"auc": 1}, {"auc": 2}]
 
 
-def test_a_seed_pairs_every_strategy_in_every_scene(request_of) -> None:
-    request = request_of()
-    trials = request.design.scenes(5, 4)
+def test_every_strategy_meets_the_same_scenes() -> None:
+    trials = DESIGN.scenes(5, 4)
     met = {
         key: [(t.saving.interval_fraction, t.failures) for t in trials if t.saving.strategy == key]
-        for key in ("partial", "mfu")
+        for key in DESIGN.strategies
     }
-    assert met["partial"][:3] == met["mfu"]
-    assert trials == request.design.scenes(5, 4)
-    assert trials != request.design.scenes(6, 4)
+    assert met["partial"][:3] == met["mfu"] == met["round-robin"]
+    assert trials == DESIGN.scenes(5, 4)
+    assert trials != DESIGN.scenes(6, 4)
+
+
+def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) -> None:
+    from cprsim.measuring.runs import setting_of
+    from cprsim.scenario import load_scenario
+    from tests.cli.test_train import write_clicks
+    from tests.measuring.conftest import SCENARIO
+
+    write_clicks(tmp_path / "log.tsv", 1000)
+    path = tmp_path / "logged.yaml"
+    path.write_text(SCENARIO.replace("{samples: 10000,", "{clicks: {file: log.tsv},"))
+    one, other = (setting_of(load_scenario(path), seed) for seed in (1, 2))
+    assert one.test.digest() == other.test.digest()
+    assert one.train.digest() != other.train.digest()
+    for part in ("label", "rows"):
+        first, second = (np.asarray(getattr(s.train, part)) for s in (one, other))
+        assert first.sum() == second.sum()
+    stretch = -(-len(one.train) // 100)  # what changes in the course of the log still does
+    np.testing.assert_array_equal(*(np.sort(s.train.rows[:stretch], axis=0) for s in (one, other)))
