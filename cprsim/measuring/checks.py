@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from cprsim.measuring.fit import Fitted
+from cprsim.measuring.fit import Fitted, factor_at
 from cprsim.measuring.observed import Observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats
@@ -62,7 +62,7 @@ class AddingUp:
     pls: float  # mean over the seeds
     weighted_pls: float
     measured_over_sum: Estimate  # of what its failures would lose one by one
-    measured_over_predicted: Estimate  # with the joint factor, from the other seeds
+    measured_over_predicted: Estimate  # by the bent line, bent by the other seeds
 
     @property
     def holds(self) -> bool:
@@ -152,7 +152,12 @@ def _histories(seen: Observed, fitted: Fitted, lost: Floats) -> list[AddingUp]:
         column = fitted.slopes.strategies.index(strategy)
         predicted = fitted.slopes.by_seed[seen.seed[ours], column] * lost[ours]
         measured = seen.loss[fitted.metric][ours]
-        joint = np.array([fitted.joint.without(int(seed)) for seed in seen.seed[ours]])
+        joint = np.array(
+            [
+                factor_at([one.without(int(seed)) for one in fitted.joint], lost[i : i + 1])[0]
+                for i, seed in zip(ours, seen.seed[ours], strict=True)
+            ]
+        )
         rows.append(
             AddingUp(
                 strategy,

@@ -39,11 +39,13 @@ def curve_file(measured: Measured, request: Request, name: str, command: str) ->
 
 def _response(fitted: Fitted, checks: Checks, strategy: str) -> Response:
     slopes = fitted.slopes
-    return Response.linear(
+    pls, loss, error = fitted.line(strategy, checks.most_weighted_pls)
+    return Response(
         strategy,
         fitted.metric,
-        fitted.slope(strategy),
-        checks.most_weighted_pls,
+        pls,
+        loss,
+        error,
         weight=Weight(AT, STALENESS, fitted.shape.weight),
         interval_share=fitted.shape.interval_share[strategy],
         degrees=slopes.n_seeds - 1,
@@ -63,10 +65,15 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
     slopes = fitted.slopes
     took = measured.effort(fitted.metric)
     return {
-        "joint_factor": {
-            "mean": fitted.joint.factor,
-            "standard_error": fitted.joint.standard_error,
-        },
+        "several_failures": [
+            {
+                "n_failures": one.n_failures,
+                "weighted_pls": one.weighted_pls,
+                "over_sum": one.factor,
+                "standard_error": one.standard_error,
+            }
+            for one in fitted.joint
+        ],
         "slopes_of_single_failures": {
             key: {
                 "mean": slopes.mean(key),

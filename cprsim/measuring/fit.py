@@ -10,13 +10,15 @@ loss goes by the interval instead of by the time since the last save (rows that 
 choose). W and phi are estimated jointly from all single failures. Then each seed gives slopes of
 its own; their mean and spread over seeds are the answer, so its error speaks for new data.
 
-Histories of several failures lose somewhat more, or less, than their failures would one by one.
-By how much is one factor for all strategies, with an error of its own; it is part of the answer.
+Where much is lost, histories of several failures lose more than their failures would one by one:
+the line of loss over PLS bends. Its corners are the kinds of history that were run; the factor at
+each is one for all strategies, with an error of its own that is part of the answer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import sqrt
 
@@ -86,29 +88,48 @@ class Slopes:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """What histories of several failures lose, over the sum of what their failures would alone."""
+    """What histories of one kind lose, over the sum of what their failures would lose alone."""
 
+    n_failures: int
+    weighted_pls: float  # mean
     measured: Floats  # (n_seeds,)
-    predicted: Floats  # (n_seeds,) by the slopes of single failures
+    predicted: Floats  # (n_seeds,) by the seed's slopes of single failures
 
     @property
     def factor(self) -> float:
-        """The ratio over all seeds; 1 where no histories were run."""
-        total = float(self.predicted.sum())
-        return float(self.measured.sum()) / total if total else 1.0
+        """The ratio over all seeds."""
+        return float(self.measured.sum() / self.predicted.sum())
 
     @property
     def standard_error(self) -> float:
         """Of the factor, by the delta method over seeds."""
-        if not self.predicted.sum():
-            return 0.0
         off = self.measured - self.factor * self.predicted
         return _standard_error(off) / float(self.predicted.mean())
 
-    def without(self, seed: int) -> float:
-        """The factor of all seeds but one."""
+    def without(self, seed: int) -> Joint:
+        """The same, of all seeds but one."""
         others = np.arange(len(self.measured)) != seed
-        return Joint(self.measured[others], self.predicted[others]).factor
+        return replace(self, measured=self.measured[others], predicted=self.predicted[others])
+
+
+def factor_at(joint: Sequence[Joint], weighted_pls: Floats) -> Floats:
+    """By how much the losses of jobs with some weighted PLS (n,) exceed the sum of their failures'.
+
+    1 up to the kind of history that loses least: there losses add up; from there on as the line
+    of loss over PLS through the kinds that were measured.
+    """
+    x, factor = _knots(joint)
+    loss = np.interp(weighted_pls, x, x * factor)
+    size = np.maximum(np.abs(weighted_pls), TINY)
+    inside: Floats = np.where(weighted_pls > x[-1], factor[-1], loss / size)
+    return np.where(weighted_pls <= x[min(1, len(x) - 1)], 1.0, inside)
+
+
+def _knots(joint: Sequence[Joint]) -> tuple[Floats, Floats]:
+    """Weighted PLS and factor at the corners of the line of loss."""
+    x = np.array([0.0, *(one.weighted_pls for one in joint)])
+    factor = np.array([1.0, 1.0, *(one.factor for one in joint[1:])])[: len(x)]
+    return x, factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +164,23 @@ class Fitted:
     shape: Shape
     slopes: Slopes  # of single failures
     noise: Noise
-    joint: Joint
+    joint: tuple[Joint, ...]  # by rising PLS; none where no histories were run
 
-    def slope(self, strategy: str) -> tuple[float, float]:
-        """Of jobs with several failures, as jobs are: the estimate and its standard error."""
-        factor, mean = self.joint.factor, self.slopes.mean(strategy)
-        of_slope = factor * self.slopes.standard_error(strategy)
-        return factor * mean, float(np.hypot(of_slope, mean * self.joint.standard_error))
+    def line(self, strategy: str, most: float) -> tuple[Floats, Floats, Floats]:
+        """Loss over weighted PLS of jobs of any number of failures: corners, loss, its error.
+
+        Parameters
+        ----------
+        most : weighted PLS at which the line ends
+        """
+        x, factor = _knots(self.joint)
+        errors = [0.0, 0.0, *(one.standard_error for one in self.joint[1:])][: len(x)]
+        x, factor = np.append(x, most), np.append(factor, factor[-1])
+        error = np.append(errors, errors[-1])
+        first = np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > TINY])
+        x, factor, error = x[first], factor[first], error[first]
+        mean, of_slope = self.slopes.mean(strategy), self.slopes.standard_error(strategy)
+        return x, mean * factor * x, np.hypot(factor * of_slope, mean * error) * x
 
 
 def _standard_error(values: Floats) -> float:
@@ -181,18 +212,23 @@ def fit(seen: Observed, metric: Metric) -> Fitted:
     return Fitted(metric, shape, slopes, noise, _joint(seen, metric, shape, slopes))
 
 
-def _joint(seen: Observed, metric: Metric, shape: Shape, slopes: Slopes) -> Joint:
-    """Measured and predicted losses of the histories of several failures, summed by seed."""
-    measured, predicted = np.zeros(len(seen.seeds)), np.zeros(len(seen.seeds))
-    for key in seen.strategies:
-        ours = seen.strategy(key) & seen.held_back
-        seed = seen.seed[ours]
-        lost = shape.weighted_pls(seen.shards, key, len(seen.trials))[ours]
-        own = slopes.by_seed[seed, slopes.strategies.index(key)]
-        size = 1.0 / np.sqrt(np.abs(slopes.mean(key) * lost) + TINY)  # small ones count, too
-        np.add.at(predicted, seed, size * own * lost)
-        np.add.at(measured, seed, size * seen.loss[metric][ours])
-    return Joint(measured, predicted)
+def _joint(seen: Observed, metric: Metric, shape: Shape, slopes: Slopes) -> tuple[Joint, ...]:
+    """The histories of several failures, one entry per kind, all strategies together."""
+    kinds = sorted({len(trial.failures) for trial in seen.trials} - {1})
+    lost, own = np.zeros(len(seen.trials)), np.zeros(len(seen.trials))
+    for column, key in enumerate(seen.strategies):
+        ours = seen.strategy(key)
+        lost[ours] = shape.weighted_pls(seen.shards, key, len(seen.trials))[ours]
+        own[ours] = slopes.by_seed[seen.seed[ours], column]
+    n_failures = np.array([len(trial.failures) for trial in seen.trials])
+    found = []
+    for kind in kinds:
+        ours = n_failures == kind
+        measured, predicted = np.zeros(len(seen.seeds)), np.zeros(len(seen.seeds))
+        np.add.at(measured, seen.seed[ours], seen.loss[metric][ours])
+        np.add.at(predicted, seen.seed[ours], (own * lost)[ours])
+        found.append(Joint(kind, float(lost[ours].mean()), measured, predicted))
+    return tuple(sorted(found, key=lambda one: one.weighted_pls))
 
 
 class _Problem:

@@ -84,9 +84,8 @@ class Measured:
 
     def half_width(self, metric: Metric, strategy: str) -> float:
         """Of the 95 % interval of a slope, as a share of plain partial recovery's slope."""
-        fitted = self.fitted[metric]
-        _, error = fitted.slope(strategy)
-        return fitted.slopes.half_width(error) / abs(fitted.slope(WHOLE)[0])
+        slopes = self.fitted[metric].slopes
+        return slopes.half_width(slopes.standard_error(strategy)) / abs(slopes.mean(WHOLE))
 
     @property
     def widest(self) -> float:
@@ -137,7 +136,7 @@ def _measure(request: Request, on_seed: OnSeed) -> Measured:
         on_seed(n_complete, known)
         if time() >= until or _is_enough(request, known):
             break
-    running.close()  # type: ignore[attr-defined]  # a generator: ends the workers
+    running.close()  # a generator: ends the workers
     return known or _fitted(read(request), request)
 
 

@@ -1,13 +1,13 @@
 """The cells of the promise: scenarios, the limits that are tried on each, and what was selected.
 
-The rule for the limits, written before anything was measured. They are spread evenly, in their
-logarithm, between two losses that the curve predicts for plain partial recovery:
+The rule for the limits. They are spread evenly, in their logarithm, between two losses that the
+curve predicts for plain partial recovery:
 
-- the largest at 4 saves per job: with fewer, whole saves decide and not the limit;
-- the smallest at as many saves as make partial recovery half as expensive as full recovery at its
-  best: with more, little is gained by it.
+- the largest at 2 saves per job: with fewer, hardly any limit binds;
+- the smallest at 6: half of that would need four times the runs, as what one run misses its due by
+  does not shrink with the limit.
 
-Between the two partial recovery pays and the limit binds.
+Partial recovery pays at all of them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from cprsim.selector import Limit, Quantity, select
 from cprsim.staleness import Metric, StalenessCurve
 
 N_LIMITS = 5
-FEWEST_SAVES = 4
-DEAR = 0.5  # of full recovery's overhead
-SAVES = np.unique(np.geomspace(FEWEST_SAVES, 400, 25).astype(int))
+SAVES = (2, 6)  # per job, at the largest limit and at the smallest
 STRATEGIES = {"partial": "partial", "cpr-mfu": "mfu"}  # as the selector names them: the curve's key
 CONFIDENCE = 0.95
 
@@ -70,21 +68,13 @@ def _selected(name: str, experiment: Experiment, curve: StalenessCurve, most: fl
 
 def limits(experiment: Experiment, curve: StalenessCurve) -> Floats:
     """The limits of a scenario by the rule, the largest first."""
-    policies = tuple(_partial(experiment, int(n)) for n in SAVES)
+    policies = tuple(_partial(experiment, n) for n in SAVES)
     outcome = pipeline.simulate(replace(experiment, policies=policies))
-    overhead = np.array(
-        [float(np.mean(one.costs.wall_h)) / experiment.useful_h - 1 for one in outcome.strategies]
+    largest, smallest = (
+        float(curve_loss(curve, one.policy, outcome.useful_h, one).mean())
+        for one in outcome.strategies
     )
-    losses = np.array(
-        [
-            float(curve_loss(curve, one.policy, outcome.useful_h, one).mean())
-            for one in outcome.strategies
-        ]
-    )
-    anything = Limit(Quantity.AUC, 1.0, confidence=CONFIDENCE)
-    full = select(experiment, curve, anything, explain=False).full.overhead.mean
-    cheap = np.flatnonzero(overhead <= DEAR * full)
-    return np.geomspace(losses[0], losses[cheap[-1]], N_LIMITS)
+    return np.geomspace(largest, smallest, N_LIMITS)
 
 
 def _partial(experiment: Experiment, n_saves: int) -> RecoveryPolicy:

@@ -23,9 +23,9 @@ from cprsim.scenario import LoadedScenario
 from cprsim.staleness import StalenessCurve
 from cprsim.workers import Workers, run_each
 
-FIRST_SEED = 5001  # fresh: no curve was measured on it
-FIRST_ROUND, ROUND = 8, 4  # seeds
-MOST_SEEDS = 64
+FIRST_SEED = 6001  # fresh: no curve was measured on it
+FIRST_ROUND, ROUND = 8, 8  # seeds
+MOST_SEEDS = 128
 ENOUGH = 0.1  # of the limit, the standard error of a measured mean
 
 

@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.measuring.checks import Checks, Difference, Estimate
-from cprsim.measuring.fit import Joint
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.report.run_report import say
@@ -40,10 +39,10 @@ def _table(measured: Measured, checks: dict[Metric, Checks]) -> Table:
 
 
 def _slope(measured: Measured, metric: Metric, strategy: str) -> tuple[str, str]:
-    fitted = measured.fitted[metric]
-    mean, error = fitted.slope(strategy)
-    ratio = mean / fitted.slope(WHOLE)[0]
-    return f"{mean:.4f} ± {fitted.slopes.half_width(error):.4f}", f"{ratio:.2f}"
+    slopes = measured.fitted[metric].slopes
+    half = slopes.half_width(slopes.standard_error(strategy))
+    ratio = slopes.mean(strategy) / slopes.mean(WHOLE)
+    return f"{slopes.mean(strategy):.4f} ± {half:.4f}", f"{ratio:.2f}"
 
 
 def bytes_over_partial(measured: Measured) -> dict[str, float]:
@@ -67,7 +66,7 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
         f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
         f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
         *(_ranking(metric, checks[metric]) for metric in Metric),
-        *(_adding_up(m, checks[m], measured.fitted[m].joint) for m in Metric),
+        *(_adding_up(metric, checks[metric]) for metric in Metric),
         f"{took.n_runs} runs, {took.cpu_min:.1f} CPU minutes. A paired difference has 1/"
         f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
         f"would have to be {took.n_unpaired:,}.",
@@ -90,7 +89,7 @@ def _difference(one: Difference) -> str:
     return f"{one.strategy} - {one.other} [{low:+.4f}, {high:+.4f}]{seen}"
 
 
-def _adding_up(metric: Metric, checks: Checks, joint: Joint) -> str:
+def _adding_up(metric: Metric, checks: Checks) -> str:
     told = "; ".join(
         f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
         f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)})"
@@ -103,7 +102,6 @@ def _adding_up(metric: Metric, checks: Checks, joint: Joint) -> str:
     )
     return (
         f"Histories of several failures, {NAMES[metric]} loss over the sum of their failures' (in "
-        f"brackets: over what the other seeds predict): {told}. In all they lose "
-        f"{joint.factor:.2f} ± {joint.standard_error:.2f} times the sum, which the slopes above "
-        f"contain; with it predictions hold to within 20 % {until}."
+        f"brackets: over what the curve says, as the other seeds bend it): {told}. The curve holds "
+        f"to within 20 % {until}."
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Twin
+from cprsim.measuring.checks import check
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, STALENESS, fit, hats
 from cprsim.measuring.observed import observed
@@ -36,13 +39,16 @@ def loss(trial: Trial) -> float:
     return SLOPE[key] * total
 
 
-def made(n_seeds: int, noise: float, spread: float = 0.0, luck: float = 0.0) -> list[SeedResult]:
+def made(
+    n_seeds: int, noise: float, spread: float = 0.0, luck: float = 0.0, checks: bool = True
+) -> list[SeedResult]:
     """Seeds whose slopes differ by `spread`, whose twins are better than their due by `luck`."""
     rng = np.random.default_rng(7)
     design, results = Design(), []
     for seed in range(n_seeds):
         factor, offset = 1 + spread * rng.standard_normal(), luck * rng.standard_normal()
-        trials = [*design.scenes(seed, N_SERVERS), *design.checks(seed, N_SERVERS)]
+        held_back = design.checks(seed, N_SERVERS) if checks else []
+        trials = [*design.scenes(seed, N_SERVERS), *held_back]
         quality = {
             trial: Quality(
                 0.8 - factor * loss(trial) - offset + noise * rng.standard_normal(),
@@ -70,6 +76,46 @@ def test_log_loss_has_slopes_of_its_own() -> None:
     seen = observed(made(4, noise=1e-5), N_SERVERS)
     slopes = {metric: fit(seen, metric).slopes.mean("partial") for metric in Metric}
     assert slopes[Metric.LOG_LOSS] == pytest.approx(2 * slopes[Metric.AUC], rel=0.05)
+
+
+def test_histories_that_lose_more_than_the_sum_bend_the_line() -> None:
+    seen = observed(made(5, noise=1e-6), N_SERVERS)
+    more = np.array([1.4 if len(trial.failures) > 3 else 1.0 for trial in seen.trials])
+    bent = replace(
+        seen,
+        loss={m: np.where(seen.held_back, more, 1.0) * loss for m, loss in seen.loss.items()},
+    )
+    plain, fitted = fit(seen, Metric.AUC), fit(bent, Metric.AUC)
+    for one, other in zip(plain.joint, fitted.joint, strict=True):
+        raised = 1.4 if one.n_failures > 3 else 1.0
+        assert one.factor == pytest.approx(1.0, abs=0.05)
+        assert other.factor / one.factor == pytest.approx(raised, rel=0.02)
+    pls, loss, error = fitted.line("scar", most=0.5)
+    slope = fitted.slopes.mean("scar")
+    assert pls.tolist() == [0.0, *(one.weighted_pls for one in fitted.joint), 0.5]
+    assert loss[:2] == pytest.approx(slope * pls[:2])
+    assert loss[2:] == pytest.approx(1.4 * slope * pls[2:], rel=0.06)
+    assert (error[1:] > 0).all()
+    for one in check(bent, fitted).adding_up:
+        assert one.holds
+
+
+def test_without_histories_the_line_is_straight() -> None:
+    seen = observed(made(4, noise=1e-6, checks=False), N_SERVERS)
+    fitted = fit(seen, Metric.AUC)
+    pls, loss, _ = fitted.line("mfu", most=0.4)
+    assert pls.tolist() == [0.0, 0.4]
+    assert loss[1] == pytest.approx(0.4 * fitted.slopes.mean("mfu"))
+
+
+def test_the_checks_see_what_was_made() -> None:
+    seen = observed(made(5, noise=1e-6), N_SERVERS)
+    checks = check(seen, fit(seen, Metric.AUC))
+    assert checks.weighted_correlation.mean > 0.98
+    assert checks.fails_from_pls is None
+    signs = {one.strategy: one.difference for one in checks.differences if one.other == "partial"}
+    assert all(one.mean + one.half_width < 0 for one in signs.values())  # partial is the steepest
+    assert all(one.detectable > one.standard_error for one in signs.values())
 
 
 def test_a_lucky_twin_goes_into_the_intercept() -> None:

@@ -19,7 +19,7 @@ from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.measure import measure
 from cprsim.measuring.runs import SeedRuns, journal_of, n_finished, read_seed, run_seed
 from cprsim.staleness import Metric
-from cprsim.workers import Workers
+from cprsim.workers import Workers, run_each
 from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
 
 CHILD = """
@@ -64,8 +64,16 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
         )
 
 
-def test_workers_change_nothing(request_of, whole) -> None:
-    assert same(measure(request_of(workers=Workers(2))), whole[1])
+def test_workers_change_nothing(request_of, whole, tmp_path: Path) -> None:
+    request = request_of()
+    trials = tuple(request.design.scenes(1, 4))
+    tasks = [
+        SeedRuns(request.loaded, seed, trials, request.folder, count_bytes=False) for seed in (1, 2)
+    ]
+    list(run_each(run_seed, tasks, Workers(2)))
+    for seed, alone in zip((1, 2), whole[1].results, strict=False):
+        quality = read_seed(request.folder, seed).quality
+        assert quality == {trial: alone.quality[trial] for trial in trials}
 
 
 def test_a_finished_measurement_runs_nothing_again(whole) -> None:
@@ -133,7 +141,7 @@ def test_every_strategy_meets_the_same_scenes() -> None:
         key: [(t.saving.interval_fraction, t.failures) for t in trials if t.saving.strategy == key]
         for key in DESIGN.strategies
     }
-    assert met["partial"][:3] == met["mfu"] == met["round-robin"]
+    assert met["partial"][:2] == met["mfu"]
     assert trials == DESIGN.scenes(5, 4)
     assert trials != DESIGN.scenes(6, 4)
 
@@ -146,7 +154,7 @@ def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) ->
 
     write_clicks(tmp_path / "log.tsv", 1000)
     path = tmp_path / "logged.yaml"
-    path.write_text(SCENARIO.replace("{samples: 10000,", "{clicks: {file: log.tsv},"))
+    path.write_text(SCENARIO.replace("{samples: 5000,", "{clicks: {file: log.tsv},"))
     one, other = (setting_of(load_scenario(path), seed) for seed in (1, 2))
     assert one.test.digest() == other.test.digest()
     assert one.train.digest() != other.train.digest()

@@ -1,0 +1,122 @@
+"""The promise: histories become the trials that they are, and means come out unbiased."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim import pipeline
+from cprsim.assemble import assemble
+from cprsim.kernel.replay import Course
+from cprsim.kernel.replay import replay as replay_log
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.trunk import Setting, run_trial
+from cprsim.promise.cells import Cell, limits
+from cprsim.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
+from cprsim.promise.keeping import estimate
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.scenario import load_scenario
+from cprsim.staleness import Metric, Response, StalenessCurve
+from cprsim.stand_in import stand_in
+
+SCENARIO = """
+job: {useful: 50 h}
+cluster: {emb_ps: 4}
+failures: {kind: job, family: gamma, shape: 0.7, mtbf: 12 h, together: 2}
+costs: {save: 20 min, load: 5 min, detect: 0 s, reschedule: 10 min}
+recovery: [full, partial]
+kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top: [8], batch: 20}
+simulation: {seed: 1, replications: 300}
+"""
+CURVE = StalenessCurve(
+    "made",
+    "by hand",
+    tuple(Response.linear(key, Metric.AUC, (0.03, 0.001), 1.0) for key in ("partial", "mfu")),
+)
+INTERVAL_H = 5.0
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory):
+    path: Path = tmp_path_factory.mktemp("promise") / "small.yaml"
+    path.write_text(SCENARIO)
+    return load_scenario(path)
+
+
+def cell(strategy: str) -> Cell:
+    sub_saves = SubSaves("mfu") if strategy == "cpr-mfu" else None
+    policy = RecoveryPolicy(strategy, OnFailure.RELOAD, INTERVAL_H, "given", sub_saves=sub_saves)
+    return Cell("small", 0.001, strategy, policy, 0.0009, 0.001)
+
+
+@pytest.fixture(scope="module")
+def histories(loaded) -> dict[str, Histories]:
+    both = [cell("partial"), cell("cpr-mfu")]
+    return {h.cell.strategy: h for h in histories_of(both, assemble(loaded), CURVE)}
+
+
+@pytest.mark.parametrize("strategy", ["partial", "cpr-mfu"])
+def test_a_history_trains_as_the_log_of_its_job_does(loaded, histories, strategy: str) -> None:
+    """Also where saves are struck: saves cost a fifteenth of the interval here."""
+    what = stand_in(loaded)
+    setting = Setting(what.shape, what.train, what.test, what.plan, what.shards)
+    experiment = assemble(loaded)
+    ours = histories[strategy]
+    policy = replace(ours.cell.policy, name=ours.cell.name)
+    fresh = replace(experiment, seed=FRESH_SEED, policies=(policy,))
+    n_lost = 0
+    for number in range(10):
+        log = pipeline.replay(fresh, number)[policy.name]
+        trainer = setting.trainer()
+        saver = Saver(trainer, setting.shards, policy.sub_saves)
+        replay_log(log, experiment.useful_h, experiment.cluster.shard_slots, Course(trainer), saver)
+        trial = ours.trial(number)
+        n_lost += trial is not None
+        if trial is None:
+            assert not (ours.losses.replication == number).any()
+        else:
+            assert run_trial(setting, trial) == trainer.evaluate(setting.test), number
+    assert n_lost >= 7
+
+
+def test_histories_are_drawn_one_from_each_stratum(histories) -> None:
+    ours = histories["partial"]
+    chosen = ours.chosen(2 * N_STRATA, seed=3)
+    rank = np.argsort(np.argsort(ours.predicted, kind="stable"))
+    stratum = rank[chosen] * N_STRATA // len(rank)
+    assert sorted(stratum[:N_STRATA]) == list(range(N_STRATA))
+    assert sorted(stratum[N_STRATA:]) == list(range(N_STRATA))
+    assert not np.array_equal(chosen, ours.chosen(2 * N_STRATA, seed=4))
+
+
+def test_the_control_variate_leaves_the_mean_unbiased() -> None:
+    rng = np.random.default_rng(3)
+    predicted = rng.gamma(1.0, 1e-3, 4000)
+    truth = 0.8 * predicted  # the curve is off by a quarter
+    means, errors = [], []
+    for _ in range(300):
+        some = rng.integers(0, len(predicted), 10)
+        off = truth[some] + 1e-4 * rng.standard_normal(10) - predicted[some]
+        kept = estimate(cell("partial"), off, float(predicted.mean()), 0.0)
+        means.append(kept.mean)
+        errors.append(kept.standard_error)
+    standard_error = np.std(means) / np.sqrt(len(means))
+    assert abs(np.mean(means) - truth.mean()) <= 4 * standard_error
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
+    assert np.std(means) < 0.5 * np.std(truth) / np.sqrt(10)  # and spares most of the runs
+
+
+def test_one_run_is_no_measurement() -> None:
+    kept = estimate(cell("partial"), np.array([1e-4]), 1e-3, 0.0)
+    assert not kept.is_below
+    assert not kept.known
+
+
+def test_limits_lie_where_partial_recovery_pays(loaded) -> None:
+    found = limits(assemble(loaded), CURVE)
+    assert len(found) == 5
+    assert (np.diff(found) < 0).all()
+    assert np.diff(np.log(found)) == pytest.approx(np.full(4, np.log(found[1] / found[0])))
