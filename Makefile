@@ -58,6 +58,9 @@ browser: $(VENV)/.has-browser tests/page/node_modules/.installed  ## Try the rep
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
+promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
+	@$(BIN)/python benchmarks/promise.py
+
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep
 

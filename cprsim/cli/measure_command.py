@@ -33,7 +33,7 @@ def measure(
         str,
         typer.Option(
             metavar="SHARE",
-            help="Stop when every slope is known to this share of plain partial recovery's.",
+            help="Stop when the standard error of every slope is this share of partial's slope.",
         ),
     ] = "20 %",
     budget: Annotated[

@@ -46,8 +46,8 @@ class Request:
     ----------
     loaded : the scenario; its section `kernel` is what is measured
     folder : of the journals
-    precision : stop where the 95 % interval of every slope is no wider, to either side, than this
-        share of plain partial recovery's slope, in AUC and in log-loss
+    precision : stop where the standard error of every slope is no larger than this share of plain
+        partial recovery's slope, in AUC and in log-loss
     budget_s : stop after this time [s]
     n_seeds : run exactly so many seeds instead, whatever the precision
     """
@@ -82,16 +82,16 @@ class Measured:
     seen: Observed
     fitted: dict[Metric, Fitted]
 
-    def half_width(self, metric: Metric, strategy: str) -> float:
-        """Of the 95 % interval of a slope, as a share of plain partial recovery's slope."""
+    def relative_error(self, metric: Metric, strategy: str) -> float:
+        """Standard error of a slope, as a share of plain partial recovery's slope."""
         slopes = self.fitted[metric].slopes
-        return slopes.half_width(slopes.standard_error(strategy)) / abs(slopes.mean(WHOLE))
+        return slopes.standard_error(strategy) / abs(slopes.mean(WHOLE))
 
     @property
     def widest(self) -> float:
-        """The least well known slope of all."""
+        """The relative error of the least well known slope."""
         return max(
-            self.half_width(metric, strategy)
+            self.relative_error(metric, strategy)
             for metric, fitted in self.fitted.items()
             for strategy in fitted.slopes.strategies
         )

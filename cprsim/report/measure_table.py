@@ -59,8 +59,8 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
     took = measured.effort(Metric.AUC)
     return [
         f"Slopes per weighted PLS: means over {len(measured.seen.seeds)} seeds, ± the half-width "
-        f"of the 95 % interval (Student's t). The widest is {measured.widest:.0%} of plain "
-        f"partial recovery's slope. `{MORE_BYTES}`: the small tables are saved with every "
+        f"of the 95 % interval (Student's t). The largest standard error is {measured.widest:.0%} "
+        f"of plain partial recovery's slope. `{MORE_BYTES}`: the small tables are saved with every "
         "sub-save, at more bytes.",
         f"Correlation of AUC loss with PLS under plain partial recovery: {_pm(auc.correlation)} "
         f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
