@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.assemble import assemble
+from cprsim.assemble import Experiment, assemble
 from cprsim.failures.distributions import Gamma
 from cprsim.failures.replay import Replay
 from cprsim.fitting.families import FAMILIES, fit
@@ -105,13 +105,14 @@ def _times(work: Work, seed: int, n_jobs: int) -> dict[str, list[Any]]:
     return {"hours": hours, "seen": seen}
 
 
-def _first_failures_h(experiment: Any, n_jobs: int) -> Floats:
+def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:
     first_h = np.full(n_jobs, np.inf)
     source, cluster = experiment.failures, experiment.cluster
     step = source.block_replications(cluster, experiment.useful_h)
     for block, begin in enumerate(range(0, n_jobs, step)):
         n = min(step, n_jobs - begin)
-        trace = next(source.draw(cluster, experiment.seed, block, n, experiment.useful_h))
+        drawn = source.draw(cluster, experiment.seed, block, n, iter([experiment.useful_h]))
+        trace = next(drawn)
         np.minimum.at(first_h, begin + trace.replication, trace.at_h)
     return first_h
 

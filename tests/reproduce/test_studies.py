@@ -111,6 +111,14 @@ def test_the_hazard_of_exponential_times_is_flat() -> None:
     assert (np.abs(rate - 0.05) <= 4 * error).all()
 
 
+def test_jobs_of_more_nodes_fail_earlier(tmp_path: Path) -> None:
+    work = Work(failure_analysis.STUDY, Effort.QUICK, SCENARIOS, tmp_path, "of the test")
+    drawn = failure_analysis._times(work, 1, 900)
+    few, many = (np.mean(drawn["hours"][first : first + 300]) for first in (0, 600))
+    assert len(drawn["hours"]) == len(drawn["seen"]) == 900
+    assert many < few < 100.0
+
+
 def test_a_correlation_and_its_interval() -> None:
     rng = np.random.default_rng(5)
     x = rng.normal(size=400)
