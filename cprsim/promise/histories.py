@@ -30,7 +30,7 @@ class Histories:
     """The simulated histories of one cell."""
 
     cell: Cell
-    predicted: Floats  # (N_HISTORIES,)
+    predicted: Floats  # (n_histories,)
     losses: ShardLoss
     first_slot: int
     useful_h: float
@@ -82,9 +82,9 @@ def saving_of(policy: RecoveryPolicy, useful_h: float, key: str) -> Saving:
 
 
 def histories_of(
-    cells: list[Cell], experiment: Experiment, curve: StalenessCurve
+    cells: list[Cell], experiment: Experiment, curve: StalenessCurve, n: int = N_HISTORIES
 ) -> list[Histories]:
-    """Fresh histories of the cells of one scenario; all cells meet the same failures."""
+    """n fresh histories of the cells of one scenario; all cells meet the same failures."""
     selected = [cell for cell in cells if cell.policy is not None]
     policies = tuple(
         replace(cell.policy, name=cell.name) for cell in selected if cell.policy is not None
@@ -93,7 +93,7 @@ def histories_of(
         experiment,
         seed=FRESH_SEED,
         policies=policies,
-        n_replications=N_HISTORIES,
+        n_replications=n,
         precision_fraction=None,
     )
     outcome = pipeline.simulate(fresh)

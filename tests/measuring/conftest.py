@@ -19,18 +19,18 @@ failures: {kind: injected, count: 2}
 costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
 recovery: [full, partial]
 kernel:
-  {samples: 5000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
+  {samples: 10000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
    rate: 0.03, batch: 50}
 simulation: {seed: 1, replications: 100}
 """
 DESIGN = Design(
     strategies=("partial", "mfu"),
-    n_scenes=2,
-    n_more=3,
-    shortest=0.2,
+    n_scenes=4,
+    n_more=4,
+    shortest=0.6,
     histories=(History(3, 0.25, 0.2),),
 )
-RUNS_PER_SEED = 2 * 2 + 3 + 2 + 1  # scenes, more of partial, histories, the twin
+RUNS_PER_SEED = 4 * 2 + 4 + 2 + 1  # scenes, more of partial, histories, the twin
 
 
 def request_in(folder: Path, scenario: Path, **more: object) -> Request:

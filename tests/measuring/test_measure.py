@@ -64,16 +64,17 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
         )
 
 
-def test_workers_change_nothing(request_of, whole, tmp_path: Path) -> None:
+def test_workers_change_nothing(request_of, whole) -> None:
     request = request_of()
-    trials = tuple(request.design.scenes(1, 4))
+    trials = {seed: tuple(request.design.scenes(seed, 4)[:3]) for seed in (1, 2)}
     tasks = [
-        SeedRuns(request.loaded, seed, trials, request.folder, count_bytes=False) for seed in (1, 2)
+        SeedRuns(request.loaded, seed, some, request.folder, count_bytes=False)
+        for seed, some in trials.items()
     ]
     list(run_each(run_seed, tasks, Workers(2)))
-    for seed, alone in zip((1, 2), whole[1].results, strict=False):
-        quality = read_seed(request.folder, seed).quality
-        assert quality == {trial: alone.quality[trial] for trial in trials}
+    for alone in whole[1].results[:2]:
+        quality = read_seed(request.folder, alone.seed).quality
+        assert quality == {trial: alone.quality[trial] for trial in trials[alone.seed]}
 
 
 def test_a_finished_measurement_runs_nothing_again(whole) -> None:
@@ -141,7 +142,7 @@ def test_every_strategy_meets_the_same_scenes() -> None:
         key: [(t.saving.interval_fraction, t.failures) for t in trials if t.saving.strategy == key]
         for key in DESIGN.strategies
     }
-    assert met["partial"][:2] == met["mfu"]
+    assert met["partial"][:4] == met["mfu"]
     assert trials == DESIGN.scenes(5, 4)
     assert trials != DESIGN.scenes(6, 4)
 
@@ -154,7 +155,7 @@ def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) ->
 
     write_clicks(tmp_path / "log.tsv", 1000)
     path = tmp_path / "logged.yaml"
-    path.write_text(SCENARIO.replace("{samples: 5000,", "{clicks: {file: log.tsv},"))
+    path.write_text(SCENARIO.replace("{samples: 10000,", "{clicks: {file: log.tsv},"))
     one, other = (setting_of(load_scenario(path), seed) for seed in (1, 2))
     assert one.test.digest() == other.test.digest()
     assert one.train.digest() != other.train.digest()

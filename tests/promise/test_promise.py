@@ -55,7 +55,7 @@ def cell(strategy: str) -> Cell:
 @pytest.fixture(scope="module")
 def histories(loaded) -> dict[str, Histories]:
     both = [cell("partial"), cell("cpr-mfu")]
-    return {h.cell.strategy: h for h in histories_of(both, assemble(loaded), CURVE)}
+    return {h.cell.strategy: h for h in histories_of(both, assemble(loaded), CURVE, n=200)}
 
 
 @pytest.mark.parametrize("strategy", ["partial", "cpr-mfu"])
