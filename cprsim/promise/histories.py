@@ -84,7 +84,7 @@ def saving_of(policy: RecoveryPolicy, useful_h: float, key: str) -> Saving:
 def histories_of(
     cells: list[Cell], experiment: Experiment, curve: StalenessCurve, n: int = N_HISTORIES
 ) -> list[Histories]:
-    """Fresh histories, n of them, of the cells of one scenario; all cells meet the same failures."""
+    """Fresh histories, n of each cell of one scenario; all cells meet the same failures."""
     selected = [cell for cell in cells if cell.policy is not None]
     policies = tuple(
         replace(cell.policy, name=cell.name) for cell in selected if cell.policy is not None

@@ -35,8 +35,7 @@ def shipped(name: str) -> LoadedScenario:
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
         "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "gpu-cluster", "lanl",
-        "production",
-        "quickstart", "shadowsync",
+        "production", "production-gamma", "quickstart", "shadowsync",
     ]  # fmt: skip
 
 
