@@ -1,0 +1,93 @@
+"""What a measurement becomes: a file that reads back, a figure, a table."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from cprsim.cli.app import app
+from cprsim.curves import read_curve, write_curve
+from cprsim.measuring.curve import curve_file
+from cprsim.plots.save import save_figure
+from cprsim.plots.staleness import staleness_figure
+from cprsim.report.measure_table import print_measured
+from cprsim.staleness import Metric
+
+
+def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
+    request, measured = whole
+    path = tmp_path / "small.json"
+    write_curve(path, curve_file(measured, request, "small", "cprsim measure small.yaml"))
+    curve = read_curve(path)
+    assert curve.manifest["seeds"] == [1, 2, 3]
+    assert curve.manifest["n_runs"] == sum(len(one.quality) + 1 for one in measured.results)
+    fitted = measured.fitted[Metric.AUC]
+    most = measured.checks(Metric.AUC).most_weighted_pls
+    response = curve.curve("here").of("mfu", Metric.AUC)
+    assert response is not None
+    for ours, theirs in zip(
+        fitted.line("mfu", most),
+        (response.pls, response.loss, response.standard_error),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    assert response.degrees == 2
+    assert response.settings is not None
+    assert response.settings.tracker == "mfu"
+
+
+def test_the_figure_shows_every_trial(whole, tmp_path: Path) -> None:
+    _, measured = whole
+    figure = staleness_figure(measured, "small")
+    left, right = figure.axes
+    assert [axes.get_xlabel() for axes in (left, right)] == [
+        "weighted PLS [portion of samples]"
+    ] * 2
+    points, _ = measured.points(Metric.AUC, "partial")
+    assert len(left.lines[0].get_xdata()) == len(points) == 3 * 8
+    styles = [line.get_linestyle() for line in left.lines if line.get_label() in ("partial", "mfu")]
+    assert len(set(styles)) == 2  # told apart without colour
+    assert "(recalled)" in figure.get_suptitle()
+    assert all(path.stat().st_size > 1000 for path in save_figure(figure, tmp_path / "figure"))
+
+
+def test_the_table_says_what_is_known(whole) -> None:
+    _, measured = whole
+    text = io.StringIO()
+    print_measured(Console(file=text, width=200), measured)
+    shown = text.getvalue()
+    slopes = measured.fitted[Metric.AUC].slopes
+    assert f"{slopes.mean('partial'):.4f} ± " in shown
+    assert "Histories of several failures" in shown
+    assert "CPU minutes" in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--budget", "5", "--budget: '5' has no unit"),
+        ("--budget", "0 s", "--budget: must be positive"),
+        ("--precision", "fine", "--precision: 'fine' is not a share"),
+        ("--seeds", "2", "greater than or equal to 3"),
+    ],
+)
+def test_bad_options_are_refused(scenario: Path, option: str, value: str, message: str) -> None:
+    called = CliRunner().invoke(app, ["measure", str(scenario), option, value])
+    assert called.exit_code == 2
+    assert message in called.output
+    assert not list(scenario.parent.glob("*.runs"))
+
+
+def test_what_was_written_is_json(whole, tmp_path: Path) -> None:
+    request, measured = whole
+    path = tmp_path / "small.json"
+    write_curve(path, curve_file(measured, request, "small", "cprsim measure small.yaml"))
+    checks = json.loads(path.read_text())["checks"]
+    assert checks["bytes_written"]["by_strategy"]["partial"] > 0
+    assert {one["strategy"] for one in checks["auc"]["paired_differences"]} == {"mfu"}
