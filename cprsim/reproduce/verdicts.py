@@ -12,7 +12,8 @@
    - the set-up that we simulate is itself known only as recalled: *consistent, set-up recalled*.
 3. **Recalled and derived numbers** are never reproduced: *consistent* or *not consistent*.
 4. **Several cases.** Where free inputs are run over a range, the number is consistent if some case
-   meets it, and the verdict says how many do.
+   meets it, and the verdict says how many do; open if none does but one is open. (That a case may
+   be open was forgotten at first, and added when production-loss had such cases.)
 5. **No number of the paper**: nothing is judged.
 """
 
@@ -125,7 +126,8 @@ def judge(claim: Claim | None, met: bool | None, basis: Basis) -> Verdict:
 def judge_cases(claim: Claim, met: Sequence[bool | None], basis: Basis) -> Verdict:
     """The verdict where free inputs are run over a range (rule 4)."""
     n = sum(case is True for case in met)
-    finding = Finding.CONSISTENT if n else Finding.NOT_CONSISTENT
+    undecided = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
+    finding = Finding.CONSISTENT if n else undecided
     return Verdict(finding, f"in {n} of {len(met)} cases, {_limit(claim, basis)}".rstrip(", "))
 
 

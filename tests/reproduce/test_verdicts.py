@@ -88,4 +88,5 @@ def test_without_a_number_of_the_paper_nothing_is_judged() -> None:
 def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are_counted() -> None:
     some = judge_cases(PUBLISHED, [True, False, None], FREE)
     assert str(some) == "consistent, in 1 of 3 cases, with 2 free inputs"
-    assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.NOT_CONSISTENT
+    assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.OPEN
+    assert judge_cases(PUBLISHED, [False, False], FREE).finding is Finding.NOT_CONSISTENT
