@@ -15,7 +15,7 @@ from math import inf, nan, sqrt
 from typing import Self
 
 import numpy as np
-from scipy import ndimage, special
+from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.records import (
@@ -208,6 +208,8 @@ class Weight:
 
     def of(self, at: Floats, staleness: Floats) -> Floats:
         """The weight at each of some failures, all (n_asked,)."""
+        from scipy import ndimage  # slow to load, and bad input ends before it is needed
+
         knots = ((at, self.at), (staleness, self.staleness))
         where = [np.interp(asked, known, np.arange(len(known))) for asked, known in knots]
         weights: Floats = ndimage.map_coordinates(self.weight, where, order=1, mode="nearest")

@@ -37,10 +37,11 @@ def run(
     The results go into a folder of their own under DIR; the same command finds it again.
     """
     started = datetime.now(UTC)
-    from cprsim.assemble import assemble
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, [*overrides, *shortcuts(seed, replications)])
+    from cprsim.assemble import assemble
+
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli import running
 

@@ -9,10 +9,11 @@ from cprsim.cli.options import Overrides, ScenarioFile
 
 def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa: B006
     """Check a scenario and say everything that is wrong with it."""
-    from cprsim.assemble import assemble
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, overrides)
+    from cprsim.assemble import assemble  # slow to load: what is wrong is said before
+
     assemble(loaded)  # finds what only building the parts shows, in a failure trace for example
     strategies = ", ".join(entry.name for entry in loaded.scenario.recovery)
     typer.echo(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")

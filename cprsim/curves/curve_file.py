@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.curves.identity import canonical_digest, identity
-from cprsim.curves.own import read_own
 from cprsim.errors import CurveError, Place
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness import Metric, Response, StalenessCurve, Weight
@@ -67,6 +66,8 @@ def read_curve(path: Path | str) -> CurveFile:
     """
     path = Path(path)
     if path.suffix.lower() != ".json":
+        from cprsim.curves.own import read_own  # pandas, which few runs need
+
         return CurveFile(path.stem, read_own(path))
     plain = _checked(_parsed(path), path)
     try:

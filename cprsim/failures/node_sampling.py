@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy import integrate
 
 from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.renewal import Lifetimes, renewals_until
@@ -208,6 +207,8 @@ def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
 
     def survival(age_h: float) -> float:
         return float(lifetime.survival(age_h))
+
+    from scipy import integrate  # slow to load, and few sources need it
 
     return float(integrate.quad(survival, from_h, until_h, limit=200)[0])
 

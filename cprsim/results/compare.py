@@ -82,6 +82,8 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     records = []
     for name in shared:
         for quantity in METRICS:
+            if has_measured_error(quantity) and _unknown(quantity, of_a[name], of_b[name]):
+                continue  # no curve tells what the failures cost in accuracy
             interval, n = method(of_a[name], of_b[name], quantity, same_curve=same_curve)
             means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
             records.append((name, quantity, *means, *interval, n))
@@ -92,6 +94,10 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
 def _by_strategy(result: Result) -> dict[str, pd.DataFrame]:
     measured = measure(result.replications, result.n_nodes)
     return {str(k): v for k, v in measured.groupby("strategy", sort=False, observed=True)}
+
+
+def _unknown(quantity: str, *measured: pd.DataFrame) -> bool:
+    return all(one[quantity].isna().all() for one in measured)
 
 
 def _mean(measured: pd.DataFrame, quantity: str) -> float:

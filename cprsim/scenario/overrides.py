@@ -70,7 +70,7 @@ def apply_axes(data: dict[str, Plain], axes: Sequence[str], places: dict[KeyPath
 def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:
     key, equals, text = override.partition("=")
     place = Place(f"--set {one_line(key.strip())}")
-    if not equals:
+    if not equals or not key.strip():
         raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
     document = read_document(text, place.file)
     if document.problems:

@@ -119,8 +119,8 @@ def test_waiting_for_a_spare_is_away_too() -> None:
 
 def test_the_fast_engine_leaves_it_to_events() -> None:
     job = in_step()
-    assert "others go on" in (why_not(10.0, job.cluster, job.costs, NEVER) or "")
-    assert why_not(10.0, job.cluster, job.costs, policy(FULL, 2.0)) is None
+    assert "others go on" in (why_not(job.cluster, NEVER) or "")
+    assert why_not(job.cluster, policy(FULL, 2.0)) is None
 
 
 @pytest.mark.parametrize("n", [2, 5, 20])
