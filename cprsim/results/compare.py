@@ -82,7 +82,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     records = []
     for name in shared:
         for quantity in METRICS:
-            if has_measured_error(quantity) and _unknown(quantity, of_a[name], of_b[name]):
+            if _unknown(quantity, of_a[name], of_b[name]):
                 continue  # no curve tells what the failures cost in accuracy
             interval, n = method(of_a[name], of_b[name], quantity, same_curve=same_curve)
             means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))

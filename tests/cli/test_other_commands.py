@@ -66,7 +66,7 @@ def test_spares_change_no_failures(cprsim, folder):
 def test_a_result_does_not_differ_from_itself(cprsim, folder):
     a = folder()
     for row in json.loads(cprsim("compare", a, a, "--json").stdout)["differences"]:
-        assert (row["difference"], row["low"], row["high"]) == (0, 0, 0)
+        assert (row["difference"], row["low"], row["high"]) == (0, 0, 0), row
 
 
 def test_compare_says_which_strategies_are_only_in_one(cprsim, folder):

@@ -118,9 +118,19 @@ def test_a_run_killed_while_writing_leaves_nothing_that_looks_finished(
             load_result(folder)
 
 
+def heeding_interrupts():
+    """Tests that run in the background of a shell hand on that interrupts are ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
     command = [*program.command, "run", scenario, "--replications", "1000000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heeding_interrupts,
+    ) as running:
         time.sleep(1.5)
         running.send_signal(signal.SIGINT)
         try:
