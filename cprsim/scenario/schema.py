@@ -94,8 +94,8 @@ class Simulation(Model):
     engine: Literal["auto", "simpy", "fast"] = Field(
         "auto",
         description="What runs the replications: fast, in arrays, an error where it does not "
-        "apply (finite spares, saves in the background); simpy, event by event; auto, fast where "
-        "it applies. The numbers are the same up to rounding.",
+        "apply (finite spares; with `sync`, trainers replaced while the others go on); simpy, "
+        "event by event; auto, fast where it applies. The numbers are the same up to rounding.",
     )
 
     @model_validator(mode="before")

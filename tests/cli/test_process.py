@@ -57,7 +57,7 @@ def test_help_loads_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
-SOON_S = 4  # of CPU, mostly imports, which take twice as long while the other cores are busy
+SOON_S = 3  # of CPU, mostly imports, which take twice as long while the other cores are busy
 
 BAD = {
     "unknown key": "job: {useful: 50 h, usefull: 3 h}",
