@@ -11,7 +11,8 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench reproduce clean
+.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench promise \
+    reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle, islice
 from textwrap import fill
 from typing import Any
 
@@ -14,11 +13,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.plots.style import FAINT, INK, LOOKS, style
+from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, series_line, style
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito
-DASHES: tuple[object, ...] = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
-MARKERS = ("o", "s", "^", "D", "v", "P")
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
@@ -55,7 +51,7 @@ def _title(figure: Figure, chart: Chart) -> None:
     figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
     below_title = 1 - SUBTITLE_IN / figure.get_figheight()
     text = fill(chart.subtitle, width)
-    figure.text(0.011, below_title, text, fontsize=8, color="#555555", va="top")
+    figure.text(0.011, below_title, text, fontsize=8, color=CAPTION, va="top")
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
@@ -99,18 +95,18 @@ def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
 def _fill(label: str, number: int) -> dict[str, Any]:
     if label in LOOKS:
         return {**LOOKS[label].fill(), "label": LOOKS[label].label}
-    colour = list(islice(cycle(COLOURS), number + 1))[-1]
+    colour = series_line(number).colour
     hatch = HATCHES[number % len(HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0, "label": label}
 
 
 def _series(axes: Axes, one: Series, number: int, names: Sequence[str]) -> None:
     x = np.array(_places(one, names), dtype=float)
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    dash = "none" if one.kind == "points" else DASHES[number % len(DASHES)]
+    colour, marker, dashes = series_line(number)
     shown = None if one.kind == "steps" or len(x) > 40 else marker
     axes.plot(
-        x, one.y, color=colour, ls=dash, marker=shown, ms=4.5, lw=1.4, label=one.label,
+        x, one.y, color=colour, ls="none" if one.kind == "points" else dashes,
+        marker=shown, ms=4.5, lw=1.4, label=one.label,
         drawstyle="steps-post" if one.kind == "steps" else "default",
     )  # fmt: skip
     if not one.low:

@@ -13,24 +13,12 @@ from matplotlib.figure import Figure
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.plots.style import FAINT, INK, style
+from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.records import Floats
 
-COLOURS = {
-    "exponential": "#e69f00",
-    "weibull": "#0072b2",
-    "gamma": "#d55e00",
-    "lognormal": "#009e73",
-    "piecewise": "#cc79a7",
-}
-MARKERS = {"exponential": "v", "weibull": "o", "gamma": "s", "lognormal": "^", "piecewise": "D"}
-DASHES = {
-    "exponential": (0, (1, 1)),
-    "weibull": "-",
-    "gamma": "--",
-    "lognormal": "-.",
-    "piecewise": (0, (5, 1, 1, 1)),
-}
+# each family looks the same in every figure, whichever were fitted
+FAMILIES = ("weibull", "gamma", "lognormal", "piecewise", "exponential")
+LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 Z95 = 1.96
 N_AGES = 200
@@ -145,8 +133,8 @@ def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> 
     for one in judged:
         expected = one.fit.distribution.quantile(1 - middle[shown])
         axes.plot(
-            expected, curve.age_h[shown], MARKERS[one.fit.family], markersize=3.2,
-            color=COLOURS[one.fit.family], markeredgewidth=0, label=one.fit.family,
+            expected, curve.age_h[shown], LINES[one.fit.family].marker, markersize=3.2,
+            color=LINES[one.fit.family].colour, markeredgewidth=0, label=one.fit.family,
         )  # fmt: skip
     ends = [curve.age_h[0], curve.age_h[-1]]
     axes.plot(ends, ends, color=INK, linewidth=0.8)
@@ -167,5 +155,8 @@ def _line(one: Judged) -> dict[str, Any]:
     family = one.fit.family
     label = f"{family}, AIC {one.fit.aic:.0f}"
     return {
-        "color": COLOURS[family], "linestyle": DASHES[family], "linewidth": 1.2, "label": label,
-    }  # fmt: skip
+        "color": LINES[family].colour,
+        "linestyle": LINES[family].dashes,
+        "linewidth": 1.2,
+        "label": label,
+    }

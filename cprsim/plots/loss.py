@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, SERIES, style
+from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
     from cprsim.accuracy import Accuracy, StrategyAccuracy
@@ -42,7 +42,7 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
         above.annotate(
             fill(f"replication {measured.replication}; stand-in: {measured.stand_in}", 105),
             (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
-            fontsize=7.5, color="#555555", va="bottom",
+            fontsize=7.5, color=CAPTION, va="bottom",
         )  # fmt: skip
         above.legend(loc="upper right", ncols=2)
         if not anew:
@@ -54,7 +54,7 @@ def _strategy(
     above: Axes, below: Axes, measured: Accuracy, one: StrategyAccuracy, number: int
 ) -> None:
     assert one.trained is not None, "it was trained anew"
-    colour, marker, dashes = SERIES[number % len(SERIES)]
+    colour, marker, dashes = series_line(number)
     curve, whole = one.trained.curve, measured.whole.curve
     x = curve.position / 1e3
     lost_at = one.reverted_at * whole.position[-1] / 1e3

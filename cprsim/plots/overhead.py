@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, LOOKS, style
+from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
 from cprsim.records import OVERHEAD_PARTS
 from cprsim.results.metrics import FINISHED, Spread
 from cprsim.results.words import count, hours, interval, percent
@@ -154,7 +154,7 @@ def _title(axes: Axes, result: Result, n: int, room: int) -> None:
         f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
         f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean",
         (0, 1), (0, 10 + room), xycoords="axes fraction", textcoords="offset points",
-        fontsize=8, color="#555555", va="bottom",
+        fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip
 
 

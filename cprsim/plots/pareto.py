@@ -7,20 +7,11 @@ from math import isnan
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, style
+from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 from cprsim.results.words import count, hours
 from cprsim.selector import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
 
-# Okabe and Ito's colours; markers and dashes tell the lines apart in black and white
-LOOKS = (
-    ("#0072b2", "o", "-"),
-    ("#d55e00", "s", (0, (5, 1.5))),
-    ("#009e73", "^", (0, (1, 1))),
-    ("#cc79a7", "D", (0, (6, 2, 1, 2))),
-    ("#e69f00", "v", (0, (3, 1, 1, 1, 1, 1))),
-    ("#56b4e9", "P", (0, (8, 2))),
-)
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 
@@ -44,7 +35,7 @@ def pareto_figure(selection: Selection, name: str) -> Figure:
 
 
 def _line(axes: Axes, strategy: str, front: tuple[Candidate, ...], number: int) -> None:
-    colour, marker, dashes = LOOKS[number % len(LOOKS)]
+    colour, marker, dashes = series_line(number)
     there = [one for one in front if not isnan(one.overhead.mean)]
     axes.plot(
         [one.held for one in there], [one.overhead.mean for one in there],
@@ -106,6 +97,6 @@ def _dress(axes: Axes, selection: Selection, name: str) -> None:
         f"{hours(selection.useful_h)} of useful work; mean of "
         f"{count(selection.n_replications, 'replication')}; each line goes from many saves to none",
         (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
-        fontsize=8, color="#555555", va="bottom",
+        fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip
     axes.legend(loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.overhead import axis_top
-from cprsim.plots.style import INK, SERIES, style
+from cprsim.plots.style import INK, series_line, style
 from cprsim.results.percentiles import Percentiles
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def percentiles_figure(
 
 
 def _line(axes: Axes, name: str, one: Percentiles, number: int) -> None:
-    colour, marker, dashes = SERIES[number % len(SERIES)]
+    colour, marker, dashes = series_line(number)
     axes.fill_between(
         one.percent, one.low, one.high, color=colour, alpha=0.18, linewidth=0, zorder=1.5
     )

@@ -8,15 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, style
+from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.staleness import Metric
 
 if TYPE_CHECKING:
     from cprsim.measuring.measure import Measured
 
-COLOURS = ("#222222", "#0072b2", "#d55e00", "#009e73", "#cc79a7")
-MARKERS = ("o", "s", "^", "D", "v")
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 PANELS = (("equal bytes", ""), ("small tables with every sub-save: more bytes", "+"))
 LABELS = {Metric.AUC: "loss of AUC", Metric.LOG_LOSS: "added log-loss [nats]"}
 RECALLED = "paper: correlation about 0.88 (recalled)"
@@ -56,13 +53,11 @@ def _of(strategy: str, suffix: str) -> bool:
 def _strategy(axes: Axes, measured: Measured, metric: Metric, key: str, number: int) -> None:
     lost, loss = measured.points(metric, key)
     slopes = measured.fitted[metric].slopes
-    colour, line = COLOURS[number % len(COLOURS)], LINES[number % len(LINES)]
-    axes.plot(
-        lost, loss, MARKERS[number % len(MARKERS)], ms=3, mfc="none", mew=0.6, color=colour,
-        alpha=0.7,
-    )  # fmt: skip
+    _, marker, dashes = series_line(number)
+    colour = INK if number == 0 else series_line(number - 1).colour  # plain partial recovery: black
+    axes.plot(lost, loss, marker, ms=3, mfc="none", mew=0.6, color=colour, alpha=0.7)
     end = np.array([0.0, float(lost.max(initial=0.0))])
-    axes.plot(end, slopes.mean(key) * end, ls=line, lw=1.3, color=colour, label=key)
+    axes.plot(end, slopes.mean(key) * end, ls=dashes, lw=1.3, color=colour, label=key)
     if key == "partial":
         half = slopes.half_width(slopes.standard_error(key))
         low, high = (slopes.mean(key) + sign * half for sign in (-1, 1))

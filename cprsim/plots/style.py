@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.patches import Patch
 
 INK = "#222222"
 FAINT = "#8a8a8a"
+CAPTION = "#555555"  # small print under a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,22 @@ LOOKS = {
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
 
-# lines of one figure, in turn: colour (Okabe and Ito), marker, dashes
-SERIES: tuple[tuple[str, str, Any], ...] = (
-    ("#0072b2", "o", "-"),
-    ("#d55e00", "s", (0, (6, 2))),
-    ("#009e73", "^", (0, (1, 1.2))),
-    ("#cc79a7", "D", (0, (6, 2, 1, 2))),
-    ("#e69f00", "v", (0, (3, 1.5))),
-    ("#56b4e9", "P", (0, (5, 1, 1, 1, 1, 1))),
+
+class Line(NamedTuple):
+    """How one of several lines of a figure is told from the others, in colour and without."""
+
+    colour: str
+    marker: str
+    dashes: Any
+
+
+SERIES = (
+    Line("#0072b2", "o", "-"),
+    Line("#d55e00", "s", "--"),
+    Line("#009e73", "^", "-."),
+    Line("#cc79a7", "D", (0, (1, 1.2))),
+    Line("#e69f00", "v", (0, (5, 1, 1, 1, 1, 1))),
+    Line("#56b4e9", "P", (0, (8, 2))),
 )
 
 STYLE: Any = {
@@ -84,6 +93,11 @@ STYLE: Any = {
     "svg.hashsalt": "cprsim",
     "svg.fonttype": "path",
 }
+
+
+def series_line(number: int) -> Line:
+    """The look of line `number` of a figure, counted from 0; after the last it begins again."""
+    return SERIES[number % len(SERIES)]
 
 
 @contextmanager

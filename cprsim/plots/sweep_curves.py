@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, INK, SERIES, style
+from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 from cprsim.plots.sweep_parts import (
     dress_x,
     dress_y,
@@ -105,7 +105,7 @@ def _line(
     axes: Axes, along: AxisColumn, names: Sequence[Any], mine: pd.DataFrame, number: int, label: str
 ) -> None:
     """One line with its interval; points at which jobs do not finish leave a gap."""
-    colour, marker, dashes = SERIES[number % len(SERIES)]
+    colour, marker, dashes = series_line(number)
     x = places(along, mine[along.column], names)
     mean, low, high = (100 * mine[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
     few = len(x) <= FEW
@@ -166,7 +166,7 @@ def _title(axes: Axes, result: SweepResult, title: str, held: str) -> None:
     axes.set_title(title, loc="left", fontweight="bold", pad=22)
     axes.annotate(
         subtitle(result, held), (0, 1), (0, 6), xycoords="axes fraction",
-        textcoords="offset points", fontsize=8, color="#555555", va="bottom",
+        textcoords="offset points", fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cprsim.plots.style import INK, style
+from cprsim.plots.style import INK, SERIES, style
 from cprsim.plots.sweep_parts import OVERHEAD, said, subtitle
 from cprsim.sweeps import AxisColumn, SweepResult
 
 MOST_PANELS = 4
-BELOW: Any = {"facecolor": "#56b4e9", "hatch": "////", "edgecolor": "white", "linewidth": 0}
-ABOVE: Any = {"facecolor": "#d55e00", "edgecolor": "white", "linewidth": 0}
+BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}
+ABOVE: Any = {"facecolor": SERIES[1].colour, "edgecolor": "white", "linewidth": 0}
 BAR = 0.6
 
 

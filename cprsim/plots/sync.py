@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, SERIES, style
+from cprsim.plots.style import FAINT, series_line, style
 from cprsim.sync import Point, load_model
 
 SECONDS = 3600.0
@@ -20,7 +20,7 @@ def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
         figure = Figure(figsize=(9.0, 3.8), layout="constrained")
         speed, gap = figure.subplots(1, 2)
         for number, curve in enumerate(curves):
-            colour, marker, dashes = SERIES[number % len(SERIES)]
+            colour, marker, dashes = series_line(number)
             look = {"color": colour, "label": curve[0].setting.name}
             n = np.array([point.setting.n_trainers for point in curve])
             on_line = np.unique(np.linspace(1, n.max(), N_ON_LINE).round().astype(int))

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from cprsim.plots.lanes import Lane, read_lane, visible
-from cprsim.plots.style import FAINT, INK, LOOKS, style
+from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
 from cprsim.results.words import hours, interval, percent
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _whole(axes: Axes, rows: list[Row], result: Result, end_h: float, titled: bo
         axes.annotate(
             f"{hours(result.useful_h)}: without failures and saves", (result.useful_h, 1), (0, 3),
             xycoords=("data", "axes fraction"), textcoords="offset points",
-            ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color="#555555",
+            ha="right" if result.useful_h > end_h / 2 else "left", fontsize=7.5, color=CAPTION,
         )  # fmt: skip
     for y, row in _stacked(rows):
         axes.annotate(
@@ -173,7 +173,7 @@ def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None
         "ha": "right",
     }
     axes.annotate(policy.name, (0, y + 0.21), (-8, 1), va="bottom", fontweight="bold", **place)
-    axes.annotate(every, (0, y + 0.21), (-8, -1), va="top", fontsize=8, color="#555555", **place)
+    axes.annotate(every, (0, y + 0.21), (-8, -1), va="top", fontsize=8, color=CAPTION, **place)
 
 
 def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -> None:
