@@ -12,7 +12,14 @@ from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table,
 from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.pareto import pareto_figure
 from cprsim.report.selection_report import every, limit_in_words
-from cprsim.report.selection_sentences import decision, flips, formula, warnings
+from cprsim.report.selection_sentences import (
+    decision,
+    drawn,
+    flips,
+    formula,
+    left_out,
+    warnings,
+)
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
 from cprsim.selector.choice import Candidate, Selection
@@ -52,7 +59,7 @@ def load_selected(folder: Path) -> Selected:
 def chapter_of_selection(made: Selected) -> Chapter:
     """Everything about one selection. Raises ResultError for an unreadable file."""
     chosen = made.selection
-    why: list[Block] = [Words([*formula(chosen), *flips(chosen)])]
+    why: list[Block] = [Words([*formula(chosen), *flips(chosen), *drawn(chosen), *left_out(chosen)])]
     return Chapter(
         title=f"What to run: {made.name}",
         question=(

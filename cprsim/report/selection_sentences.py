@@ -18,6 +18,7 @@ def sentences(selection: Selection) -> list[list[str]]:
         formula(selection),
         flips(selection),
         drawn(selection),
+        left_out(selection),
         warnings(selection),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -154,6 +155,16 @@ def value(number: float, unit: str) -> str:
     if unit == "h":
         return hours(number)
     return f"{number:.3g} {unit}".rstrip()
+
+
+def left_out(selection: Selection) -> list[str]:
+    """Which strategies are not compared, as nothing says what they lose."""
+    if not selection.left_out:
+        return []
+    return [
+        f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose in "
+        f"{quantity_of(selection.limit)}, as they save."
+    ]
 
 
 def warnings(selection: Selection) -> list[str]:

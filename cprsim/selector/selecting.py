@@ -43,10 +43,10 @@ def select(
     experiment : the job; its own policies do not matter
     curve : what stale shards cost; None only where PLS is limited
     limit : what may be lost
-    ways : strategies to compare and their sub-saves; None: those of `WAYS` that the curve knows
+    ways : strategies to compare and their sub-saves, of which those are left out whose loss the
+        curve does not know; None: those of `WAYS` that it knows
     on_priced : called after each simulation of a candidate
     explain : whether to price the front, and to look for what would flip the decision, too
-
     draws : the job with other parameters of its failures, where they are not known for sure; see
         `parameters.variants`
 
@@ -78,6 +78,7 @@ def select(
         chosen=chosen,
         flips=flips(bench, decided, limit) if explain else (),
         drawn=decide_again(bench, decided, limit, draws),
+        left_out=tuple(name for name in ways or () if name not in bench.ways),
     )
 
 

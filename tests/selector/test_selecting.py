@@ -12,7 +12,7 @@ from scipy import special
 from cprsim import pipeline
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.selector import Limit, Quantity, select
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import interval_with
@@ -231,6 +231,13 @@ def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
 def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
     with pytest.raises(ParameterError, match="knows none of"):
         select(job.experiment(), curve_of(), Limit(Quantity.LOG_LOSS, 0.001))
+
+
+def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
+    ways = {"partial": None, "cpr-ssu": SubSaves("ssu")}
+    selection = select(job.experiment(), curve_of(), auc(0.001), ways, explain=False)
+    assert list(selection.best) == ["partial"]
+    assert selection.left_out == ("cpr-ssu",)
 
 
 @pytest.mark.parametrize("n", [None, 1, 99])

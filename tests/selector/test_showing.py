@@ -77,6 +77,12 @@ def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     assert "Warning" not in said(selection)
 
 
+def test_what_is_not_compared_is_named(selection: Selection) -> None:
+    text = said(replace(selection, left_out=("cpr-ssu", "cpr-scar")))
+    assert "Not compared: cpr-ssu, cpr-scar." in text
+    assert "Not compared" not in said(selection)
+
+
 def test_the_table_has_every_candidate(selection: Selection) -> None:
     rows = candidate_rows(selection)
     assert rows["part"].tolist() == ["full", *["best"] * 3, "formula cpr", *["front"] * 3]
