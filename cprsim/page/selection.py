@@ -59,7 +59,9 @@ def load_selected(folder: Path) -> Selected:
 def chapter_of_selection(made: Selected) -> Chapter:
     """Everything about one selection. Raises ResultError for an unreadable file."""
     chosen = made.selection
-    why: list[Block] = [Words([*formula(chosen), *flips(chosen), *drawn(chosen), *left_out(chosen)])]
+    why: list[Block] = [
+        Words([*formula(chosen), *flips(chosen), *drawn(chosen), *left_out(chosen)])
+    ]
     return Chapter(
         title=f"What to run: {made.name}",
         question=(

@@ -24,7 +24,7 @@ from cprsim.selector.search import (
     best_full,
     best_tail,
     best_within,
-    most_saves,
+    most_writes,
 )
 from cprsim.staleness import (
     TRACKERS,
@@ -124,11 +124,14 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
 
     Parameters
     ----------
-    worth : how many times full recovery's overhead a strategy's saves may cost to be looked at
+    worth : how many times full recovery's overhead a strategy's writes may cost to be looked at
     """
     full = best_full(bench)
-    n_most = most_saves(bench, full, worth)
-    best = {name: best_within(bench, name, limit, n_most) for name in bench.ways if name != FULL}
+    best = {
+        name: best_within(bench, name, limit, most_writes(bench, name, full, worth))
+        for name in bench.ways
+        if name != FULL
+    }
     chosen = full
     for one in best.values():
         if one is not None and surely_cheaper(one, chosen):
@@ -139,8 +142,8 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
 def fit_tails(bench: Bench, limit: Limit, decided: Decided) -> Decided:
     """The decision once the last piece of the job has the length that loses least."""
     for name, one in decided.best.items():
-        if one is not None and one.n_saves > 0:
-            bench.tails[name] = best_tail(bench, name, limit, one.n_saves)
+        if one is not None and one.n_writes > 0:
+            bench.tails[name] = best_tail(bench, name, limit, one.n_writes)
     unchanged = all(tail == 1.0 for tail in bench.tails.values())
     return decided if unchanged else decide(bench, limit)
 

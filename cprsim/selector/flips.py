@@ -16,7 +16,7 @@ from cprsim.selector.deciding import Decided, decide, difference, surely_cheaper
 from cprsim.selector.inputs import Input, inputs_of
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, affordable
-from cprsim.selector.search import fewest, mean_save_h, most_saves
+from cprsim.selector.search import fewest, mean_save_h, most_writes
 from cprsim.selector.words import quantity_of
 
 STRIDE = 1.5  # from one value that is tried to the next
@@ -161,29 +161,28 @@ def gain(one: Priced, full: Priced) -> float:
 def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
     """The limit below which no strategy pays.
 
-    Each strategy pays up to some number of saves; with that many it loses least.
+    Each strategy pays up to some number of writes; with that many it loses least.
     """
-    n_most = most_saves(bench, decided.full)
     bounds = [
         limit.bound(last.lost)
         for name in bench.ways
-        if name != FULL and (last := last_that_pays(bench, name, decided.full, n_most)) is not None
+        if name != FULL and (last := last_that_pays(bench, name, decided.full)) is not None
     ]
     name = f"a limit of the {quantity_of(limit)}"
     at = min(bounds, default=None)
     return Flip(name, "", limit.most, at)
 
 
-def last_that_pays(bench: Bench, strategy: str, full: Priced, n_most: int) -> Priced | None:
-    """The candidate with the most saves that still surely costs less than full recovery."""
+def last_that_pays(bench: Bench, strategy: str, full: Priced) -> Priced | None:
+    """The candidate with the most writes that still surely costs less than full recovery."""
     pays = fewest(bench.ways[strategy])
-    last = bench.with_saves(strategy, [pays])[0]
+    last = bench.with_writes(strategy, [pays])[0]
     if not surely_cheaper(last, full):
         return None
-    too_many = n_most + 1
+    too_many = most_writes(bench, strategy, full) + 1
     while too_many - pays > 1:
         middle = (pays + too_many) // 2
-        one = bench.with_saves(strategy, [middle])[0]
+        one = bench.with_writes(strategy, [middle])[0]
         if surely_cheaper(one, full):
             pays, last = middle, one
         else:

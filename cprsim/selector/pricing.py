@@ -38,6 +38,7 @@ class Priced:
     strategy: str
     policy: RecoveryPolicy
     n_saves: int  # whole ones that are due
+    n_writes: int  # saves and sub-saves that are due: what a candidate pays for
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful
     pls: Floats
@@ -63,8 +64,8 @@ class Bench:
     ways : sub-saves of each strategy by its name, None where every save is whole
     losing : what the losses of a simulated strategy cost each replication
     on_priced : called after each simulation
-    tails : what is left of the job after the last save, as a share of an interval, by strategy;
-        a whole interval where none is named
+    tails : what is left of the job after the last write, as a share of the progress between two, by
+        strategy; all of it where none is named
     """
 
     experiment: Experiment
@@ -82,10 +83,18 @@ class Bench:
             self._simulate(strategy, some)
         return [self._known[strategy, interval_h] for interval_h in wanted]
 
-    def with_saves(self, strategy: str, n_saves: Iterable[int]) -> list[Priced]:
-        """The candidates of one strategy with so many whole saves each."""
-        useful_h, tail = self.experiment.useful_h, self.tails.get(strategy, 1.0)
-        return self.price(strategy, [interval_with(n, useful_h, tail) for n in n_saves])
+    def with_writes(self, strategy: str, n_writes: Iterable[int]) -> list[Priced]:
+        """The candidates of one strategy with so many writes each."""
+        tail = self.tails.get(strategy, 1.0)
+        return self.price(strategy, [self.interval_with(strategy, n, tail) for n in n_writes])
+
+    def interval_with(self, strategy: str, n_writes: int, tail: float) -> float:
+        """The interval between whole saves [h] at which a strategy has so many writes."""
+        return interval_with(n_writes, self.experiment.useful_h, tail, self.part(strategy))
+
+    def part(self, strategy: str) -> float:
+        """A write's share of a whole save, and of the interval between whole saves."""
+        return part_of(self.ways[strategy])
 
     def _simulate(self, strategy: str, intervals_h: list[float]) -> None:
         policies = tuple(self.policy(strategy, w, str(i)) for i, w in enumerate(intervals_h))
@@ -118,6 +127,7 @@ class Bench:
             strategy=strategy,
             policy=policy,
             n_saves=n_saves_due(policy.save_interval_h, useful_h),
+            n_writes=n_saves_due(part_of(policy.sub_saves) * policy.save_interval_h, useful_h),
             finished_fraction=float(costs.finished.mean()),
             overhead=costs.wall_h / useful_h - 1.0,
             pls=lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
@@ -141,26 +151,33 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
 
 
-def interval_with(n_saves: int, useful_h: float, tail: float = 1.0) -> float:
-    """The interval of a number of saves [h]; infinite for none.
+def part_of(way: SubSaves | None) -> float:
+    """A write's share of a whole save; 1 where every save is whole."""
+    return 1.0 if way is None else way.fraction
+
+
+def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float = 1.0) -> float:
+    """The interval between whole saves that gives a number of writes [h]; infinite for none.
 
     It is rounded up, in the unit in which people say it, to few digits that keep the number of
-    saves: what is shown can be typed, and gives the same saves.
+    writes: what is shown can be typed, and gives the same writes.
 
     Parameters
     ----------
-    n_saves : whole saves of the job
+    n_writes : saves and sub-saves of the job
     useful_h : work of the job [h]
-    tail : what is left after the last save, as a share of an interval, above 0 and at most 1
+    tail : what is left after the last write, as a share of what lies between two, above 0 and at
+        most 1
+    part : a write's share of an interval; 1 where every save is whole
     """
-    if n_saves == 0:
+    if n_writes == 0:
         return NEVER
-    exact_h = useful_h / (n_saves + tail)
+    exact_h = useful_h / (n_writes + tail) / part
     per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
     for digits in range(3, 12):
         interval_h = _rounded_up(exact_h * per_hour, digits) / per_hour
         near = exact_h < interval_h <= exact_h * (1 + ROUND)
-        if near and n_saves_due(interval_h, useful_h) == n_saves:
+        if near and n_saves_due(part * interval_h, useful_h) == n_writes:
             return interval_h
     return exact_h * (1 + 1e-7)
 

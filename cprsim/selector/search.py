@@ -1,10 +1,10 @@
 """The best interval of full recovery, and of each strategy that has to keep a limit.
 
-A candidate is a number of saves: all intervals that have it cost the same, and the one that loses
-least is taken. That is where the n + 1 pieces into which n saves cut the job are equal, unless what
-is lost late counts otherwise than what is lost early; then the last piece is shorter (`best_tail`).
-Fewer saves cost less and lose more: the best candidate within a limit is the one with the fewest
-saves that keeps it.
+A candidate is a number of writes, whole saves and sub-saves alike: all intervals that have it cost
+the same, and the one that loses least is taken. That is where the n + 1 pieces into which n writes
+cut the job are equal, unless what is lost late counts otherwise than what is lost early; then the
+last piece is shorter (`best_tail`). Fewer writes cost less and lose more: the best candidate within
+a limit is the one with the fewest writes that keeps it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from math import ceil, copysign, exp, inf, isfinite, log
 from cprsim.intervals import young_h
 from cprsim.records import SubSaves
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import FULL, Bench, Priced, interval_with
+from cprsim.selector.pricing import FULL, Bench, Priced
 
-FREE_SAVES = 1000  # the most saves tried where a save costs nothing, as more are always better
-MOST_SAVES = 100_000  # that are ever tried
+FREE_WRITES = 1000  # the most tried where a write costs nothing, as more are always better
+MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
 WIDER = 6  # times that the search may go beyond where it looked
-FLAT = 0.03  # of the number of saves: so near the best, the overhead is the same
-NEAR = 100  # of the saves of a strategy, one: as near as makes no difference
-TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of an interval, the last piece of the job
+FLAT = 0.03  # of the number of writes: so near the best, the overhead is the same
+NEAR = 100  # of the writes of a strategy, one: as near as makes no difference
+FEWER = 2  # writes less than seem to be needed, to be tried at least
+TAILS = (1.0, 0.8, 0.6, 0.4, 0.2)  # of what lies between two writes, the last piece of the job
 WORTH_A_TAIL = 1.01  # times the least loss: up to there pieces of equal length will do
-WORTH_TRYING = 4.0  # times full recovery's overhead: what saves may cost at most
+WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
 def mean_save_h(bench: Bench) -> float:
@@ -34,20 +35,26 @@ def mean_save_h(bench: Bench) -> float:
     return costs.mean_h(costs.save_stall, cluster.n_emb_ps)
 
 
+def mean_write_h(bench: Bench, strategy: str) -> float:
+    """Expected stall of one write of a strategy, whole save or sub-save [h]."""
+    way = bench.ways[strategy]
+    return bench.part(strategy) * mean_save_h(bench) + (0.0 if way is None else way.extra_h)
+
+
 def best_full(bench: Bench) -> Priced:
     """Full recovery at its own best interval, found by simulation around Young's.
 
     Where no interval lets all replications finish, any of those tried.
     """
     if mean_save_h(bench) == 0:
-        return bench.with_saves(FULL, [FREE_SAVES])[0]
-    tried = bench.with_saves(FULL, _around_young(bench))
+        return bench.with_writes(FULL, [FREE_WRITES])[0]
+    tried = bench.with_writes(FULL, _around_young(bench))
     for _ in range(WIDER):
-        best, numbers = _cheapest(tried), [one.n_saves for one in tried]
-        if best.finished and (best.n_saves == 0 or min(numbers) < best.n_saves < max(numbers)):
+        best, numbers = _cheapest(tried), [one.n_writes for one in tried]
+        if best.finished and (best.n_writes == 0 or min(numbers) < best.n_writes < max(numbers)):
             break
-        wider = {min(numbers) // 2, min(2 * max(numbers) + 1, MOST_SAVES)}
-        tried = _by_saves([*tried, *bench.with_saves(FULL, sorted(wider - set(numbers)))])
+        wider = {min(numbers) // 2, min(2 * max(numbers) + 1, MOST_WRITES)}
+        tried = _by_writes([*tried, *bench.with_writes(FULL, sorted(wider - set(numbers)))])
     return _closer(bench, tried)
 
 
@@ -55,8 +62,8 @@ def _around_young(bench: Bench) -> list[int]:
     experiment = bench.experiment
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     interval_h = young_h(mean_save_h(bench), expected.mtbf_h)
-    n_saves = min(experiment.useful_h / interval_h, MOST_SAVES / max(STEPS))
-    return sorted({round(step * n_saves) for step in STEPS})
+    n_writes = min(experiment.useful_h / interval_h, MOST_WRITES / max(STEPS))
+    return sorted({round(step * n_writes) for step in STEPS})
 
 
 def _closer(bench: Bench, tried: list[Priced]) -> Priced:
@@ -68,30 +75,30 @@ def _closer(bench: Bench, tried: list[Priced]) -> Priced:
     while True:
         best = _cheapest(tried)
         led = _lowest_of_parabola(tried, tried.index(best))
-        apart = min((abs(one.n_saves - led) for one in tried), default=0)
-        if not best.finished or apart < max(1.0, FLAT * best.n_saves):
+        apart = min((abs(one.n_writes - led) for one in tried), default=0)
+        if not best.finished or apart < max(1.0, FLAT * best.n_writes):
             return best
-        tried = _by_saves([*tried, *bench.with_saves(FULL, [led])])
+        tried = _by_writes([*tried, *bench.with_writes(FULL, [led])])
 
 
 def _lowest_of_parabola(tried: list[Priced], place: int) -> int:
-    """The number of saves at the vertex of the parabola through a candidate and its neighbours."""
+    """The number of writes at the vertex of the parabola through a candidate and its neighbours."""
     if not 0 < place < len(tried) - 1:
-        return tried[place].n_saves
+        return tried[place].n_writes
     three = tried[place - 1 : place + 2]
-    x, y = [log(one.n_saves + 1) for one in three], [one.mean_overhead for one in three]
+    x, y = [log(one.n_writes + 1) for one in three], [one.mean_overhead for one in three]
     if not all(isfinite(value) for value in y):
-        return (three[1].n_saves + three[2].n_saves) // 2
+        return (three[1].n_writes + three[2].n_writes) // 2
     left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
     curvature = (right - left) / (x[2] - x[0])
     if curvature <= 0:
-        return tried[place].n_saves
+        return tried[place].n_writes
     vertex = (x[0] + x[1]) / 2 - left / (2 * curvature)
-    return min(max(round(exp(vertex)) - 1, three[0].n_saves), three[2].n_saves)
+    return min(max(round(exp(vertex)) - 1, three[0].n_writes), three[2].n_writes)
 
 
-def _by_saves(tried: list[Priced]) -> list[Priced]:
-    return sorted(tried, key=lambda one: one.n_saves)
+def _by_writes(tried: list[Priced]) -> list[Priced]:
+    return sorted(tried, key=lambda one: one.n_writes)
 
 
 def _cheapest(tried: list[Priced]) -> Priced:
@@ -107,42 +114,43 @@ def keeps(one: Priced, limit: Limit) -> bool:
 
 
 def fewest(way: SubSaves | None) -> int:
-    """The fewest whole saves that a strategy may have.
+    """The fewest writes that a strategy may have.
 
     Priority saving without any whole save would be none: its rows would never be complete.
     """
-    return 0 if way is None else 1
+    return 0 if way is None else way.n_per_interval
 
 
-def most_saves(bench: Bench, full: Priced, worth: float = WORTH_TRYING) -> int:
-    """Saves that alone would cost `worth` times as much as full recovery does."""
-    save_h = mean_save_h(bench)
-    if save_h == 0:
-        return FREE_SAVES
+def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_TRYING) -> int:
+    """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
+    write_h = mean_write_h(bench, strategy)
+    if write_h == 0:
+        return FREE_WRITES
     budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
-    return min(max(ceil(budget_h / save_h), 10), MOST_SAVES)
+    least = ceil(10 / bench.part(strategy))
+    return min(max(ceil(budget_h / write_h), least), MOST_WRITES)
 
 
 def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:
-    """The candidate of a strategy with the fewest saves that keeps the limit; None where none does.
+    """The candidate with the fewest writes that keeps the limit; None where none does.
 
-    Losses fall as saves are added, nearly as 1 / (n + 1) at first.
+    Losses fall as writes are added, nearly as 1 / (n + 1) at first.
     """
     lowest = fewest(bench.ways[strategy])
-    if mean_save_h(bench) == 0 and _all_free(bench.ways[strategy]):
-        last = bench.with_saves(strategy, [n_most])[0]
+    if mean_write_h(bench, strategy) == 0:
+        last = bench.with_writes(strategy, [n_most])[0]
         return last if keeps(last, limit) else None
-    first = bench.with_saves(strategy, [lowest])[0]
+    first = bench.with_writes(strategy, [lowest])[0]
     if keeps(first, limit):
         return first
     if limit.most == 0:
         return None
     too_few, enough = first, None
     for number in count(1):
-        if enough is not None and enough.n_saves - too_few.n_saves <= near(enough):
+        if enough is not None and enough.n_writes - too_few.n_writes <= near(enough):
             break
         n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
-        step = bench.with_saves(strategy, [n])[0]
+        step = bench.with_writes(strategy, [n])[0]
         if keeps(step, limit):
             enough = step
         elif n >= n_most:
@@ -150,33 +158,36 @@ def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Price
         else:
             too_few = step
     assert enough is not None
-    return _one_less(bench, strategy, limit, enough, too_few.n_saves - 1)
+    return _still_fewer(bench, strategy, limit, enough)
 
 
-def _one_less(bench: Bench, strategy: str, limit: Limit, enough: Priced, n_saves: int) -> Priced:
-    """A candidate with still fewer saves, where chance alone had let the one between miss."""
-    if n_saves < fewest(bench.ways[strategy]):
-        return enough
-    less = bench.with_saves(strategy, [n_saves])[0]
-    return less if keeps(less, limit) else enough
+def _still_fewer(bench: Bench, strategy: str, limit: Limit, enough: Priced) -> Priced:
+    """The fewest of a little fewer writes, where those between had missed by little.
+
+    By chance, or because where in an interval the job ends makes its losses fall unevenly.
+    """
+    around = max(FEWER, round(1 / bench.part(strategy))) * near(enough)
+    lowest = max(enough.n_writes - around, fewest(bench.ways[strategy]))
+    fewer = bench.with_writes(strategy, range(lowest, enough.n_writes, near(enough)))
+    return next((one for one in fewer if keeps(one, limit)), enough)
 
 
 def near(one: Priced) -> int:
-    """So many saves more or less make no difference worth a simulation."""
-    return max(1, one.n_saves // NEAR)
+    """So many writes more or less make no difference worth a simulation."""
+    return max(1, one.n_writes // NEAR)
 
 
 def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:
-    """The number of saves to try next: where a power of n + 1 would come to the limit."""
-    x, y = log(too_few.n_saves + 1), _log_ratio(too_few, limit)
+    """The number of writes to try next: where a power of n + 1 would come to the limit."""
+    x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
-        led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_saves + 1)
-        return int(min(max(ceil(led) - 1, too_few.n_saves + 1), n_most))
-    x_enough, y_enough = log(enough.n_saves + 1), _log_ratio(enough, limit)
+        led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)
+        return int(min(max(ceil(led) - 1, too_few.n_writes + 1), n_most))
+    x_enough, y_enough = log(enough.n_writes + 1), _log_ratio(enough, limit)
     straight = isfinite(y) and isfinite(y_enough) and y > y_enough and not halve
     share = y / (y - y_enough) if straight else 0.5
     led = ceil(exp(x + share * (x_enough - x)) - 1e-9) - 1
-    return min(max(led, too_few.n_saves + 1), enough.n_saves - 1)
+    return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
 
 
 def _log_ratio(one: Priced, limit: Limit) -> float:
@@ -185,14 +196,9 @@ def _log_ratio(one: Priced, limit: Limit) -> float:
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)
 
 
-def best_tail(bench: Bench, strategy: str, limit: Limit, n_saves: int) -> float:
-    """How long the last piece of the job should be, as a share of an interval, to lose least."""
-    useful_h = bench.experiment.useful_h
-    intervals_h = [interval_with(n_saves, useful_h, tail) for tail in TAILS]
+def best_tail(bench: Bench, strategy: str, limit: Limit, n_writes: int) -> float:
+    """How long the piece after the last write should be, as a share of the others."""
+    intervals_h = [bench.interval_with(strategy, n_writes, tail) for tail in TAILS]
     bounds = [limit.bound(one.lost) for one in bench.price(strategy, intervals_h)]
     least = min(bounds)
     return TAILS[0] if bounds[0] <= least * WORTH_A_TAIL else TAILS[bounds.index(least)]
-
-
-def _all_free(way: SubSaves | None) -> bool:
-    return way is None or way.extra_h == 0

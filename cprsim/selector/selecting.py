@@ -19,11 +19,11 @@ from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import decide_again
 from cprsim.selector.pricing import FULL, Bench, Priced
-from cprsim.selector.search import fewest, keeps, most_saves
+from cprsim.selector.search import fewest, keeps, most_writes
 from cprsim.staleness import WHOLE, Response, StalenessCurve
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
-FRONT_UP_TO = 1.3  # times full recovery's overhead, what saves may cost there
+FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
 def select(
@@ -147,14 +147,14 @@ def target_pls(response: Response, loss: float) -> float:
 
 
 def _front(bench: Bench, decided: Decided) -> list[tuple[str, list[Priced]]]:
-    """Candidates of each strategy from few saves to many, up to where they no longer pay."""
-    most = most_saves(bench, decided.full, FRONT_UP_TO)
+    """Candidates of each strategy from few writes to many, up to where they no longer pay."""
     fronts = []
     for name in (name for name in bench.ways if name != FULL):
         lowest, chosen = fewest(bench.ways[name]), decided.best[name]
+        most = most_writes(bench, name, decided.full, FRONT_UP_TO)
         grid = np.geomspace(lowest + 1, max(most, lowest + 2), N_FRONT) - 1
         numbers = {lowest, *np.round(grid).astype(int).tolist()}
         if chosen is not None:
-            numbers.add(chosen.n_saves)
-        fronts.append((name, bench.with_saves(name, sorted(n for n in numbers if n >= lowest))))
+            numbers.add(chosen.n_writes)
+        fronts.append((name, bench.with_writes(name, sorted(n for n in numbers if n >= lowest))))
     return fronts
