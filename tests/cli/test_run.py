@@ -12,6 +12,8 @@ import pytest
 from cprsim.cli.run_command import shortcuts
 from cprsim.results import load_result
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
 
 def folder_of(output: str) -> Path:
     return Path(re.search(r"^results +(\S+)", output, re.MULTILINE)[1])
@@ -183,6 +185,19 @@ def test_the_resolved_scenario_runs_to_the_same_result(cprsim, scenario, tmp_pat
     again = folder_of(cprsim("run", first / "scenario.yaml", "--out", tmp_path / "again").stdout)
     assert again.name == first.name
     assert (again / "scenario.yaml").read_bytes() == (first / "scenario.yaml").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["criteo-kaggle", "criteo-terabyte"])
+def test_the_papers_scenarios_show_the_loss_by_the_shipped_curve(cprsim, name):
+    """Every strategy has its loss: none under full recovery, less where hot rows are fresher."""
+    path = SCENARIOS / f"{name}.yaml"
+    shown = json.loads(cprsim("run", path, "--set", "simulation.replications=200", "--json").stdout)
+    text = cprsim("run", path, "--set", "simulation.replications=200").stdout
+    assert f"AUC loss by the staleness curve {name}-linear (shipped" in text
+    lost = {one["name"]: one["auc_loss"] for one in shown["strategies"]}
+    assert lost["full"] == 0
+    assert 0 < lost["partial"] < lost["cpr-mfu"] < lost["cpr"] < 0.01
+    assert lost.keys() >= {"cpr-ssu", "cpr-scar"}
 
 
 def test_accuracy_stands_beside_overhead_and_the_curve_in_the_folder(cprsim, scenario):
