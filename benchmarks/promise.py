@@ -6,7 +6,8 @@ For each cell the selector chooses the interval that keeps the limit; then fresh
 are trained on fresh clicks and weights until the mean loss is known to a tenth of the limit. Kept
 are at least 27 of 30 below their limit, and a mean of measured over limit of at least 0.6: a
 selector that is merely cautious fails, too. The rule for the limits stands in
-cprsim/promise/cells.py. Runs and summary go to results/promise.
+cprsim/promise/cells.py. Beside each choice stands the best of a fine grid of intervals. Runs and
+summary go to results/promise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rich.console import Console
 
 from cprsim.curves import chosen_curve
 from cprsim.promise.keeping import Job, Kept, keep
-from cprsim.promise.summary import print_summary, summary
+from cprsim.promise.summary import print_exhaustive, print_summary, summary
 from cprsim.scenario import load_scenario
 from cprsim.workers import Workers
 
@@ -51,7 +52,8 @@ def main() -> None:
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     unfinished.replace(path)
-    print_summary(Console(width=120), document)
+    for show in (print_summary, print_exhaustive):
+        show(Console(width=132), document)
 
 
 def job(name: str, console: Console) -> Job:

@@ -44,8 +44,10 @@ class Ratio:
 
     @classmethod
     def of(cls, cells: Iterable[Kept]) -> Ratio:
-        """Pooled over cells, the error widened where they differ by more than theirs."""
+        """Pooled over cells, the error widened where they differ by more; NaN where none is known."""
         known = [one for one in cells if one.n_runs >= 2 and one.predicted > 0]
+        if not known:
+            return cls(np.nan, np.nan)
         ratio = np.array([one.mean / one.predicted for one in known])
         weight = np.array([(one.predicted / one.standard_error) ** 2 for one in known])
         mean = float((ratio * weight).sum() / weight.sum())

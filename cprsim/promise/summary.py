@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import cprsim
 from cprsim.kernel.blas import description
 from cprsim.measuring.runs import read_seed
 from cprsim.promise.cells import CONFIDENCE, Cell
+from cprsim.promise.exhaustive import NEAR_ENOUGH, Beside, search
 from cprsim.promise.histories import FRESH_SEED, N_HISTORIES
 from cprsim.promise.keeping import ENOUGH, FIRST_SEED, MOST_SEEDS, Job, Kept
 from cprsim.results.manifest import git_state
@@ -26,6 +28,11 @@ def summary(jobs: list[Job], kept: list[Kept], folder: Path) -> dict[str, Any]:
     """Every cell, the verdict, and what made them; of JSON's types."""
     by_cell = {one.cell: one for one in kept}
     cells = [_cell(job, cell, by_cell.get(cell)) for job in jobs for cell in job.cells]
+    beside = [
+        one
+        for job in jobs
+        for one in search(job, [by_cell[cell] for cell in job.cells if cell in by_cell])
+    ]
     settled = [one for one in cells if one["measured"] is not None]
     n_below = sum(one["below_limit"] for one in settled)
     used = sum(one["measured_over_limit"] for one in settled) / max(len(settled), 1)
@@ -43,6 +50,7 @@ def summary(jobs: list[Job], kept: list[Kept], folder: Path) -> dict[str, Any]:
             and used >= LEAST_USED,
         },
         "cells": cells,
+        "exhaustive_search": _exhaustive(beside),
         "manifest": {
             "cprsim": cprsim.__version__,
             "commit": git_state(),
@@ -96,6 +104,37 @@ def _cell(job: Job, cell: Cell, one: Kept | None) -> dict[str, Any]:
     return told
 
 
+def _exhaustive(beside: list[Beside]) -> dict[str, Any]:
+    """The choices beside the grid, and how many cost nearly as little as the best there."""
+    return {
+        "near_enough": NEAR_ENOUGH,
+        "within": sum(one.over_best <= NEAR_ENOUGH for one in beside),
+        "cells": [
+            {
+                "scenario": one.cell.scenario,
+                "strategy": one.cell.strategy,
+                "limit": one.cell.limit,
+                "chosen": asdict(one.chosen),
+                **{
+                    name: point and asdict(point)
+                    for name, point in (
+                        ("best_of_same_risk", one.same_risk),
+                        ("best_of_same_risk_as_measured", one.measured_same_risk),
+                        ("best_with_loss_known", one.loss_known),
+                    )
+                },
+                "chosen_over_best": _number(one.over_best),
+                "price_of_uncertainty": _number(one.price_of_uncertainty),
+            }
+            for one in beside
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
 def print_summary(console: Console, document: dict[str, Any]) -> None:
     """A row per cell, and the verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -125,3 +164,46 @@ def _numbers(cell: dict[str, Any]) -> list[str]:
         str(cell["runs"]),
         f"{cell['measured_over_limit']:.2f}",
     ]
+
+
+def print_exhaustive(console: Console, document: dict[str, Any]) -> None:
+    """A row per cell: what was chosen beside the best of a fine grid, and what doubt costs."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Overhead, % of useful time (saves)")
+    for heading in ("scenario", "strategy"):
+        table.add_column(heading)
+    for heading in (
+        "limit\nof AUC",
+        "chosen",
+        "best of\nsame risk",
+        "chosen\nover best",
+        "best of same risk,\nas measured",
+        "best were the\nloss known",
+        "price of\ndoubt",
+    ):
+        table.add_column(heading, justify="right")
+    found = document["exhaustive_search"]
+    for one in found["cells"]:
+        table.add_row(
+            one["scenario"],
+            one["strategy"],
+            f"{one['limit']:.5f}",
+            _point(one["chosen"]),
+            _point(one["best_of_same_risk"]),
+            _or_dash(one["chosen_over_best"], "{:.3f}"),
+            _point(one["best_of_same_risk_as_measured"]),
+            _point(one["best_with_loss_known"]),
+            _or_dash(one["price_of_uncertainty"], "{:.0%}"),
+        )
+    console.print(table)
+    console.print(
+        f"{found['within']} of {len(found['cells'])} choices cost at most {found['near_enough']} "
+        "times what the best of the same risk on a fine grid of intervals costs."
+    )
+
+
+def _point(point: dict[str, Any] | None) -> str:
+    return "–" if point is None else f"{100 * point['overhead']:.2f} ({point['saves']})"
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return "–" if value is None else form.format(value)
