@@ -29,6 +29,9 @@ CONNECT_S = 10.0
 ONE_THREAD = {
     f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMBA")
 }
+# where a worker grows by more than 300 MB, loky takes it for a leak and starts it anew; training
+# keeps half a gigabyte between its runs
+NO_LEAK = {"LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class _Loky:
         executor: Executor = loky.get_reusable_executor(
             max_workers=self.n_workers,
             timeout=IDLE_S,
-            env=ONE_THREAD,
+            env=ONE_THREAD | NO_LEAK,
             initializer=_follow,
             initargs=(os.getpid(),),
         )
