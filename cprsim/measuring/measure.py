@@ -19,6 +19,7 @@ from typing import Any
 import cprsim
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
+from cprsim.kernel.blas import one_thread
 from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
@@ -164,7 +165,9 @@ def known_so_far(request: Request) -> Measured | None:
 def _fitted(results: Iterable[SeedResult], request: Request) -> Measured:
     complete = [one for one in results if one.twin is not None]
     seen = observed(complete, request.n_servers)
-    return Measured(tuple(complete), seen, {metric: fit(seen, metric) for metric in Metric})
+    with one_thread():  # else the last digits would depend on the number of cores
+        fitted = {metric: fit(seen, metric) for metric in Metric}
+    return Measured(tuple(complete), seen, fitted)
 
 
 def _is_enough(request: Request, known: Measured | None) -> bool:
