@@ -44,7 +44,7 @@ class Ratio:
 
     @classmethod
     def of(cls, cells: Iterable[Kept]) -> Ratio:
-        """Pooled over cells, the error widened where they differ by more; NaN where none is known."""
+        """Pooled over cells, the error widened where they differ by more; NaN where none is."""
         known = [one for one in cells if one.n_runs >= 2 and one.predicted > 0]
         if not known:
             return cls(np.nan, np.nan)
