@@ -1,0 +1,45 @@
+"""What stale shards cost in accuracy: measured responses, and what they predict for failures.
+
+A shard that goes back to an old save loses samples. Training was measured to lose accuracy nearly
+in proportion to them, one loss adding to the next; when in the run they are lost, and how old what
+is reloaded is, weighs too. So a response per strategy and metric is enough to price any failures
+(docs/staleness.md says how far).
+
+    curve: the responses of one model ──> response: loss over weighted PLS of one strategy
+        ──> expected: mean losses with both kinds of noise
+"""
+
+from __future__ import annotations
+
+from cprsim.staleness.curve import StalenessCurve
+from cprsim.staleness.expected import MeanLoss, Prediction, mean_loss, nothing_lost, pooled
+from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Response, Weight
+from cprsim.staleness.strategies import (
+    MORE_BYTES,
+    STRATEGIES,
+    TRACKERS,
+    WHOLE,
+    Metric,
+    lost_portion,
+    strategy_key,
+)
+
+__all__ = [
+    "MORE_BYTES",
+    "STRATEGIES",
+    "TRACKERS",
+    "WEIGHED_AT",
+    "WEIGHT_TOLERANCE",
+    "WHOLE",
+    "MeanLoss",
+    "Metric",
+    "Prediction",
+    "Response",
+    "StalenessCurve",
+    "Weight",
+    "lost_portion",
+    "mean_loss",
+    "nothing_lost",
+    "pooled",
+    "strategy_key",
+]

@@ -1,0 +1,81 @@
+"""The staleness curve: the responses of one model, and what they say of simulated losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ParameterError
+from cprsim.records import Ints, RecoveryPolicy, ShardLoss, SubSaves
+from cprsim.staleness.expected import Prediction, nothing_lost
+from cprsim.staleness.response import Response
+from cprsim.staleness.strategies import Metric, strategy_key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StalenessCurve:
+    """Measured responses of one model: what stale shards cost it under each strategy.
+
+    Raises ParameterError where two responses are of the same strategy and metric.
+    """
+
+    name: str
+    origin: str  # in one line: which file, and what measured it
+    responses: tuple[Response, ...]
+    notes: tuple[str, ...] = ()  # sentences: what to be careful with
+
+    def __post_init__(self) -> None:
+        seen = [(response.strategy, response.metric) for response in self.responses]
+        for strategy, metric in seen:
+            if seen.count((strategy, metric)) > 1:
+                raise ParameterError(f"there are two responses of {strategy} in {metric}")
+
+    def of(self, strategy: str, metric: Metric) -> Response | None:
+        """The response of one of `STRATEGIES`, None where it was not measured."""
+        found = (one for one in self.responses if (one.strategy, one.metric) == (strategy, metric))
+        return next(found, None)
+
+    def of_policy(self, policy: RecoveryPolicy, metric: Metric) -> Response | None:
+        """The response of a policy; None where it loses nothing, or was not measured as it saves.
+
+        Priority saving was measured at settings of its own (r, number of large tables); those of
+        the policy have to be the same, where the curve says which they were.
+        """
+        key = strategy_key(policy)
+        response = None if key is None else self.of(key, metric)
+        if response is None or response.settings is None or policy.sub_saves is None:
+            return response
+        same = _what_decides(response.settings) == _what_decides(policy.sub_saves)
+        return response if same else None
+
+    def predict(
+        self,
+        policy: RecoveryPolicy,
+        metric: Metric,
+        losses: ShardLoss,
+        replications: Ints,
+        useful_h: float,
+    ) -> Prediction | None:
+        """What a policy's losses cost each replication; None where that was not measured.
+
+        Parameters
+        ----------
+        losses : of these replications alone
+        replications : (n,) ascending numbers of the replications
+        useful_h : work of the whole job [h]
+        """
+        if strategy_key(policy) is None:
+            return nothing_lost(len(replications))
+        response = self.of_policy(policy, metric)
+        if response is None:
+            return None
+        interval_h = policy.save_interval_h
+        lost = response.weighted_pls(losses, replications, useful_h, interval_h)
+        return Prediction(
+            *response.predict(lost), beyond=lost > response.most_pls, degrees=response.degrees
+        )
+
+
+def _what_decides(settings: SubSaves) -> tuple[float, int, int | None]:
+    """What of the settings of priority saving decides which rows are stale."""
+    period = settings.sample_period if settings.tracker == "ssu" else None
+    return settings.fraction, settings.n_large_tables, period

@@ -1,0 +1,92 @@
+"""Expected losses and how well they are known, by simulation and by measurement together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan, sqrt
+
+import numpy as np
+from scipy import special
+
+from cprsim.records import Bools, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class MeanLoss:
+    """A mean loss over jobs and how well it is known, by simulation and by measurement together."""
+
+    mean: float
+    standard_error: float  # NaN where there was one job only
+    degrees: float = inf  # of freedom of the standard error
+
+    def quantile(self, p: float) -> float:
+        """The value below which the mean lies with probability `p` (Student's t)."""
+        if self.standard_error == 0:
+            return self.mean
+        return self.mean + float(special.stdtrit(min(self.degrees, 1e9), p)) * self.standard_error
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Both ends of the two-sided interval of the mean."""
+        return self.quantile(0.5 - confidence / 2), self.quantile(0.5 + confidence / 2)
+
+
+def mean_loss(loss: Floats, standard_error: Floats, degrees: float) -> MeanLoss:
+    """The mean over jobs of predicted losses.
+
+    Parameters
+    ----------
+    loss, standard_error : (n,) predicted loss of each job, and the curve's standard error of it
+    degrees : of freedom of the curve's standard error; infinite where it is known
+
+    Notes
+    -----
+    The curve errs alike in all jobs, so that its standard error is averaged and not divided by
+    sqrt(n); that of the simulation, s / sqrt(n), is independent of it. The squares add up, their
+    degrees of freedom after Welch (1947) and Satterthwaite (1946).
+    """
+    n, mean = len(loss), float(np.mean(loss))
+    if n < 2:
+        return MeanLoss(mean, nan)
+    of_simulation = float(np.var(loss, ddof=1)) / n
+    of_curve = float(np.mean(standard_error)) ** 2
+    return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve, degrees)))
+
+
+def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
+    """Standard error of a sum of independent estimates, and its degrees of freedom.
+
+    Parameters
+    ----------
+    variances : (squared standard error, its degrees of freedom) of each
+
+    Notes
+    -----
+    Welch (1947), Satterthwaite (1946).
+    """
+    total = sum(variance for variance, _ in variances)
+    spent = sum(variance**2 / degrees for variance, degrees in variances)
+    return sqrt(total), total**2 / spent if spent > 0 else inf
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a curve says of some replications, a value for each."""
+
+    loss: Floats  # (n,)
+    standard_error: Floats  # (n,) the curve's; it errs alike in all of them
+    beyond: Bools  # (n,) whether more was lost than was ever measured
+    degrees: float  # of freedom of the standard error
+
+    @property
+    def beyond_fraction(self) -> float:
+        """Share of the replications that lose more than was measured."""
+        return float(self.beyond.mean())
+
+    def mean(self) -> MeanLoss:
+        """The mean over the replications, with both kinds of noise."""
+        return mean_loss(self.loss, self.standard_error, self.degrees)
+
+
+def nothing_lost(n: int) -> Prediction:
+    """What strategies lose under which no shard ever goes stale: nothing, exactly."""
+    return Prediction(np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), inf)

@@ -1,0 +1,54 @@
+"""Whose stale shards are priced, in which metric, and how many samples they lose."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+from cprsim.records import Floats, Ints, OnFailure, RecoveryPolicy, ShardLoss, SmallTables
+
+WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
+MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
+TRACKERS = ("scar", "mfu", "ssu", "round-robin")
+STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
+
+
+class Metric(StrEnum):
+    """In what a model is worse than its twin that met no failure; more is worse in both."""
+
+    AUC = "auc"  # the twin's AUC less the run's
+    LOG_LOSS = "log-loss"  # the run's log-loss less the twin's
+
+
+def strategy_key(policy: RecoveryPolicy) -> str | None:
+    """Whose response a policy has, one of `STRATEGIES`; None where no shard ever goes stale."""
+    if policy.on_failure is not OnFailure.RELOAD:
+        return None
+    if policy.sub_saves is None:
+        return WHOLE
+    fresh = policy.sub_saves.small_tables is SmallTables.EACH_SUB_SAVE
+    return policy.sub_saves.tracker + (MORE_BYTES if fresh else "")
+
+
+def lost_portion(
+    staleness_h: Floats, losses: ShardLoss, replications: Ints, useful_h: float
+) -> Floats:
+    """Portion of lost samples of each replication.
+
+    Parameters
+    ----------
+    staleness_h : (n_losses,) work that each lost shard went back by [h]
+    losses : the rows that `staleness_h` belongs to
+    replications : (n,) ascending numbers of the replications asked for
+    useful_h : work of the whole job [h]
+
+    Notes
+    -----
+    Sum of ``staleness * share / useful`` over the replication's losses: samples are lost in
+    proportion to hours of work, and a shard holds its share of the embedding servers.
+    """
+    portion = np.zeros(len(replications))
+    row = np.searchsorted(replications, losses.replication)
+    np.add.at(portion, row, staleness_h * losses.share / useful_h)
+    return portion
