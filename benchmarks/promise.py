@@ -23,7 +23,7 @@ from cprsim.curves import chosen_curve
 from cprsim.promise.keeping import Job, Kept, keep
 from cprsim.promise.summary import print_exhaustive, print_summary, summary
 from cprsim.scenario import load_scenario
-from cprsim.workers import Workers
+from cprsim.workers import BACKENDS, Workers
 
 ROOT = Path(__file__).parent.parent
 SCENARIOS = ("criteo-kaggle", "criteo-terabyte", "production-gamma")
@@ -34,6 +34,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--folder", type=Path, default=ROOT / "results" / "promise")
     arguments.add_argument("--workers", type=int, default=None)
+    arguments.add_argument("--backend", choices=BACKENDS, default="local")
+    arguments.add_argument("--address", help="of the scheduler of a dask cluster")
     arguments.add_argument("--budget-min", type=float, default=BUDGET_MIN)
     asked = arguments.parse_args()
     began = time.time()
@@ -46,7 +48,13 @@ def main() -> None:
         console.print(f"{minutes:.1f} min: {known} cells known; {n_runs} runs in this round")
 
     ends = began + 60 * asked.budget_min
-    kept = keep(jobs, asked.folder, Workers(asked.workers), ends, tell)
+    kept = keep(
+        jobs,
+        asked.folder.absolute(),
+        Workers(asked.workers, asked.backend, asked.address),
+        ends,
+        tell,
+    )
     document = summary(jobs, kept, asked.folder)
     path = asked.folder / "summary.json"
     unfinished = path.with_suffix(".unfinished")

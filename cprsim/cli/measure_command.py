@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, Overrides, ScenarioFile
+from cprsim.cli.options import (
+    Address,
+    AsJson,
+    Backend,
+    BackendName,
+    NumberOfWorkers,
+    Overrides,
+    ScenarioFile,
+)
 
 if TYPE_CHECKING:
     from cprsim.measuring.measure import Measured, Request
@@ -43,35 +51,37 @@ def measure(
         int | None,
         typer.Option(min=3, help="Run so many seeds, whatever precision and time.", metavar="N"),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Processes.", show_default="one per core"),
-    ] = None,
+    workers: NumberOfWorkers = None,
+    backend: BackendName = Backend.local,
+    address: Address = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what stale shards cost in accuracy, and write a staleness curve.
 
     The scenario's section `kernel` is trained many times with controlled failures, each run beside
     its twin without any. Every finished run is kept: the same command goes on where it was stopped.
+    Workers of a cluster write there too: they need the same file system.
     """
     from cprsim.scenario import load_scenario
+    from cprsim.workers import Workers
+
+    by = Workers(workers, backend.value, address)
 
     loaded = load_scenario(scenario, overrides)
     from cprsim.measuring.measure import Request
     from cprsim.measuring.measure import measure as run
     from cprsim.results.publish import require_writable
     from cprsim.units import SHARE, TIME
-    from cprsim.workers import Workers
 
     path = out or FOLDER / f"{loaded.scenario.name}.json"
     require_writable(path.parent)
     request = Request(
         loaded=loaded,
-        folder=path.with_name(f"{path.name}.runs"),
+        folder=path.with_name(f"{path.name}.runs").absolute(),  # for workers that are elsewhere
         precision=_positive("--precision", precision, SHARE.parse),
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
-        workers=Workers(workers),
+        workers=by,
     )
     with _progress(request) as on_seed:
         measured = run(request, on_seed)

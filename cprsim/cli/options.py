@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,30 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where the results folders go.")
+]
+
+
+class Backend(StrEnum):
+    """Where the workers are."""
+
+    local = "local"
+    dask = "dask"
+
+
+NumberOfWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", metavar="N", help="Processes on this machine; default one per core.", min=1
+    ),
+]
+BackendName = Annotated[
+    Backend, typer.Option("--backend", help="local: this machine; dask: a cluster.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address", metavar="tcp://HOST:PORT", help="Of the scheduler of a dask cluster."
+    ),
 ]
 
 

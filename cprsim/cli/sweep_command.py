@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.options import (
+    Address,
+    AsJson,
+    Backend,
+    BackendName,
+    NumberOfWorkers,
+    OutFolder,
+    Overrides,
+    ScenarioFile,
+)
 from cprsim.cli.run_command import RESULTS, shortcuts
 
 if TYPE_CHECKING:
@@ -20,30 +29,6 @@ class Mode(StrEnum):
 
     grid = "grid"
     one_at_a_time = "one-at-a-time"
-
-
-class Backend(StrEnum):
-    """Where the workers are."""
-
-    local = "local"
-    dask = "dask"
-
-
-NumberOfWorkers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers", metavar="N", help="Processes on this machine; default one per core.", min=1
-    ),
-]
-BackendName = Annotated[
-    Backend, typer.Option("--backend", help="local: this machine; dask: a cluster.")
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address", metavar="tcp://HOST:PORT", help="Of the scheduler of a dask cluster."
-    ),
-]
 
 
 def sweep(

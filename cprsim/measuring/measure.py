@@ -24,7 +24,7 @@ from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, run_seed
+from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
@@ -131,7 +131,8 @@ def _measure(request: Request, on_seed: OnSeed) -> Measured:
     tasks = [_task(request, seed, until) for seed in request.seeds]
     known = None
     running = run_each(run_seed, tasks, request.workers, "seed {}".format)
-    for _ in running:
+    for number, n_run in running:
+        require_seen(tasks[number], n_run)
         known = known_so_far(request)
         n_complete = sum(one.twin is not None for one in read(request))
         on_seed(n_complete, known)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.errors import ResultError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
@@ -71,6 +72,19 @@ def run_seed(task: SeedRuns) -> int:
             if time() >= task.until:
                 return n_run + 1
     return len(missing)
+
+
+def require_seen(task: SeedRuns, n_run: int) -> None:
+    """Make sure that what a worker ran is here.
+
+    Raises ResultError where it is not: its journal lies on another file system.
+    """
+    here = read_seed(task.folder, task.seed)
+    if n_run and here.twin is None and not here.quality:
+        raise ResultError(
+            f"{task.folder}: seed {task.seed} was run, but nothing of it is here; workers of a "
+            "cluster need the same file system as this process"
+        )
 
 
 def read_seed(folder: Path, seed: int) -> SeedResult:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.kernel.trials import Trial
-from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, run_seed
+from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
 from cprsim.promise.cells import Cell, cells_of
 from cprsim.promise.histories import Histories, histories_of
 from cprsim.records import Floats
@@ -109,8 +109,8 @@ def keep(
         if not tasks:
             break
         on_round([one for some in kept for one in some], sum(len(t.trials) for t in tasks))
-        for _ in run_each(run_seed, tasks, workers):
-            pass
+        for number, n_run in run_each(run_seed, tasks, workers):
+            require_seen(tasks[number], n_run)
         kept = [
             [measured(job, one, planned[n][one.cell], folder) for one in job.histories]
             for n, job in enumerate(jobs)

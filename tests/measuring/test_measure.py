@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -17,7 +18,14 @@ import pytest
 from cprsim.errors import ParameterError, ResultError
 from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.measure import measure
-from cprsim.measuring.runs import SeedRuns, journal_of, n_finished, read_seed, run_seed
+from cprsim.measuring.runs import (
+    SeedRuns,
+    journal_of,
+    n_finished,
+    read_seed,
+    require_seen,
+    run_seed,
+)
 from cprsim.staleness import Metric
 from cprsim.workers import Workers, run_each
 from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
@@ -64,17 +72,36 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
         )
 
 
-def test_workers_change_nothing(request_of, whole) -> None:
+@pytest.fixture(params=["processes of this machine", "a cluster"])
+def workers(request) -> Iterator[Workers]:
+    if request.param != "a cluster":
+        yield Workers(2)
+        return
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield Workers(backend="dask", address=cluster.scheduler_address)
+
+
+def test_workers_change_nothing(request_of, whole, workers: Workers) -> None:
     request = request_of()
     trials = {seed: tuple(request.design.scenes(seed, 4)[:3]) for seed in (1, 2)}
     tasks = [
         SeedRuns(request.loaded, seed, some, request.folder, count_bytes=False)
         for seed, some in trials.items()
     ]
-    list(run_each(run_seed, tasks, Workers(2)))
+    list(run_each(run_seed, tasks, workers))
     for alone in whole[1].results[:2]:
         quality = read_seed(request.folder, alone.seed).quality
         assert quality == {trial: alone.quality[trial] for trial in trials[alone.seed]}
+
+
+def test_runs_that_a_worker_left_elsewhere_are_missed(request_of, tmp_path: Path) -> None:
+    task = SeedRuns(request_of().loaded, 1, (), tmp_path / "not mounted", until=0.0)
+    require_seen(task, 0)
+    with pytest.raises(ResultError, match="need the same file system"):
+        require_seen(task, 3)
 
 
 def test_a_finished_measurement_runs_nothing_again(whole) -> None:
