@@ -20,8 +20,9 @@ help:  ## Show what there is
 demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first scenario
 	@$(BIN)/cprsim run scenarios/quickstart.yaml
 
+# All tests of a file run in one process: what they share is made once.
 test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for one)
-	@$(BIN)/pytest -n $(WORKERS) -q
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q
 
 check: $(VENV)/.has-check style types layers test docs-check notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from cprsim.cli.app import app
+from tests.making import PROGRAM, UNDRAWING_PROGRAM, call, small_scenario
 
-SCENARIO = """\
-name: small
-job: {useful: 20 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
-recovery:
-  - full
-  - {strategy: partial, interval: young}
-  - {strategy: cpr, target_pls: 0.1}
-simulation: {seed: 1, replications: 20}
-"""
-PROGRAM = [sys.executable, "-m", "cprsim.cli"]
+SCENARIO = small_scenario()
 
 
 @pytest.fixture
@@ -33,11 +19,6 @@ def scenario(tmp_path, monkeypatch) -> Path:
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO, "utf-8")
     return path
-
-
-def call(*arguments) -> Result:
-    """Call the program in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -50,18 +31,28 @@ def drawing_cprsim(scenario):
 def cprsim(scenario, monkeypatch):
     """Call the program in this process, without the second that the figures take."""
     monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+    monkeypatch.setattr("cprsim.plots.save_figure", lambda figure, stem: [])
     return call
 
 
 @pytest.fixture
 def program(scenario):
     """Call the program as its own process."""
+    return process_of(PROGRAM)
 
+
+@pytest.fixture
+def undrawing_program(scenario):
+    """Call the program as its own process, without the seconds that the figures take."""
+    return process_of(UNDRAWING_PROGRAM)
+
+
+def process_of(program):
     def run(*arguments, **options) -> subprocess.CompletedProcess[str]:
-        command = [*PROGRAM, *(str(argument) for argument in arguments)]
+        command = [*program, *(str(argument) for argument in arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
-    run.command = PROGRAM
+    run.command = program
     return run
 
 

@@ -91,9 +91,9 @@ def test_json_holds_the_decision_and_every_candidate(select) -> None:
     assert said["flips"][0]["at"] == 2.0
 
 
-def test_an_answer_typed_back_gives_the_same_saves(select, drawing_cprsim, scenario: Path) -> None:
+def test_an_answer_typed_back_gives_the_same_saves(select, cprsim, scenario: Path) -> None:
     said = json.loads(select("--max-auc-loss", 0.0003, "--json").stdout)["best"]["partial"]
-    run = drawing_cprsim(
+    run = cprsim(
         "run", scenario, "--json",
         "--set", f"recovery=[{{strategy: partial, interval: {said['interval_h']!r} h}}]",
         "--replications", 100,
@@ -103,7 +103,9 @@ def test_an_answer_typed_back_gives_the_same_saves(select, drawing_cprsim, scena
     assert partial["pls"] == pytest.approx(said["pls"]["mean"])
 
 
-def test_the_scenario_may_name_limit_and_curve(drawing_cprsim, scenario: Path, curve: Path) -> None:
+def test_the_scenario_may_name_limit_and_curve(
+    drawing_cprsim, scenario: Path, curve: Path, undrawn: None
+) -> None:
     section = "accuracy: {curve: mine.csv, max_auc_loss: 0.0005, risk: 0.9, confidence: 0.8}\n"
     scenario.write_text(SCENARIO + section, "utf-8")
     result = drawing_cprsim("select", scenario, "--replications", 100)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SCENARIO, call
+from tests.cli.conftest import SCENARIO
+from tests.making import call
 
 SYNC = """\
 sync:

@@ -16,7 +16,7 @@ kernel:
 
 
 @pytest.fixture
-def trained(drawing_cprsim, scenario):
+def drawing_trained(drawing_cprsim, scenario):
     """Train with the small scenario and overrides; the one JSON object it prints."""
     scenario.write_text(scenario.read_text() + KERNEL)
 
@@ -27,6 +27,12 @@ def trained(drawing_cprsim, scenario):
         return json.loads(called.stdout)
 
     return run
+
+
+@pytest.fixture
+def trained(drawing_trained, cprsim):
+    """The same without the second that the figure takes."""
+    return drawing_trained
 
 
 def by_name(shown: dict) -> dict[str, dict]:
@@ -64,9 +70,10 @@ def test_overhead_and_pls_are_those_of_run(trained, cprsim, scenario):
     assert ours["cpr"]["pls"] == pytest.approx(ran["cpr"]["pls"])
 
 
-def test_the_same_command_gives_the_same_bytes(trained):
+def test_the_same_command_gives_the_same_bytes(drawing_trained):
     def everything() -> tuple[dict, list[bytes]]:
-        shown = trained()
+        shown = drawing_trained()
+        assert len(shown["figures"]) == 2
         return shown, [Path(path).read_bytes() for path in shown["figures"]]
 
     assert everything() == everything()
@@ -123,19 +130,17 @@ def test_clicks_of_ones_own(trained, tmp_path, monkeypatch, encoding):
     assert "1,285 logged clicks" in shown["stand_in"]
 
 
-def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
-    drawing_cprsim, trained, scenario, tmp_path
-):
+def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(cprsim, trained, scenario, tmp_path):
     log = tmp_path / "clicks.tsv"
     write_clicks(log, 1500)
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join([*lines[:7], "no click\n", *lines[7:]]))
     override = "kernel.clicks={file: clicks.tsv}"
-    called = drawing_cprsim("train", scenario, "--set", override)
+    called = cprsim("train", scenario, "--set", override)
     assert called.exit_code == 2
     assert called.stderr == f"{log}:8: 1 fields between tabs, not 40\n"
     assert trained("kernel.clicks={file: clicks.tsv, skip_bad: true}")["skipped_lines"] == 1
-    called = drawing_cprsim("train", scenario, "--set", override, "--skip-bad")
+    called = cprsim("train", scenario, "--set", override, "--skip-bad")
     assert "Left out of the log: 1 bad line." in called.stdout
 
 
@@ -152,15 +157,15 @@ def test_bad_clicks_are_an_error_with_file_and_line_or_skipped(
         ("kernel.sampels=9000", "did you mean `samples`"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(drawing_cprsim, scenario, override, said):
+def test_settings_that_make_no_sense_are_named(cprsim, scenario, override, said):
     scenario.write_text(scenario.read_text() + KERNEL)
-    called = drawing_cprsim("train", scenario, "--set", override)
+    called = cprsim("train", scenario, "--set", override)
     assert called.exit_code == 2
     assert said in called.stderr
     assert "Traceback" not in called.stderr
 
 
-def test_replications_are_numbered_from_0(drawing_cprsim, scenario):
-    called = drawing_cprsim("train", scenario, "--replay", -1)
+def test_replications_are_numbered_from_0(cprsim, scenario):
+    called = cprsim("train", scenario, "--replay", -1)
     assert called.exit_code == 2
     assert "there is no -1" in called.stderr

@@ -10,16 +10,9 @@ from cprsim.curves import CurveFile, chosen_curve, kernel_block, shipping, write
 from cprsim.errors import CurveError, ScenarioError
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response
+from tests.making import small_scenario
 
-SCENARIO = """\
-name: small
-job: {useful: 20 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
-recovery: [full, {strategy: cpr, target_pls: 0.1}]
-simulation: {seed: 1, replications: 20}
-"""
+SCENARIO = small_scenario("full, {strategy: cpr, target_pls: 0.1}")
 CSV = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
 LINE = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1)
 

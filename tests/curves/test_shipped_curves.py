@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cprsim.curves import chosen_curve, shipped, shipped_names
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric
-
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+from tests.making import SCENARIOS
 
 
 @pytest.mark.parametrize("name", shipped_names())

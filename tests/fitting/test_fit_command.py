@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 from cprsim.assemble import assemble
-from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
+from tests.making import call
 
 REST = """\
 job: {useful: 50 h}
@@ -20,10 +19,6 @@ costs: {save: 5 min, load: 3 min, reschedule: 2 min}
 recovery: [full]
 simulation: {replications: 10}
 """
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

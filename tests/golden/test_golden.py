@@ -15,9 +15,9 @@ from cprsim.assemble import assemble
 from cprsim.pipeline import replay
 from cprsim.scenario import load_scenario
 from tests.cluster.building import told
+from tests.making import SCENARIOS
 
 HERE = Path(__file__).parent
-SCENARIOS = HERE.parents[1] / "scenarios"
 
 CASES = {
     "quickstart-1": ("quickstart", 1, []),

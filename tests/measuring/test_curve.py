@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from cprsim.cli.app import app
 from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
 from cprsim.plots.save import save_figure
 from cprsim.plots.staleness import staleness_figure
 from cprsim.report.measure_table import print_measured
 from cprsim.staleness import Metric
+from tests.making import call
 
 
 def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
@@ -78,7 +77,7 @@ def test_the_table_says_what_is_known(whole) -> None:
     ],
 )
 def test_bad_options_are_refused(scenario: Path, option: str, value: str, message: str) -> None:
-    called = CliRunner().invoke(app, ["measure", str(scenario), option, value])
+    called = call("measure", str(scenario), option, value)
     assert called.exit_code == 2
     assert message in called.output
     assert not list(scenario.parent.glob("*.runs"))

@@ -6,31 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from markupsafe import Markup
 
-from cprsim.cli.app import app
+from tests.making import call, small_scenario
 
-SCENARIO = """\
-name: small
-job: {useful: 20 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 10 h}
-costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
-recovery:
-  - none
-  - full
-  - {strategy: cpr, target_pls: 0.1}
-simulation: {seed: 1, replications: 60}
-"""
-
+SCENARIO = small_scenario("none, full, {strategy: cpr, target_pls: 0.1}", replications=60)
 CURVE = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
 REPRODUCTION = Path(__file__).parents[2] / "results" / "reproduction"
+DRAWN = ("distribution", "fig-overheads", "shadowsync")  # without a chart, stacked bars, lines
 TITLE = '<img src=x onerror=alert(1)> & "co"'
-
-
-def call(*arguments):
-    """Call the program in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="session")
@@ -70,17 +54,22 @@ def sweep(scenario, out) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(results, tmp_path_factory):
-    """HTML files: of one run, of two, of the paper's results as kept here, of a sweep."""
+    """HTML files: of one run, of two, of some of the paper's results as kept here, of a sweep."""
     folder = tmp_path_factory.mktemp("pages")
     names = ("one", "two", "paper", "sweep")
     one, two, paper, swept = (folder / f"{name}.html" for name in names)
     done = call("report", results.first, "--out", one, "--title", TITLE)
     assert done.exit_code == 0, done.output
     assert call("report", results.first, results.second, "--out", two).exit_code == 0
-    kept = sorted(path.parent for path in REPRODUCTION.glob("*/summary.json"))
-    assert call("report", *kept, "--out", paper).exit_code == 0
+    assert call("report", *(REPRODUCTION / name for name in DRAWN), "--out", paper).exit_code == 0
     assert call("report", results.sweep, "--out", swept).exit_code == 0
     return SimpleNamespace(one=one, two=two, paper=paper, sweep=swept, title=TITLE)
+
+
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Pages without what takes longest: drawing their figures."""
+    monkeypatch.setattr("cprsim.page.rendering.inline", lambda *_: Markup("<svg></svg>"))
 
 
 @pytest.fixture

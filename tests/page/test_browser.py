@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("browser")  # without one there is no need to make pages
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,7 +43,7 @@ def needed(found, what):
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
     try:
         from playwright.sync_api import sync_playwright

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from cprsim.fitting.fragments import fragment
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Clock
 from cprsim.scenario import load_scenario
+from tests.making import Make, maker
 
 CORRELATED = """\
 job: {useful: 20 h}
@@ -40,19 +40,11 @@ recovery: [{strategy: partial, interval: 30 h}]
 simulation: {seed: 3, replications: 2000}
 """
 
-Make = Callable[..., Experiment]
-
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """An experiment from the scenario above, with overrides."""
-
-    def experiment(*overrides: str) -> Experiment:
-        path = tmp_path / "scenario.yaml"
-        path.write_text(CORRELATED)
-        return assemble(load_scenario(path, list(overrides)))
-
-    return experiment
+    return maker(tmp_path, CORRELATED)
 
 
 def mean_failures(experiment: Experiment) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 
 from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
 from cprsim.cluster import cost_breakdown
 from cprsim.errors import ScenarioError
 from cprsim.records import CostBreakdown, OnFailure
-from cprsim.scenario import load_scenario
 from tests.engine.agreeing import assert_same
+from tests.making import Make, maker
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -31,19 +29,11 @@ recovery: [none, full, partial, {strategy: cpr, target_pls: 0.1}]
 simulation: {seed: 5, replications: 120}
 """
 
-Make = Callable[..., Experiment]
-
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """An experiment from the scenario above, with overrides."""
-
-    def experiment(*overrides: str) -> Experiment:
-        path = tmp_path / "scenario.yaml"
-        path.write_text(SCENARIO)
-        return assemble(load_scenario(path, list(overrides)))
-
-    return experiment
+    return maker(tmp_path, SCENARIO)
 
 
 def same(a: CostBreakdown, b: CostBreakdown) -> bool:

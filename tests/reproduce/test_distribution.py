@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from cprsim.cli.app import app
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import Lemons
@@ -21,8 +19,8 @@ from cprsim.reproduce import STUDIES, distribution
 from cprsim.reproduce.distribution import overheads
 from cprsim.reproduce.one_mtbf import five_forms, stretched, with_mtbf
 from cprsim.reproduce.study import Effort, Work
+from tests.making import SCENARIOS, call
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CLUSTER = Cluster((Role("emb_ps", 4, Holds.SHARD), Role("trainer", 16, Holds.REPLICA)))
 
 
@@ -80,7 +78,7 @@ def test_without_the_logs_it_says_where_they_come_from(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CPRSIM_DATA", raising=False)
-    asked = CliRunner().invoke(app, ["reproduce", "distribution"])
+    asked = call("reproduce", "distribution")
     assert asked.exit_code == 2
     assert "CPRSIM_DATA is not set" in asked.output
     assert "InfiniteHBD" in asked.output
@@ -94,7 +92,7 @@ def test_all_leaves_it_out_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     few = {name: STUDIES[name] for name in ("distribution", "fig-overheads")}
     monkeypatch.setattr("cprsim.reproduce.STUDIES", few)
     options = ["--scenarios", str(SCENARIOS), "--out", str(tmp_path), "--workers", "1"]
-    everything = CliRunner().invoke(app, ["reproduce", *options])
+    everything = call("reproduce", *options)
     assert everything.exit_code == 0
     (line,) = (line for line in everything.stderr.splitlines() if "left out" in line)
     assert line.startswith("distribution is left out: CPRSIM_DATA is not set")

@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cprsim.cli.app import app
 from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
@@ -20,8 +18,8 @@ from cprsim.reproduce.runner import Request, read_reproduced, record, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
 from cprsim.reproduce.summary import Listing, Summary, alone, compared
 from cprsim.reproduce.verdicts import Basis, Ours
+from tests.making import SCENARIOS, call
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CHART = Chart(
     "title",
     "what it is",
@@ -181,17 +179,17 @@ def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(options: list[str], said: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["reproduce", *options, "--out", str(tmp_path / "out")])
+    done = call("reproduce", *options, "--out", str(tmp_path / "out"))
     assert done.exit_code == 2
     assert said in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_the_list_has_every_result_and_the_json_its_rows(tmp_path: Path) -> None:
-    listed = CliRunner().invoke(app, ["reproduce", "--list"])
+    listed = call("reproduce", "--list")
     assert [line.split()[0] for line in listed.stdout.splitlines()] == list(STUDIES)
     options = ["--json", "--workers", "1", "--scenarios", str(SCENARIOS), "--out", str(tmp_path)]
-    done = CliRunner().invoke(app, ["reproduce", "fig-overheads", *options])
+    done = call("reproduce", "fig-overheads", *options)
     told = json.loads(done.stdout)["fig-overheads"]
     judged = [row for row in told["rows"] if row["paper"]]
     assert len(judged) == 10

@@ -20,7 +20,7 @@ from cprsim.reproduce.shadowsync import (
 from cprsim.reproduce.shadowsync_numbers import ALGORITHMS, calibrated_h, setting_of
 from cprsim.reproduce.study import Effort, Work
 from cprsim.sync import load_model
-from tests.scenario.test_shipped import SCENARIOS
+from tests.making import SCENARIOS
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from cprsim.reproduce.study import Effort, Work
 from cprsim.reproduce.summary import as_shown
 from cprsim.reproduce.verdicts import Ours
 from cprsim.scenario import load_scenario
+from tests.making import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 POPULATION = SCENARIOS / "fleet.toml"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +11,13 @@ import pandas as pd
 import pytest
 
 from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
+from cprsim.assemble import Experiment
 from cprsim.results.compare import differences
 from cprsim.results.metrics import FINISHED
 from cprsim.results.metrics import summarise as summary_of_rows
 from cprsim.results.rows import replication_rows
 from cprsim.results.streaming import STREAMED, Moments, summarise
-from cprsim.scenario import load_scenario
+from tests.making import Make, maker
 
 SCENARIO = """
 name: streaming
@@ -29,17 +28,12 @@ failures: {kind: job, family: gamma, shape: 0.7, mtbf: 8 h}
 recovery: [none, full, partial]
 simulation: {seed: 5, replications: 6000}
 """
-Make = Callable[..., Experiment]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def experiment(*overrides: str) -> Experiment:
-        path = tmp_path / "scenario.yaml"
-        path.write_text(SCENARIO)
-        return assemble(load_scenario(path, list(overrides)))
-
-    return experiment
+    """An experiment from the scenario above, with overrides."""
+    return maker(tmp_path, SCENARIO)
 
 
 def moments(*experiments: Experiment) -> list[Moments]:

@@ -11,8 +11,8 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.failures_schema import InjectedFailures, TraceFailures
+from tests.making import SCENARIOS
 
-SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"
 SHIPPED = sorted(SCENARIOS.glob("*.yaml"))
 ON_TRACES = ("gpu-cluster", "lanl")
 

@@ -9,20 +9,12 @@ import pytest
 
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import Point, points_of
+from tests.making import small_scenario
 
-SCENARIO = """\
-name: small
-job: {useful: 20 h}
-cluster: {trainers: 2, emb_ps: 4}
-failures: {kind: job, family: exponential, mtbf: 30 h}
-costs: {save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}
-recovery:
-  - none
-  - full
-  - {strategy: partial, interval: young}
-  - {strategy: cpr, target_pls: 0.1}
-simulation: {seed: 1, replications: 20}
-"""
+SCENARIO = small_scenario(
+    "none, full, {strategy: partial, interval: young}, {strategy: cpr, target_pls: 0.1}",
+    mtbf="30 h",
+)
 
 Points = Callable[..., tuple[Point, ...]]
 

@@ -15,10 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from cprsim.assemble import assemble
-from cprsim.cli.app import app
 from cprsim.errors import ResultError
 from cprsim.pipeline import simulate
 from cprsim.results import METRICS, differences, summarise
@@ -29,15 +27,11 @@ from cprsim.scenario import load_scenario
 from cprsim.sweeps import Store, load_sweep, run_points
 from cprsim.sweeps import running as running_module
 from cprsim.workers import Workers
-from tests.cli.conftest import PROGRAM
+from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
 
 AXES = ("costs.save=1 min,5 min", "failures.mtbf=15 h,30 h", "recovery.full.interval=1 h:4 h:log2")
 NUMBERS = ["mean", "low", "high"]
-
-
-def call(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -1,0 +1,52 @@
+"""What tests of several rooms share: a small scenario, experiments of one, the program called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from cprsim.assemble import Experiment, assemble
+from cprsim.cli.app import app
+from cprsim.scenario import load_scenario
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
+PROGRAM = [sys.executable, "-m", "cprsim.cli"]
+WITHOUT_FIGURES = "from cprsim import plots; plots.draw_result = lambda *_: []"
+UNDRAWING_PROGRAM = [
+    sys.executable, "-c", f"{WITHOUT_FIGURES}; from cprsim.cli import main; main()"
+]  # fmt: skip
+
+Make = Callable[..., Experiment]
+
+
+def small_scenario(
+    recovery: str = "full, {strategy: partial, interval: young}, {strategy: cpr, target_pls: 0.1}",
+    *,
+    mtbf: str = "10 h",
+    replications: int = 20,
+) -> str:
+    """The text of a scenario of a few lines, which runs in no time."""
+    return f"""\
+name: small
+job: {{useful: 20 h}}
+cluster: {{trainers: 2, emb_ps: 4}}
+failures: {{kind: job, family: exponential, mtbf: {mtbf}}}
+costs: {{save: 5 min, load: 3 min, detect: 30 s, reschedule: 2 min}}
+recovery: [{recovery}]
+simulation: {{seed: 1, replications: {replications}}}
+"""
+
+
+def maker(folder: Path, text: str) -> Make:
+    """Makes experiments of a scenario's text, with overrides."""
+    path = folder / "scenario.yaml"
+    path.write_text(text, "utf-8")
+    return lambda *overrides: assemble(load_scenario(path, list(overrides)))
+
+
+def call(*arguments: object) -> Result:
+    """Call the program in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
