@@ -20,12 +20,18 @@ from cprsim.reproduce.shadowsync_numbers import (
     ALGORITHMS,
     EASGD,
     FLATTENS_AT,
-    N_QUALITY,
+    RATES,
     SCENARIO,
     SERVERS,
+    TUNING_SEEDS,
+    Case,
     calibrated_h,
+    cases,
+    chosen_rates,
+    of_tuning,
     qualities,
     throughputs,
+    trainer_counts,
 )
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Summary, compared, tested
@@ -51,6 +57,7 @@ S_EASGD_NO_WORSE = words("no worse than FR-EASGD at the same n", Mark.RECALLED)
 FR_WORSE = words("worse than its shadow form as n grows", Mark.RECALLED)
 FREE = ("cost of the shadow thread for its workers",)
 OF_QUALITY = ("model and clicks", "elastic coefficient and momentum", "learning rate")
+FOREGROUND = {"S-MA": "FR-MA-30", "S-BMUF": "FR-BMUF-30"}  # of what is said to get worse
 PAIRS = (
     ("S-EASGD", "FR-EASGD-5", S_EASGD_NO_WORSE),
     ("S-EASGD", "FR-EASGD-30", S_EASGD_NO_WORSE),
@@ -58,24 +65,32 @@ PAIRS = (
     ("S-BMUF", "FR-BMUF-30", NEUTRAL),
 )
 Curves = Mapping[tuple[str, int], dict[str, Any]]
+Losses = Mapping[tuple[str, str, int], "Paired"]
 
 
 def make(work: Work) -> Summary:
     """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
-    curves, seeds = throughputs(work), qualities(work)
+    curves, tuning = throughputs(work), of_tuning(work)
+    seeds = qualities(work, chosen_rates(tuning))
     losses = {
         (shadow, other, n): paired([loss_of(seed, shadow, other, n) for seed in seeds])
         for shadow, other, _ in PAIRS
-        for n in N_QUALITY
+        for n in trainer_counts(work)
     }
     return Summary(
         "ShadowSync: trainers that synchronise in the background",
         "Does background synchronisation scale where the foreground saturates, and does it cost "
         "quality?",
         rows=(*_speed_rows(curves), *_quality_rows(losses, len(seeds))),
-        listings=(_eps(curves), _gaps(curves), _quality(losses, len(seeds)), _loss(seeds)),
+        listings=(
+            _eps(curves),
+            _gaps(curves),
+            _quality(losses, len(seeds)),
+            _loss(cases(work), seeds),
+            _tuned(tuning),
+        ),
         notes=_notes(work, seeds),
-        charts=(_chart(curves, seeds),),
+        charts=(_chart(curves, trainer_counts(work), seeds),),
     )
 
 
@@ -202,24 +217,25 @@ def no_worse(losses: Sequence[Paired]) -> bool | None:
     return False if any(one.low > NO_WORSE for one in losses) else None
 
 
-def _quality_rows(losses: Mapping[tuple[str, str, int], Paired], n_seeds: int) -> Sequence[Any]:
+def _quality_rows(losses: Losses, n_seeds: int) -> Sequence[Any]:
     rows = []
     for shadow, other, claim in PAIRS:
-        over_n = [losses[shadow, other, n] for n in N_QUALITY]
+        over_n = [one for (*pair, _), one in losses.items() if pair == [shadow, other]]
         worst = max(over_n, key=lambda one: one.high)
         shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {n_seeds}"
         rows.append(
             tested(f"{shadow} against {other}", claim, no_worse(over_n), shown, Basis(OF_QUALITY))
         )
-    for shadow, other, _ in PAIRS[2:]:
-        last = losses[shadow, other, N_QUALITY[-1]]
+    for shadow, other in FOREGROUND.items():
+        most = max(n for *_, n in losses)
+        last = losses[shadow, other, most]
         met = True if last.high < 0 else False if last.low > 0 else None
-        shown = f"gains {last.shown} x 1e-4 AUC at 20"
+        shown = f"gains {last.shown} x 1e-4 AUC at {most}"
         rows.append(tested(f"{other} against {shadow}", FR_WORSE, met, shown, Basis(OF_QUALITY)))
     return rows
 
 
-def _quality(losses: Mapping[tuple[str, str, int], Paired], n_seeds: int) -> Listing:
+def _quality(losses: Losses, n_seeds: int) -> Listing:
     return Listing(
         f"AUC that shadow forms lose to their foreground forms, in 1e-4, over {n_seeds} paired "
         "seeds (95 % interval; what 8 of 10 such experiments would find):",
@@ -233,22 +249,36 @@ def _quality(losses: Mapping[tuple[str, str, int], Paired], n_seeds: int) -> Lis
     )  # fmt: skip
 
 
-def _mean_loss(seeds: Sequence[Mapping[str, Any]], name: str, n: int) -> float:
-    return float(np.mean([seed[f"{name}, {n}"]["log_loss"] for seed in seeds]))
+def _mean(seeds: Sequence[Mapping[str, Any]], case: Case, key: str) -> float:
+    return float(np.mean([seed[str(case)][key] for seed in seeds]))
 
 
-def _loss(seeds: Sequence[Mapping[str, Any]]) -> Listing:
-    alone = np.mean([seed["alone"]["log_loss"] for seed in seeds])
+def _loss(all_cases: Sequence[Case], seeds: Sequence[Mapping[str, Any]]) -> Listing:
+    alone = {key: np.mean([seed["alone"][key] for seed in seeds]) for key in ("auc", "log_loss")}
     return Listing(
-        f"Log-loss on the test clicks, mean over seeds, and synchronisations per trainer; one "
-        f"trainer alone: {alone:.4f}:",
-        ("algorithm", *(f"{n} trainers" for n in N_QUALITY), *(f"syncs, {n}" for n in N_QUALITY)),
+        "Quality on the test clicks, mean over seeds; one trainer alone, at the rate of one "
+        f"trainer: AUC {alone['auc']:.4f}, log-loss {alone['log_loss']:.4f}:",
+        ("algorithm", "trainers", "AUC", "log-loss", "syncs per trainer", "step gain"),
         tuple(
-            (name, *(f"{_mean_loss(seeds, name, n):.4f}" for n in N_QUALITY),
-             *(f"{seeds[0][f'{name}, {n}']['syncs']:,.0f}" for n in N_QUALITY))
-            for name in ALGORITHMS
+            (case.name, str(case.n_trainers), f"{_mean(seeds, case, 'auc'):.4f}",
+             f"{_mean(seeds, case, 'log_loss'):.4f}", f"{_mean(seeds, case, 'syncs'):,.0f}",
+             f"{_mean(seeds, case, 'gain'):.2f}")
+            for case in sorted(all_cases, key=lambda case: list(ALGORITHMS).index(case.name))
         ),
     )  # fmt: skip
+
+
+def _tuned(tuning: Mapping[str, Sequence[float]]) -> Listing:
+    rates = chosen_rates(tuning)
+    return Listing(
+        "AUC by learning rate on the seeds on which it was chosen "
+        f"({', '.join(map(str, TUNING_SEEDS))}; none of them is among those reported):",
+        ("algorithm, trainers", *(f"{rate:g}" for rate in RATES), "chosen"),
+        tuple(
+            (case, *(f"{one:.4f}" for one in auc), f"{rates[case]:g}")
+            for case, auc in tuning.items()
+        ),
+    )
 
 
 # ----------------------------------------------------------------------------- words and figure
@@ -265,14 +295,16 @@ def _notes(work: Work, seeds: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         "Quality: a small model on generated clicks, half of them trained by one trainer first; 5 "
         "threads per trainer for 24, batch 8 for 200, every 5 iterations becoming every 1, so that "
         "a run synchronises as often as one of the whole job on "
-        f"{seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5; block "
-        "momentum 0.5.",
-        "Where S-MA and S-BMUF lose, the recalled rule has a reason: what the workers learn "
-        "while an AllReduce runs enters by 1 - a only, and here an AllReduce always runs.",
+        f"{seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of S-MA and "
+        "S-BMUF 0.1; block momentum 0.5.",
+        "Algorithms make steps of different length of the same gradients (step gain), so at one "
+        "learning rate for all, who makes longer ones wins: the replicas see 1/n of the clicks "
+        "each, and the rate of one trainer is too low for them. Each is therefore compared at the "
+        "rate that is best for it.",
     )
 
 
-def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
+def _chart(curves: Curves, counts: Sequence[int], seeds: Sequence[Mapping[str, Any]]) -> Chart:
     shown = {("S-EASGD", 2), ("FR-EASGD-30", 2), *(("FR-EASGD-5", n) for n in SERVERS)}
     speed = Panel(
         "Throughput",
@@ -300,7 +332,11 @@ def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
         "trainers",
         "log-loss, nats",
         tuple(
-            Series(name, floats(N_QUALITY), floats([_mean_loss(seeds, name, n) for n in N_QUALITY]))
+            Series(
+                name,
+                floats(counts),
+                floats([_mean(seeds, Case(name, n), "log_loss") for n in counts]),
+            )
             for name in ALGORITHMS
         ),
         y_from_zero=False,

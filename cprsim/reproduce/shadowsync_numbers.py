@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.in_step import InStep, Team, sync_setting, train_in_step, warm_start
-from cprsim.reproduce.study import Work
+from cprsim.in_step import Team, sync_setting, train_in_step, warm_start
+from cprsim.reproduce.study import Part, Work
 from cprsim.stand_in import stand_in
 from cprsim.sync import SyncSetting, load_model, throughput
 
@@ -28,8 +31,22 @@ ALGORITHMS = EASGD | {
     "FR-MA-30": "fr-ma:30",
     "S-BMUF": "shadow-bmuf",
     "FR-BMUF-30": "fr-bmuf:30",
+    "none": "none",
 }
 MOMENTUM = 0.5  # of BMUF, assumed
+RATES = (0.15, 0.3, 0.6)  # of the replicas: that of one trainer, and more
+TUNING_SEEDS = (101, 102)  # on which learning rates are chosen; reported are others
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An algorithm and a number of trainers."""
+
+    name: str
+    n_trainers: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.n_trainers}"
 
 
 def setting_of(work: Work, name: str, n_servers: int = 2) -> SyncSetting:
@@ -78,36 +95,91 @@ def throughputs(work: Work) -> dict[tuple[str, int], dict[str, Any]]:
     }
 
 
-def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
-    """Every algorithm and number of trainers from the same start on the same clicks."""
-    loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
-    section = loaded.scenario.sync
-    if section is None or loaded.scenario.kernel is None:
-        raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
-    what, scaled = stand_in(loaded), section.stand_in
-    start = warm_start(what, scaled.warm_start_fraction)
-    found: dict[str, Any] = {}
-    for n in N_QUALITY:
-        for name in ALGORITHMS:
-            setting = setting_of(work, name).with_trainers(n)
-            small = setting.stand_in(scaled.threads, what.plan.batch)
-            found[f"{name}, {n}"] = _plain(train_in_step(Team(what, small, start)))
-            found["stands for"] = small.stands_for(setting) * len(what.train)
-    start.run()
-    alone = start.evaluate(what.test)
-    return found | {"alone": {"auc": alone.auc, "log_loss": alone.log_loss}}
+# ----------------------------------------------------------------------------- quality
 
 
-def _plain(run: InStep) -> dict[str, float]:
+def trainer_counts(work: Work) -> tuple[int, ...]:
+    """Numbers of trainers whose quality is measured."""
+    return work.pick(N_QUALITY[:1], N_QUALITY, N_QUALITY)
+
+
+def cases(work: Work) -> list[Case]:
+    """Every algorithm with every number of trainers."""
+    return [Case(name, n) for n in trainer_counts(work) for name in ALGORITHMS]
+
+
+class Start:
+    """Clicks of one seed, and the model that all replicas begin with on them."""
+
+    def __init__(self, work: Work, seed: int) -> None:
+        loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
+        section = loaded.scenario.sync
+        if section is None or loaded.scenario.kernel is None:
+            raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
+        self.what, self._scaled, self._work = stand_in(loaded), section.stand_in, work
+        self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
+
+    def train(self, case: Case, rate: float) -> dict[str, float]:
+        """Train the rest on replicas, at this learning rate."""
+        what = replace(self.what, plan=replace(self.what.plan, rate=rate))
+        run = train_in_step(Team(what, self._small(case), self._warm))
+        return {
+            "auc": run.quality.auc,
+            "log_loss": run.quality.log_loss,
+            "training_loss": run.training_loss,
+            "syncs": run.n_syncs,
+            "gain": self._small(case).step_gain,
+        }
+
+    def _small(self, case: Case) -> SyncSetting:
+        setting = setting_of(self._work, case.name).with_trainers(case.n_trainers)
+        return setting.stand_in(self._scaled.threads, self.what.plan.batch)
+
+    def alone(self) -> dict[str, float]:
+        """One trainer trains the rest; call it last."""
+        self._warm.run()
+        quality = self._warm.evaluate(self.what.test)
+        return {"auc": quality.auc, "log_loss": quality.log_loss}
+
+    def stands_for(self) -> float:
+        """Clicks of the whole job for those of the stand-in."""
+        whole = setting_of(self._work, "S-EASGD")
+        small = whole.stand_in(self._scaled.threads, self.what.plan.batch)
+        return small.stands_for(whole) * len(self.what.train)
+
+
+def auc_by_rate(work: Work, seed: int) -> dict[str, list[float]]:
+    """AUC of every case at each of `RATES`."""
+    start = Start(work, seed)
+    return {str(case): [start.train(case, rate)["auc"] for rate in RATES] for case in cases(work)}
+
+
+def of_tuning(work: Work) -> dict[str, list[float]]:
+    """Mean AUC of every case at each of `RATES`, on seeds that are not reported."""
+    seeds = work.pick(TUNING_SEEDS[:1], TUNING_SEEDS, TUNING_SEEDS)
+    found = work.each([Part(f"rates, seed {seed}", partial(auc_by_rate, work, seed))
+                       for seed in seeds])  # fmt: skip
     return {
-        "auc": run.quality.auc,
-        "log_loss": run.quality.log_loss,
-        "training_loss": run.training_loss,
-        "syncs": run.n_syncs,
+        str(case): np.mean([one[str(case)] for one in found], axis=0).tolist()
+        for case in cases(work)
     }
 
 
-def qualities(work: Work) -> list[dict[str, Any]]:
+def chosen_rates(tuning: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The learning rate of every case: the one with the highest mean AUC."""
+    return {case: RATES[int(np.argmax(auc))] for case, auc in tuning.items()}
+
+
+def quality_of_a_seed(work: Work, seed: int, rates: Mapping[str, float]) -> dict[str, Any]:
+    """Every case from the same start on the same clicks, each at its own learning rate."""
+    start = Start(work, seed)
+    found: dict[str, Any] = {str(case): start.train(case, rates[str(case)]) for case in cases(work)}
+    return found | {"stands for": start.stands_for(), "alone": start.alone()}
+
+
+def qualities(work: Work, rates: Mapping[str, float]) -> list[dict[str, Any]]:
     """One entry per seed."""
     seeds = range(1, 1 + work.pick(1, 5, 20))
-    return [work.once(f"seed {seed}", partial(quality_of_a_seed, work, seed)) for seed in seeds]
+    return work.each(
+        [Part(f"seed {seed}", partial(quality_of_a_seed, work, seed, rates)) for seed in seeds]
+    )

@@ -24,6 +24,9 @@ Cost = Annotated[float, Quantity(SHARE, "0 %", "90 %", "3 %")]
 Iterations = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 
 OF_BMUF = ("momentum", "block_rate")
+OF_MEAN = ("shadow-ma", "shadow-bmuf")
+ELASTIC = 0.5
+ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - elastic
 
 
 def _every_written_as(every: Any) -> str:
@@ -107,13 +110,16 @@ class Sync(Model):
         "count, or the time between them.",
         examples=[5, "15 s"],
     )
-    elastic: float = Field(
-        0.5,
+    elastic_given: float | None = Field(
+        None,
+        alias="elastic",
         strict=True,
         gt=0,
         le=1,
         description="How far a synchronisation pulls a replica to the central copy or the mean "
-        "(fr-ma and fr-bmuf always overwrite: 1).",
+        "(fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and shadow-bmuf 0.1: "
+        "of what their workers learn, 1 - elastic counts.",
+        examples=[0.5],
     )
     momentum: float | None = Field(
         None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
@@ -134,6 +140,13 @@ class Sync(Model):
         default_factory=lambda: StandIn.model_validate({}),
         description="What `cprsim train` trains in step.",
     )
+
+    @property
+    def elastic(self) -> float:
+        """The elastic coefficient, by algorithm where none is given."""
+        if self.elastic_given is not None:
+            return self.elastic_given
+        return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     @property
     def n_servers(self) -> int:
@@ -162,6 +175,8 @@ class Sync(Model):
         for key in OF_BMUF:
             if getattr(self, key) is not None and not self.algorithm.endswith("bmuf"):
                 yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {self.algorithm}"
+        if self.algorithm in OF_MEAN and self.elastic == 1:
+            yield "elastic", f"is 1: {self.algorithm} then undoes all that its workers learn; 0.1?"
 
     def _servers(self) -> Iterator[tuple[str, str]]:
         given = {"servers": self.servers, "server_bandwidth": self.server_bandwidth_bytes_per_h}

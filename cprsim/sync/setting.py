@@ -92,7 +92,7 @@ class SyncSetting:
     trainer_bandwidth_bytes_per_h: float = inf  # B_t: of each trainer
     every_iterations: int | None = None  # of a thread, at a fixed rate
     every_h: float | None = None  # instead: at least so long between two
-    elastic: float = 0.5  # a: how far a synchronisation pulls
+    elastic: float = 0.5  # a: how far a synchronisation pulls; fr-ma, fr-bmuf: always all the way
     momentum: float = 0.0  # of BMUF, mu
     block_rate: float = 1.0  # of BMUF, eta
     stragglers: Stragglers = field(default_factory=Stragglers)
@@ -151,6 +151,29 @@ class SyncSetting:
     def elp(self) -> int:
         """Example-level parallelism: the samples that are in work at once."""
         return self.batch * self.n_threads * self.n_trainers
+
+    @property
+    def step_gain(self) -> float:
+        """How far the replicas move together, in the long run, per step that their workers make.
+
+        Notes
+        -----
+        Derived, for workers that all make the same step again and again: EASGD has one more copy
+        to move, n / (n + 1); overwriting with the mean keeps all, block momentum makes of it eta /
+        (1 - mu); in the background it enters by 1 - a only, since an averaging is always under way
+        and knows nothing of it: 1 - a for MA, (1 - a) / (1 - a + a (1 - mu) / eta) for BMUF, never
+        more than 1. Synchronous SGD makes one step of those of m threads. A gain of 0.5 trains the
+        dense weights as half the learning rate would.
+        """
+        method, a = self.algorithm.method, self.elastic
+        if method is Method.EASGD:
+            return self.n_trainers / (self.n_trainers + 1)
+        if method is Method.SGD:
+            return 1 / self.n_threads
+        if method is Method.NONE or self.n_trainers == 1:
+            return 1.0
+        filtered = (1 - self.momentum) / self.block_rate if method is Method.BMUF else 1.0
+        return (1 - a) / (1 - a + a * filtered) if self.algorithm.in_background else 1 / filtered
 
     @property
     def exchange_bytes(self) -> float:

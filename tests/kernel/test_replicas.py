@@ -129,6 +129,39 @@ def test_what_workers_learn_during_an_averaging_counts_by_1_minus_a(replicas) ->
     np.testing.assert_allclose(some.dense(0), w + 0.75, atol=1e-6)
 
 
+STEPPING = {
+    "shadow-ma": {"elastic": 0.25},
+    "shadow-bmuf": {"elastic": 0.25, "momentum": 0.5, "block_rate": 0.8},
+    "fr-ma": {"every": 1},
+    "fr-bmuf": {"every": 1, "momentum": 0.5, "block_rate": 0.8},
+    "shadow-easgd": {"elastic": 0.25},
+    "fr-easgd": {"every": 1, "elastic": 0.25},
+}
+
+
+@pytest.mark.parametrize("algorithm", STEPPING)
+def test_steps_of_all_move_all_by_the_step_gain(replicas, algorithm) -> None:
+    """Workers that all make the same step between what a synchronisation sends and its end."""
+    some = replicas(algorithm, 3, n_servers=1, **STEPPING[algorithm])
+    step, (settled, rounds) = np.float32(0.01), (100, 200)
+    behind = some.setting.algorithm.in_background
+    everybody = (-1,) if some.setting.algorithm.is_collective else range(3)
+    for round_ in range(rounds):
+        if round_ == settled:
+            before = np.mean([some.dense(i) for i in range(3)])
+        for who in everybody:
+            own = range(3) if who == -1 else (who,)
+            if behind:
+                some.train(log_of((SENT, who, -1)))
+            for one in own:
+                some.dense(one)[:] += step
+            if not behind:
+                some.train(log_of((SENT, who, -1)))
+            some.train(log_of((SYNCED, who, -1)))
+    moved = np.mean([some.dense(i) for i in range(3)]) - before
+    assert moved / (step * (rounds - settled)) == pytest.approx(some.setting.step_gain, rel=1e-3)
+
+
 def test_synchronous_sgd_of_two_is_one_step_with_the_mean_gradient(replicas, shape, clicks) -> None:
     two = replicas("sync-sgd", 2, plan=TrainingPlan(50, 0.1, seed=4), n_threads=1)
     before = two.dense(0).copy()

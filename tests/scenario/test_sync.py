@@ -37,6 +37,8 @@ WRONG = {
     "sync.dense_size=8": ("sync.dense_size", "bare number: write its unit"),
     "sync.threads=0": ("sync.threads", "at least 1"),
     "sync.elastic=1.5": ("sync.elastic", "at most 1"),
+    "sync={algorithm: shadow-ma, elastic: 1, iteration: 1 s, dense_size: 8 MB, "
+    "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all that its workers learn"),
     "sync.momentum=0.9": ("sync.momentum", "is of shadow-bmuf and fr-bmuf alone"),
     "sync.shadow_cost=0.03": ("sync.shadow_cost", "bare number: write its unit"),
     "sync.stragglers={trainers: 30, factor: 2}": ("sync.stragglers.trainers", "30 of 20"),
