@@ -100,7 +100,9 @@ def _in_step(measured: Accuracy, team: Team) -> list[str]:
     said = [
         f"{setting.n_trainers} replicas in step by {setting.name}, {setting.n_threads} threads "
         f"each; they train the last {team.n_trained:,} clicks, from the model of one trainer on "
-        "those before."
+        "those before.",
+        f"Step gain {setting.step_gain:.2f}: so far all replicas move per step that every worker "
+        "makes (docs/shadowsync.md).",
     ]
     for one in measured.strategies:
         if one.lost_iterations:

@@ -148,19 +148,24 @@ class Start:
         return small.stands_for(whole) * len(self.what.train)
 
 
-def auc_by_rate(work: Work, seed: int) -> dict[str, list[float]]:
-    """AUC of every case at each of `RATES`."""
+def auc_of_a_rate(work: Work, seed: int, rate: float) -> dict[str, float]:
+    """AUC of every case at one learning rate."""
     start = Start(work, seed)
-    return {str(case): [start.train(case, rate)["auc"] for rate in RATES] for case in cases(work)}
+    return {str(case): start.train(case, rate)["auc"] for case in cases(work)}
 
 
 def of_tuning(work: Work) -> dict[str, list[float]]:
     """Mean AUC of every case at each of `RATES`, on seeds that are not reported."""
     seeds = work.pick(TUNING_SEEDS[:1], TUNING_SEEDS, TUNING_SEEDS)
-    found = work.each([Part(f"rates, seed {seed}", partial(auc_by_rate, work, seed))
-                       for seed in seeds])  # fmt: skip
+    parts = [
+        Part(f"seed {seed}, rate {rate:g}", partial(auc_of_a_rate, work, seed, rate))
+        for rate in RATES
+        for seed in seeds
+    ]
+    found = iter(work.each(parts))
+    by_rate = [[next(found) for _ in seeds] for _ in RATES]
     return {
-        str(case): np.mean([one[str(case)] for one in found], axis=0).tolist()
+        str(case): [float(np.mean([one[str(case)] for one in at_rate])) for at_rate in by_rate]
         for case in cases(work)
     }
 
@@ -177,9 +182,16 @@ def quality_of_a_seed(work: Work, seed: int, rates: Mapping[str, float]) -> dict
     return found | {"stands for": start.stands_for(), "alone": start.alone()}
 
 
+def reported_seeds(work: Work) -> range:
+    """Seeds whose quality is told."""
+    return range(1, 1 + work.pick(1, 5, 20))
+
+
 def qualities(work: Work, rates: Mapping[str, float]) -> list[dict[str, Any]]:
     """One entry per seed."""
-    seeds = range(1, 1 + work.pick(1, 5, 20))
     return work.each(
-        [Part(f"seed {seed}", partial(quality_of_a_seed, work, seed, rates)) for seed in seeds]
+        [
+            Part(f"seed {seed}", partial(quality_of_a_seed, work, seed, rates))
+            for seed in reported_seeds(work)
+        ]
     )

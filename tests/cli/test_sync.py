@@ -35,7 +35,7 @@ def test_json_has_simulation_and_load_model(in_step, tmp_path) -> None:
     shown = json.loads(call("sync", in_step, *arguments).stdout)
     shadow, foreground = shown["curves"]
     assert [point["trainers"] for point in shadow["points"]] == [2, 12]
-    assert shadow["algorithm"], foreground["algorithm"] == ("shadow-easgd", "fr-easgd-5")
+    assert (shadow["algorithm"], foreground["algorithm"]) == ("shadow-easgd", "fr-easgd-5")
     assert shadow["points"][1]["eps"] == pytest.approx(480_000, rel=0.01)
     assert foreground["saturates_at"] == pytest.approx(6.25)
     assert foreground["points"][1]["eps"] == pytest.approx(250_000, rel=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -17,7 +18,15 @@ from cprsim.reproduce.shadowsync import (
     paired,
     share_of_linear,
 )
-from cprsim.reproduce.shadowsync_numbers import ALGORITHMS, calibrated_h, setting_of
+from cprsim.reproduce.shadowsync_numbers import (
+    ALGORITHMS,
+    RATES,
+    TUNING_SEEDS,
+    calibrated_h,
+    chosen_rates,
+    reported_seeds,
+    setting_of,
+)
 from cprsim.reproduce.study import Effort, Work
 from cprsim.sync import load_model
 from tests.making import SCENARIOS
@@ -44,6 +53,17 @@ def test_no_worse_needs_the_whole_interval_below_the_bound() -> None:
     assert no_worse([fine, fine]) is True
     assert no_worse([fine, wide]) is None
     assert no_worse([fine, bad, wide]) is False
+
+
+def test_each_case_takes_the_learning_rate_that_was_best_for_it() -> None:
+    first, last = [0.7] * len(RATES), [0.7] * len(RATES)
+    first[0], last[-1] = 0.71, 0.71
+    assert chosen_rates({"a": first, "b": last}) == {"a": RATES[0], "b": RATES[-1]}
+
+
+@pytest.mark.parametrize("effort", Effort)
+def test_no_reported_seed_chose_anything(work, effort: Effort) -> None:
+    assert set(reported_seeds(replace(work, effort=effort))).isdisjoint(TUNING_SEEDS)
 
 
 def test_a_loss_is_what_the_shadow_form_lacks() -> None:

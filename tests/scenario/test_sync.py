@@ -81,8 +81,21 @@ def test_units_become_hours_and_bytes(path: Path) -> None:
     assert timed.every_h == pytest.approx(0.01)
 
 
+def test_the_elastic_coefficient_is_smaller_where_an_average_undoes_what_workers_learn(
+    path,
+) -> None:
+    link = ["sync.trainer_bandwidth=25 Gbit/s", "sync.every=null"]
+    default = {
+        name: sync_setting(load_scenario(path, [*link, f"sync.algorithm={name}"])).elastic
+        for name in ("shadow-easgd", "shadow-ma", "shadow-bmuf")
+    }
+    assert default == {"shadow-easgd": 0.5, "shadow-ma": 0.1, "shadow-bmuf": 0.1}
+    given = ["sync.algorithm=shadow-ma", "sync.elastic=0.3"]
+    assert sync_setting(load_scenario(path, [*link, *given])).elastic == 0.3
+
+
 def test_a_dumped_section_loads_to_the_same(path: Path, tmp_path: Path) -> None:
-    for override in ("sync.every=5", "sync.every=15 s", "sync.shadow_cost=3 %"):
+    for override in ("sync.every=5", "sync.every=15 s", "sync.shadow_cost=3 %", "sync.elastic=0.3"):
         scenario = load_scenario(path, [override]).scenario
         again = write(tmp_path, dump_scenario(scenario), "again.yaml")
         assert load_scenario(again).scenario == scenario
