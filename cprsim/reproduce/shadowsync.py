@@ -297,10 +297,10 @@ def _notes(work: Work, seeds: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         "a run synchronises as often as one of the whole job on "
         f"{seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of S-MA and "
         "S-BMUF 0.1; block momentum 0.5.",
-        "Algorithms make steps of different length of the same gradients (step gain), so at one "
-        "learning rate for all, who makes longer ones wins: the replicas see 1/n of the clicks "
-        "each, and the rate of one trainer is too low for them. Each is therefore compared at the "
-        "rate that is best for it.",
+        "Algorithms make steps of different length of the same gradients (step gain). Replicas see "
+        "1/n of the clicks each, so the learning rate of one trainer is low for them, and with it "
+        "whoever makes longer steps would have an advantage. Each is therefore compared at the "
+        "rate that is best for it, of three, chosen on other seeds.",
     )
 
 
