@@ -76,8 +76,13 @@ class Experiment:
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
 
 
-def assemble(loaded: LoadedScenario) -> Experiment:
+def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
     """Turn a scenario into records.
+
+    Parameters
+    ----------
+    with_policies : whether the strategies that it lists are wanted, too; else there are none, and
+        rules for their intervals that make no sense here raise nothing
 
     Raises
     ------
@@ -112,7 +117,7 @@ def assemble(loaded: LoadedScenario) -> Experiment:
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning)),
+        policies=tuple(_policies(loaded, planning)) if with_policies else (),
         seed=simulation.seed,
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,

@@ -52,7 +52,11 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
     loaded = load_scenario(scenario, overrides)
     limit = limit_of(loaded)
     tail = limit.risk is not None
-    n = affordable(assemble(loaded), tail=tail) if replications is None else replications
+    n = (
+        affordable(assemble(loaded, with_policies=False), tail=tail)
+        if replications is None
+        else replications
+    )
     loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
     if curve is None and limit.quantity is not Quantity.PLS:
@@ -64,7 +68,8 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
         inputs=input_digests(paths),
     )
     ways = {**WAYS, **sub_saves_of(loaded)}
-    return Asked(loaded, assemble(loaded), limit, curve, ways, identity)
+    experiment = assemble(loaded, with_policies=False)
+    return Asked(loaded, experiment, limit, curve, ways, identity)
 
 
 def limit_of(loaded: LoadedScenario) -> Limit:

@@ -169,7 +169,7 @@ def left_out(selection: Selection) -> list[str]:
 
 def warnings(selection: Selection) -> list[str]:
     """What the numbers alone would not tell."""
-    said = []
+    said = [f"Warning: {note}" for note in selection.notes]
     shown = [one for one in selection.best.values() if one is not None]
     beyond = [one for one in shown if one.beyond_fraction > BEYOND_FRACTION]
     said += [

@@ -190,7 +190,8 @@ def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -
             message = f"the environment variable {variable} is not set: let it name the folder "
             message += f"with the data ({shown(file)} is {source})"
             raise ScenarioError.at(place, message, key)
-    path = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
+    named = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
+    path = Path(os.path.normpath(named))  # as people write it, without `..` in its middle
     if not _is_file(path):
         message = f"{shown(file)} is not there, or no file ({path}). It is {source}"
         raise ScenarioError.at(place, message, key)

@@ -69,6 +69,7 @@ class Selection:
     chosen: Candidate
     flips: tuple[Flip, ...] = ()
     drawn: Drawn | None = None  # None: the failures' parameters are taken as known
+    notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
 
     @property

@@ -67,7 +67,9 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
     rng = stream(loaded.scenario.simulation.seed, 0, "select/parameters")
     uniform = qmc.LatinHypercube(len(parameters), rng=rng).random(N_DRAWS)
     normal: Floats = special.ndtri(uniform)
-    made = (assemble(_with(loaded, parameters, row)) for row in normal.tolist())
+    made = (
+        assemble(_with(loaded, parameters, row), with_policies=False) for row in normal.tolist()
+    )
     return tuple(replace(one, n_replications=n_replications) for one in made)
 
 

@@ -78,6 +78,7 @@ def select(
         chosen=chosen,
         flips=flips(bench, decided, limit) if explain else (),
         drawn=decide_again(bench, decided, limit, draws),
+        notes=() if curve is None else curve.notes,
         left_out=tuple(name for name in ways or () if name not in bench.ways),
     )
 

@@ -35,6 +35,7 @@ def as_plain(selection: Selection) -> dict[str, Any]:
         "formula": [_candidate(one) for one in selection.formula],
         "flips": [asdict(flip) for flip in selection.flips],
         "drawn": selection.drawn and _drawn(selection.drawn),
+        "notes": list(selection.notes),
         "left_out": list(selection.left_out),
         "front": {name: [_candidate(one) for one in of] for name, of in selection.front.items()},
     }
@@ -98,7 +99,8 @@ def from_plain(plain: Mapping[str, Any]) -> Selection:
             Flip(**{**flip, "furthest": tuple(flip["furthest"])}) for flip in plain["flips"]
         ),
         drawn=plain["drawn"] and _drawn_from(plain["drawn"]),
-        left_out=tuple(plain.get("left_out", ())),  # written since they are said
+        notes=tuple(plain.get("notes", ())),
+        left_out=tuple(plain.get("left_out", ())),
     )  # fmt: skip
 
 

@@ -113,6 +113,22 @@ def test_the_scenario_may_name_limit_and_curve(
     assert "AUC loss of 90 % of the jobs at most 0.0005, held at its 80 % upper" in result.output
 
 
+def test_free_saves_are_no_matter_of_the_scenarios_own_intervals(select) -> None:
+    """Its `interval: young` would be 0 h; a selection does not ask for it."""
+    called = select("--max-auc-loss", 0.0002, "--set", "costs.save=0 s")
+    assert called.exit_code == 0, called.output
+    assert "Recommended: " in called.stdout
+
+
+def test_a_shipped_curve_of_another_model_is_warned_of(drawing_cprsim, scenario, undrawn) -> None:
+    called = drawing_cprsim(
+        "select", scenario, "--max-auc-loss", 0.001, "--curve", "criteo-kaggle-linear",
+        "--replications", 100, "--set", "kernel={most_rows: 2000}",
+    )  # fmt: skip
+    assert "was measured for another model than this section `kernel`" in called.stdout
+    assert "most_rows (5000, here 2000)" in called.stdout
+
+
 def test_a_target_pls_needs_no_curve(drawing_cprsim, scenario: Path, undrawn: None) -> None:
     result = drawing_cprsim("select", scenario, "--target-pls", 0.1, "--replications", 100)
     assert result.exit_code == 0, result.output

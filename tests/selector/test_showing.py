@@ -77,6 +77,11 @@ def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     assert "Warning" not in said(selection)
 
 
+def test_the_curve_of_another_model_is_warned_of(selection: Selection) -> None:
+    noted = replace(selection, notes=("The curve was measured for another model.",))
+    assert "Warning: The curve was measured for another model." in said(noted)
+
+
 def test_what_is_not_compared_is_named(selection: Selection) -> None:
     text = said(replace(selection, left_out=("cpr-ssu", "cpr-scar")))
     assert "Not compared: cpr-ssu, cpr-scar." in text
