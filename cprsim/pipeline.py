@@ -26,6 +26,7 @@ from cprsim.records import (
 )
 from cprsim.staleness import StalenessCurve
 
+N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications between two looks at the precision reached
 Z_95 = 1.96
@@ -60,8 +61,30 @@ class Outcome:
     curve: StalenessCurve | None = None  # what stale shards cost in accuracy; None: not known
 
 
+class FailureBlocks:
+    """The failures of an experiment, block by block, for all that is simulated with them.
+
+    The first blocks are kept, so that further simulations do not draw them again.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._kept: dict[int, BlockFailures] = {}
+
+    def block(self, number: int) -> BlockFailures:
+        """One block, drawn where it is not there yet."""
+        found = self._kept.get(number)
+        if found is None:
+            found = _failures(self._experiment, number)
+            if number < N_KEPT:
+                self._kept[number] = found
+        return found
+
+
 def simulate(
-    experiment: Experiment, on_progress: Callable[[int, int], None] | None = None
+    experiment: Experiment,
+    on_progress: Callable[[int, int], None] | None = None,
+    failures: FailureBlocks | None = None,
 ) -> Outcome:
     """Simulate all replications under all strategies.
 
@@ -71,11 +94,13 @@ def simulate(
     Parameters
     ----------
     on_progress : called with the replications done and, as far as it is known, those to do
+    failures : those of an experiment with the same `failures_key`, where several share them
     """
+    failures = failures or FailureBlocks(experiment)
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
     for number in count():
-        for batch in course.through(number, _failures(experiment, number)):
+        for batch in course.through(number, failures.block(number)):
             for rows, all_rows in zip(batch.rows, kept, strict=True):
                 all_rows += [] if rows is None else [rows]
             if on_progress is not None:

@@ -74,6 +74,10 @@ class Bench:
     on_priced: Callable[[], None] = lambda: None
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
+    _failures: pipeline.FailureBlocks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._failures = pipeline.FailureBlocks(self.experiment)
 
     def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
         """The candidates of one strategy at some intervals [h], in order."""
@@ -98,7 +102,8 @@ class Bench:
 
     def _simulate(self, strategy: str, intervals_h: list[float]) -> None:
         policies = tuple(self.policy(strategy, w, str(i)) for i, w in enumerate(intervals_h))
-        outcome = pipeline.simulate(replace(self.experiment, policies=policies))
+        experiment = replace(self.experiment, policies=policies)
+        outcome = pipeline.simulate(experiment, failures=self._failures)
         alike = [name for name in self.ways if self._cost_alike(name, strategy)]
         for interval_h, one in zip(intervals_h, outcome.strategies, strict=True):
             for name in alike:
