@@ -140,7 +140,14 @@ def print_summary(console: Console, document: dict[str, Any]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("scenario", "strategy"):
         table.add_column(heading)
-    for heading in ("limit\nof AUC", "T_save\n[h]", "predicted", "measured", "runs", "over\nlimit"):
+    for heading in (
+        "limit\nof AUC",
+        "T_save\n\\[h]",
+        "predicted",
+        "measured",
+        "runs",
+        "over\nlimit",
+    ):
         table.add_column(heading, justify="right")
     for cell in document["cells"]:
         table.add_row(cell["scenario"], cell["strategy"], *_numbers(cell))
