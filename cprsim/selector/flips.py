@@ -44,9 +44,14 @@ def _contenders(bench: Bench, decided: Decided) -> list[str]:
 
 
 def _lead(bench: Bench, decided: Decided) -> float:
-    """What full recovery's saves and rework cost, over the best strategy's saves."""
+    """What full recovery's saves and rework cost, over the best strategy's saves.
+
+    Below 1 where no strategy keeps the limit: saves or failures would have to be rarer or cheaper.
+    """
     there = [one for one in decided.best.values() if one is not None]
-    least = min((one.n_saves + 1 for one in there), default=1)
+    if not there:
+        return 1 / STRIDE
+    least = min(one.n_saves + 1 for one in there)
     saving = least * mean_save_h(bench) / bench.experiment.useful_h
     # at its best interval, full recovery saves for as long as it works again
     full = 2 * decided.full.n_saves * mean_save_h(bench) / bench.experiment.useful_h
