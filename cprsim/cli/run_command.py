@@ -44,13 +44,13 @@ def run(
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli import running
+    from cprsim.cli.finished import found_again
+    from cprsim.results import load_result
 
     identity = running.identity_of(loaded, replay)
-    result = running.find_finished(out, identity)
-    found_again = result is not None
-    if result is None:
-        result = running.simulate_into(out, identity, loaded, experiment, started)
-    _print(result, as_json=as_json, found_again=found_again)
+    found = found_again(out / identity.folder_name, load_result)
+    result = found or running.simulate_into(out, identity, loaded, experiment, started)
+    _print(result, as_json=as_json, found_again=found is not None)
 
 
 def shortcuts(seed: int | None, replications: int | None) -> list[str]:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.cli.progress import progress
 from cprsim.curves import curve_path
 from cprsim.errors import ParameterError
 from cprsim.records import EventLog
-from cprsim.results import Identity, Logbook, Result, damage, input_digests, load_result
+from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.publish import require_writable
 from cprsim.results.write import write_result
 from cprsim.scenario import LoadedScenario, dump_scenario
@@ -62,18 +58,6 @@ def failures_digest(loaded: LoadedScenario) -> str:
         "inputs": sorted(trace_digests(loaded).values()),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def find_finished(root: Path, identity: Identity) -> Result | None:
-    """The finished folder of the same run, None where there is none or it is damaged."""
-    folder = root / identity.folder_name
-    if not folder.exists():
-        return None
-    wrong = damage(folder)
-    if wrong is None:
-        return load_result(folder)
-    typer.echo(f"cprsim: {wrong}; it is made anew", err=True)
-    return None
 
 
 def simulate_into(
@@ -126,19 +110,3 @@ def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:
         name: replace(log, replication=np.full_like(log.replication, replication))
         for name, log in pipeline.replay(experiment, replication).items()
     }
-
-
-@contextmanager
-def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr with the time left, none where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn(doing),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from os.path import relpath
 from pathlib import Path
@@ -74,12 +72,15 @@ def select(
     limits = dict(zip(LIMITS, (max_auc_loss, max_log_loss, target_pls), strict=True))
     said = [*overrides, *_said(limits, confidence, risk), *_named_curve(curve, scenario)]
     from cprsim.cli import selecting
+    from cprsim.cli.finished import found_again
+    from cprsim.cli.progress import counting
+    from cprsim.selector.folder import read_selection
 
     asked = selecting.asked(scenario, said, replications)
-    found = selecting.find_finished(out, asked)
+    found = found_again(out / asked.identity.folder_name, read_selection)
     selection = found
     if selection is None:
-        with _progress() as on_priced:
+        with counting("candidates simulated") as on_priced:
             selection = selecting.select_into(out, asked, started, on_priced)
     _print(selection, asked, out, as_json=as_json, found_again=found is not None)
 
@@ -131,21 +132,3 @@ def _print(
     console.print(f"results  {folder}{again}", soft_wrap=True, highlight=False, markup=False)
     figure = folder / "pareto.png"
     console.print(f"figure   {figure}", soft_wrap=True, highlight=False, markup=False)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[], None]]:
-    """How many candidates were simulated, on stderr; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.completed:.0f} candidates simulated"),
-        TimeElapsedColumn(),
-    )
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("candidates", total=None)
-        yield lambda: progress.update(task, advance=1)

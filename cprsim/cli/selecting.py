@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import typer
-
 from cprsim.assemble import Experiment, assemble, sub_saves_of
 from cprsim.curves import chosen_curve, curve_path, shipped_names
 from cprsim.errors import ScenarioError
 from cprsim.records import SubSaves
-from cprsim.results import Identity, damage, input_digests
+from cprsim.results import Identity, input_digests
 from cprsim.results.publish import require_writable
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.selector import WAYS, Limit, Quantity, Selection, select
-from cprsim.selector.folder import read_selection, write_selection
+from cprsim.selector.folder import write_selection
 from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import affordable
 from cprsim.staleness import StalenessCurve
@@ -99,18 +97,6 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
         f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
     )
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
-
-
-def find_finished(root: Path, wanted: Asked) -> Selection | None:
-    """The selection of the same question, None where there is none or it is damaged."""
-    folder = root / wanted.identity.folder_name
-    if not folder.exists():
-        return None
-    wrong = damage(folder)
-    if wrong is None:
-        return read_selection(folder)
-    typer.echo(f"cprsim: {wrong}; it is made anew", err=True)
-    return None
 
 
 def select_into(

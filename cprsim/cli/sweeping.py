@@ -8,8 +8,9 @@ from pathlib import Path
 
 import typer
 
-from cprsim.cli.running import progress
-from cprsim.results import Identity, damage, input_digests
+from cprsim.cli.finished import found_again
+from cprsim.cli.progress import progress
+from cprsim.results import Identity, input_digests
 from cprsim.results.publish import require_writable, sole
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.sweeps import (
@@ -42,7 +43,9 @@ def sweep_into(
     sweep = require_sweep(loaded)
     require_writable(root)
     identity = _identity(loaded)
-    found = _find_finished(root / identity.folder_name)
+    found = found_again(
+        root / identity.folder_name, load_sweep, instead="it is made anew from its points"
+    )
     if found is not None:
         return found, 0
     points = points_of(loaded)
@@ -81,17 +84,6 @@ def _identity(loaded: LoadedScenario) -> Identity:
         scenario_yaml=dump_scenario(loaded.scenario),
         inputs=input_digests([] if loaded.trace_path is None else [loaded.trace_path]),
     )
-
-
-def _find_finished(folder: Path) -> SweepResult | None:
-    """The finished folder of the same sweep, None where there is none or it is damaged."""
-    if not folder.exists():
-        return None
-    wrong = damage(folder)
-    if wrong is None:
-        return load_sweep(folder)
-    typer.echo(f"cprsim: {wrong}; it is made anew from its points", err=True)
-    return None
 
 
 def _tell_damage(store: Store) -> None:

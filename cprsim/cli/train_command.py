@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +39,7 @@ def train(
     loaded = load_scenario(scenario, [*overrides, *skipping])
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
+    from cprsim.cli.progress import training
     from cprsim.errors import ParameterError
     from cprsim.in_step import team_of
     from cprsim.plots import loss_figure, save_figure
@@ -53,7 +52,7 @@ def train(
     require_writable(out)
     experiment = assemble(loaded)
     what = stand_in(loaded)
-    with _progress() as on_progress:
+    with training() as on_progress:
         team = None if loaded.scenario.sync is None else team_of(loaded, what)
         measured = measure(experiment, what, replay, on_progress, team)
     out.mkdir(parents=True, exist_ok=True)
@@ -68,21 +67,3 @@ def train(
     print_accuracy(Console(), measured, experiment.useful_h)
     for path in figures:
         typer.echo(path)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, none where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("training: {task.description}"), BarColumn(), TimeRemainingColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("clicks", total=None)
-
-        def on_progress(run: str, done: int, total: int) -> None:
-            progress.update(task, description=run, completed=done, total=total)
-
-        yield on_progress

@@ -280,17 +280,6 @@ class LogNormal(Distribution):
         positive("sigma", sigma)
         return cls(log(mean_h) - sigma**2 / 2, sigma).simulable()
 
-    @classmethod
-    def from_mean_and_median(cls, mean_h: float, median_h: float) -> LogNormal:
-        """The one with this mean and median [h]. Raises ParameterError unless mean > median."""
-        positive("mean", mean_h)
-        positive("median", median_h)
-        if mean_h <= median_h:
-            raise ParameterError(
-                f"a lognormal's mean lies above its median; got {mean_h!r} h and {median_h!r} h"
-            )
-        return cls(log(median_h), sqrt(2 * log(mean_h / median_h))).simulable()
-
     @property
     def mean_h(self) -> float:
         log_mean = self.mu + self.sigma**2 / 2

@@ -34,18 +34,6 @@ class Preset:
     def distribution(self) -> Distribution:
         return with_mean(self.family, self.mean_h, self.shape)
 
-    def mean_of_job_h(self, n_nodes: int) -> float:
-        """Mean time [h] between failures of a job of `n_nodes`: node rates add up.
-
-        Raises
-        ------
-        ParameterError
-            for the clock of a whole job, which says nothing of nodes.
-        """
-        if self.of == "job":
-            raise ParameterError(f"{self.name} describes a whole job, not its nodes")
-        return self.mean_h / n_nodes
-
 
 CPR = "Maeng et al., MLSys 2021, arXiv 2011.02999"
 

@@ -77,15 +77,6 @@ def dispersion(counts: Ints) -> float:
     return float(counts.var(ddof=1) / counts.mean())
 
 
-def dispersion_error(counts: Ints) -> float:
-    """Standard error of `dispersion`, by leaving out one week after the other (jackknife)."""
-    n = len(counts)
-    if n < 3:
-        return float("nan")
-    without = np.array([dispersion(np.delete(counts, i)) for i in range(n)])
-    return sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
-
-
 def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) -> float:
     """Share of the failures that the worst nodes hold.
 

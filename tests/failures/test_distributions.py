@@ -90,14 +90,6 @@ def test_gamma_hazard_reaches_its_limit_beyond_the_range_of_floats() -> None:
     assert Gamma(2.5, 4.0).hazard_per_h(1e6) == pytest.approx(1 / 4.0, rel=1e-5)
 
 
-def test_lognormal_by_mean_and_median() -> None:
-    lifetime = LogNormal.from_mean_and_median(5.9, 1.0)
-    assert lifetime.mean_h == pytest.approx(5.9)
-    assert lifetime.quantile(0.5) == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="above its median"):
-        LogNormal.from_mean_and_median(1.0, 1.0)
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, -1.0])
 @pytest.mark.parametrize("family", ["exponential", "weibull", "gamma", "lognormal"])
 def test_values_outside_the_domain_are_refused(family: str, bad: float) -> None:

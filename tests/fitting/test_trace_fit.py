@@ -177,12 +177,10 @@ def test_presets_are_simulable_and_say_where_they_come_from(one: object) -> None
     assert named.note
 
 
-def test_rates_per_node_add_up() -> None:
-    # 16,384 GPUs are 2,048 servers; 6.50 failures per 1000 node-days
-    assert preset("kokolis-rsc1").mean_of_job_h(2048) == pytest.approx(24_000 / 6.5 / 2048)
+def test_presets_have_the_rates_of_their_sources() -> None:
+    # 6.50 failures per 1000 node-days
+    assert preset("kokolis-rsc1").mean_h == pytest.approx(24_000 / 6.5)
     assert preset("llama3").mean_h == pytest.approx(3.093, abs=1e-3)
-    with pytest.raises(ParameterError, match="describes a whole job"):
-        preset("cpr").mean_of_job_h(10)
     with pytest.raises(ParameterError, match="there is no preset 'crp'; there are cpr-frequent"):
         preset("crp")
 

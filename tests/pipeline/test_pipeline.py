@@ -12,6 +12,7 @@ import pytest
 from cprsim import pipeline
 from cprsim.cluster import cost_breakdown
 from cprsim.errors import ScenarioError
+from cprsim.failures.distributions import LogNormal
 from cprsim.records import CostBreakdown, OnFailure
 from tests.engine.agreeing import assert_same
 from tests.making import Make, maker
@@ -193,6 +194,12 @@ class TestAssembling:
         policy = make(f"recovery=[{dear}]").policies[0]
         assert policy.on_failure is OnFailure.ROLL_BACK
         assert policy.sub_saves is None
+
+    def test_a_lognormal_cost_has_the_mean_and_the_median_that_were_named(self, make: Make) -> None:
+        load = make("costs.load={family: lognormal, mean: 5.9 h, median: 1 h}").costs.load
+        assert isinstance(load, LogNormal)
+        assert load.mean_h == pytest.approx(5.9)
+        assert load.quantile(0.5) == pytest.approx(1.0)
 
     def test_an_interval_beyond_the_job_costs_no_save(self, make: Make) -> None:
         policy = make("recovery=[{strategy: cpr, target_pls: 1.0}]").policies[0]
