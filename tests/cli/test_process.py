@@ -101,7 +101,7 @@ def test_a_bad_trace_is_told_by_file_and_nothing_is_written(program, scenario, t
 
 @pytest.mark.parametrize("after_s", [0.0, 0.3])
 def test_a_run_killed_while_writing_leaves_nothing_that_looks_finished(
-    program, scenario, tmp_path, after_s
+    program, undrawing_program, scenario, tmp_path, after_s
 ):
     root = tmp_path / "results"
     with subprocess.Popen([*program.command, "run", scenario], stdout=subprocess.DEVNULL) as run:
@@ -113,7 +113,7 @@ def test_a_run_killed_while_writing_leaves_nothing_that_looks_finished(
         load_result(folder)  # either not there or finished and sound
     if after_s == 0:
         assert list(root.glob(".*.unfinished"))
-        assert program("run", scenario).returncode == 0
+        assert undrawing_program("run", scenario).returncode == 0
         for folder in root.iterdir():  # the leftovers are gone
             load_result(folder)
 
