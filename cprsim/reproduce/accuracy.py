@@ -35,7 +35,7 @@ FREE = ("the model, smaller than the paper's", "its clicks", "its training")
 
 def make(work: Work) -> Summary:
     """Train over several seeds."""
-    n_seeds, samples = work.pick((3, 50_000), (5, None), (30, None))
+    n_seeds, samples = work.pick((3, 50_000), (16, None), (40, None))
     parts = [
         Part(f"seed {seed}", partial(_measured, work, seed, samples), (SCENARIO,))
         for seed in range(1, n_seeds + 1)

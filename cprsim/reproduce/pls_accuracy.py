@@ -1,4 +1,7 @@
-"""Accuracy loss over PLS, by strategy: fresh runs, beside the curve that is shipped."""
+"""Accuracy loss over PLS, by strategy: fresh runs, beside the curve that is shipped.
+
+A full run also measures the curve anew, as `cprsim measure` does, on seeds of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.shipping import shipped_names, shipped_path
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.measuring.design import Design
+from cprsim.measuring.fit import Slopes
+from cprsim.measuring.measure import Request, measure
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
 from cprsim.reproduce.paper import Mark, about, words
@@ -26,35 +33,38 @@ from cprsim.streams import stream
 
 SCENARIO = "criteo-kaggle.yaml"
 CURVE = "criteo-kaggle-linear"
-FIRST_SEED = 900_001  # none of those that the shipped curve was measured on
+FIRST_SEED, FIRST_ANEW = 900_001, 910_001  # none of those that the shipped curve was measured on
 STRATEGIES = ("partial", "ssu", "mfu", "scar", "round-robin")
 N_SERVERS = 8
 # (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
 HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
+ANEW = Design(STRATEGIES, histories=(), held_back=())
 CORRELATION = about(0.88, "", Mark.RECALLED)
 LINEAR = words("accuracy loss grows linearly with PLS", Mark.RECALLED)
 ORDER = words("steepest for whole saves, flattest for SCAR and MFU, SSU close", Mark.RECALLED)
+History = tuple[int, int, float]
 FREE = ("the model, smaller than the paper's", "its clicks", "its training")
 BASIS = Basis(free=FREE)
 
 
 def make(work: Work) -> Summary:
     """Train fresh seeds with more and less PLS, and compare with the shipped curve."""
-    n_seeds, samples = work.pick((2, 50_000), (3, None), (20, None))
+    n_seeds, histories = work.pick((2, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
     parts = [
-        Part(f"seed {seed}", partial(_measured, work, seed, samples), (SCENARIO,))
+        Part(f"seed {seed}", partial(_measured, work, seed, histories), (SCENARIO,))
         for seed in range(FIRST_SEED, FIRST_SEED + n_seeds)
     ]
     found = work.each(parts)
-    curve = _shipped() if work.clicks is None and samples is None else None
+    curve = _shipped() if work.clicks is None else None
+    anew = _measured_anew(work, work.pick(0, 6, 20))
     slopes = {name: _slopes(found, name) for name in STRATEGIES}
     return Summary(
         "Accuracy loss over PLS",
         "Does accuracy fall linearly with the portion of lost samples, and how steeply under each "
         f"strategy ({'generated clicks' if work.clicks is None else work.clicks.name})?",
-        tuple([*_rows(found, slopes), *(_curve_rows(found, curve) if curve else [])]),
-        (_listing(slopes, curve),),
-        _notes(curve),
+        tuple([*_rows(found, slopes), *_curve_rows(found, curve, anew)]),
+        (_listing(slopes, curve, anew),),
+        _notes(curve, anew),
         (_chart(found, slopes),),
     )
 
@@ -63,16 +73,26 @@ def _shipped() -> CurveFile | None:
     return read_curve(shipped_path(CURVE)) if CURVE in shipped_names() else None
 
 
-def _measured(work: Work, seed: int, samples: int | None) -> dict[str, Any]:
+def _measured(work: Work, seed: int, histories: Sequence[History]) -> dict[str, Any]:
     trials = []
-    for number, (n_failures, together, interval) in enumerate(HISTORIES):
-        rng = stream(seed, number, "reproduce/pls-accuracy")
+    for n_failures, together, interval in histories:
+        rng = stream(seed, n_failures, "reproduce/pls-accuracy")
         failures = tuple(
             ShardFailure(float(at), _servers(together, rng))
             for at in np.sort(rng.random(n_failures))
         )
         trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES]
-    return lost_by(setting_of(work, SCENARIO, seed, samples), trials)
+    return lost_by(setting_of(work, SCENARIO, seed, None), trials)
+
+
+def _measured_anew(work: Work, n_seeds: int) -> Slopes | None:
+    """The curve's slopes on seeds of our own, as `cprsim measure` finds them; None for no seeds."""
+    if not n_seeds:
+        return None
+    loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
+    journals = work.folder("curve", (SCENARIO,))
+    request = Request(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
+    return measure(request).fitted[Metric.AUC].slopes
 
 
 def _servers(together: int, rng: np.random.Generator) -> tuple[int, ...]:
@@ -143,17 +163,41 @@ def _mean(values: Floats) -> Ours:
     return Ours(*interval_of_mean(np.asarray(values)))
 
 
-def _curve_rows(found: Sequence[Mapping[str, Any]], curve: CurveFile) -> list[Row]:
-    """What fresh runs lost over what the shipped curve predicts for the same failures."""
+def _curve_rows(
+    found: Sequence[Mapping[str, Any]], curve: CurveFile | None, anew: Slopes | None
+) -> list[Row]:
+    """What fresh runs lost over what the shipped curve predicts, and its slopes measured anew."""
     rows = []
     for strategy in ("partial", "mfu"):
-        response = curve.curve("shipped").of(strategy, Metric.AUC)
+        response = _response(curve, strategy)
         if response is None:
             continue
         ratios = [_over_prediction(one, strategy, response) for one in found]
         what = f"fresh runs over the shipped curve's prediction, {shown(strategy)}"
         rows.append(alone(what, _mean(np.array(ratios)), "times"))
+        if anew is not None:
+            what = f"slope measured anew over the shipped curve's, {shown(strategy)}"
+            rows.append(alone(what, _over_shipped(anew, strategy, response), "times"))
     return rows
+
+
+def _response(curve: CurveFile | None, strategy: str) -> Response | None:
+    return None if curve is None else curve.curve("shipped").of(strategy, Metric.AUC)
+
+
+def _slope(response: Response) -> tuple[float, float]:
+    """A response's slope where losses add up, with its standard error."""
+    first = float(response.pls[1])
+    return float(response.loss[1]) / first, float(response.standard_error[1]) / first
+
+
+def _over_shipped(anew: Slopes, strategy: str, response: Response) -> Ours:
+    """A ratio of two independent slopes; both errors in it, by the delta method."""
+    slope, error = _slope(response)
+    ratio = anew.mean(strategy) / slope
+    relative = np.hypot(anew.standard_error(strategy) / anew.mean(strategy), error / slope)
+    half = float(stats.t.ppf(0.975, anew.n_seeds - 1)) * abs(ratio) * float(relative)
+    return Ours(ratio, ratio - half, ratio + half)
 
 
 def _over_prediction(one: Mapping[str, Any], strategy: str, response: Response) -> float:
@@ -174,21 +218,33 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listing(slopes: Mapping[str, Floats], curve: CurveFile | None) -> Listing:
+def _listing(slopes: Mapping[str, Floats], curve: CurveFile | None, anew: Slopes | None) -> Listing:
     def line(name: str) -> tuple[str, ...]:
-        response = curve.curve("shipped").of(name, Metric.AUC) if curve else None
-        known = "" if response is None else f"{response.loss[-1] / response.pls[-1]:.5f}"
-        error = "" if response is None else f"{response.standard_error[-1] / response.pls[-1]:.5f}"
-        return (shown(name), as_shown(_mean(slopes[name]), ""), known, error)
+        response = _response(curve, name)
+        return (
+            shown(name),
+            as_shown(_mean(slopes[name]), ""),
+            "" if anew is None else _with_error(anew.mean(name), anew.standard_error(name)),
+            "" if response is None else _with_error(*_slope(response)),
+        )
 
     return Listing(
         "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):",
-        ("strategy", "fresh runs", "shipped curve, per weighted PLS", "its standard error"),
+        (
+            "strategy",
+            "fresh runs, per PLS",
+            "measured anew, per weighted PLS (standard error)",
+            "shipped curve, likewise",
+        ),
         tuple(line(name) for name in STRATEGIES),
     )
 
 
-def _notes(curve: CurveFile | None) -> tuple[str, ...]:
+def _with_error(slope: float, error: float) -> str:
+    return f"{slope:.4f} ({error:.4f})"
+
+
+def _notes(curve: CurveFile | None, anew: Slopes | None) -> tuple[str, ...]:
     notes = [
         "PLS is net (nothing is lost twice). Slopes are lines through 0 for each seed, for a run "
         "that loses nothing is its twin; mean over seeds with its 95 % interval. Strategies at "
@@ -202,7 +258,12 @@ def _notes(curve: CurveFile | None) -> tuple[str, ...]:
     else:
         notes.append(
             f"The shipped curve {CURVE} was measured on other seeds, by `{curve.command}`; the "
-            "fresh runs check it."
+            "fresh runs check it. Its slope is that of single failures."
+        )
+    if anew is not None:
+        notes.append(
+            f"Measured anew: single failures of {anew.n_seeds} further seeds, as `cprsim measure` "
+            "runs and fits them."
         )
     return tuple(notes)
 

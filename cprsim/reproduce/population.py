@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cprsim.records import Floats
 from cprsim.streams import stream
 from cprsim.units import SIZE, TIME, Dimension
 
+AFTERWARDS = "afterwards: "
 KEYS = {"useful": TIME, "shard_size": SIZE, "mtbf": TIME}
 ASSUMED = re.compile(r"^\s*-?\s*([\w ]+?)\s*[:=].*#.*\bassumed\b")
 
@@ -65,6 +66,14 @@ class Job:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another assumption about the fleet, or several."""
+
+    overrides: tuple[str, ...] = ()  # of the scenario
+    population: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # changed entries
+
+
 @dataclass(frozen=True)
 class Population:
     """Jobs of a fleet, and the same fleet under other assumptions."""
@@ -76,8 +85,7 @@ class Population:
     typical_nodes: int
     at_mtbf_h: float
     emb_ps_share: float
-    others: Mapping[str, tuple[str, ...]]  # title -> overrides of the scenario
-    others_of_the_population: Mapping[str, Mapping[str, Any]]  # title -> changed entries
+    others: Mapping[str, Other]  # by title
 
     def jobs(self, n: int) -> list[Job]:
         """Draw so many kinds of jobs, each with its own length, size and failure rate."""
@@ -95,9 +103,9 @@ class Population:
         ]
 
     def changed(self, title: str) -> Population:
-        """The population under one of the other assumptions about it."""
+        """The population under one of the other assumptions."""
         vary, typical = dict(self.vary), self.typical_nodes
-        for key, entries in self.others_of_the_population[title].items():
+        for key, entries in self.others[title].population.items():
             if key == "nodes":
                 typical = int(entries["typical"])
             else:
@@ -119,16 +127,26 @@ def read_population(path: Path) -> Population:
             typical_nodes=int(nodes["typical"]),
             at_mtbf_h=TIME.parse(nodes["at_mtbf"]),
             emb_ps_share=float(nodes["emb_ps_share"]),
-            others={title: tuple(changes) for title, changes in read["others"].items()},
-            others_of_the_population=read["others-of-the-population"],
+            others=dict(_others(read)),
         )
-        for title in population.others_of_the_population:
+        for title in population.others:
             population.changed(title)
     except KeyError as error:
         raise ParameterError(f"{path}: the entry {error} is missing or has no meaning") from error
     except (OSError, ValueError, TypeError, ScenarioError) as error:
         raise ParameterError(f"{path}: {error}") from error
     return population
+
+
+def _others(read: Mapping[str, Any]) -> Iterator[tuple[str, Other]]:
+    """In the order in which they are shown: first what was fixed before the first run."""
+    for title, overrides in read["others"].items():
+        yield title, Other(overrides=tuple(overrides))
+    for title, changes in read["others-of-the-population"].items():
+        yield title, Other(population=changes)
+    for title, both in read["afterwards"].items():
+        overrides = tuple(both.get("overrides", ()))
+        yield AFTERWARDS + title, Other(overrides, both.get("population", {}))
 
 
 def _vary(read: Mapping[str, Any], unit: Dimension) -> Vary:

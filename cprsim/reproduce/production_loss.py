@@ -27,13 +27,18 @@ KERNEL = "kernel={tables: criteo-kaggle, most_rows: 5000, samples: %d}"
 RECOVERY = (
     "recovery=[{strategy: cpr, target_pls: 0.1}, "
     "{strategy: cpr, name: cpr-undivided, interval: cpr-undivided, target_pls: 0.1}, "
-    "{strategy: cpr-mfu, target_pls: 0.1}]"
+    "{strategy: cpr-mfu, target_pls: 0.1}, "
+    "{strategy: cpr, name: cpr-0.05, target_pls: 0.05}, "
+    "{strategy: cpr, name: cpr-0.02, target_pls: 0.02}]"
 )
 STRATEGIES = {
     "cpr": "CPR, divided",
     "cpr-undivided": "CPR, undivided",
     "cpr-mfu": "CPR-MFU, divided",
+    "cpr-0.05": "CPR, divided, target 0.05",
+    "cpr-0.02": "CPR, divided, target 0.02",
 }
+IN_CURVES = ("cpr", "cpr-undivided", "cpr-mfu")  # more lines would hide each other
 SETTLED = 0.1  # share of the run after which the loss is shown
 N_SHOWN = 150  # points of a curve
 FREE = ("the model", "its clicks", "its training", "target PLS", "which loss is meant")
@@ -41,7 +46,7 @@ FREE = ("the model", "its clicks", "its training", "target PLS", "which loss is 
 
 def make(work: Work) -> Summary:
     """Train under the failures of several replications."""
-    n_seeds, samples = work.pick((2, 50_000), (3, 500_000), (20, 2_000_000))
+    n_seeds, samples = work.pick((2, 50_000), (6, 500_000), (20, 2_000_000))
     parts = [
         Part(f"seed {seed}", partial(_measured, work, seed, samples), (SCENARIO,))
         for seed in range(1, n_seeds + 1)
@@ -59,7 +64,8 @@ def make(work: Work) -> Summary:
             f"failures, mean over {n_seeds} seeds with its 95 % interval. Verdict at most "
             "*consistent*.",
             "What decides is how many samples are lost: the undivided interval loses about 4 times "
-            "as many as the divided one, and the loss is higher in proportion.",
+            "as many as the divided one, and the loss is higher in proportion. The paper does not "
+            "say its target; 0.1 is recalled, of the emulation. " + _target_note(found),
         ),
         (_chart(found[0], added),),
     )
@@ -109,6 +115,21 @@ def _rows(found: Sequence[Mapping[str, Any]], added: Mapping[str, Ours]) -> list
     return rows
 
 
+def _target_note(found: Sequence[Mapping[str, Any]]) -> str:
+    """At which PLS the stand-in would lose what the paper lost, and what a run near it lost."""
+    cpr = [one["cpr"] for one in found]
+    slope = sum(one["log_loss"] for one in cpr) / sum(one["pls"] for one in cpr)
+    near = [one["cpr-0.05"] for one in found]
+    ran = ", ".join(
+        f"{what} {as_shown(_mean([one[key] for one in near]), '')}"
+        for key, what in (("pls", "PLS"), ("log_loss", "log-loss added"))
+    )
+    return (
+        f"At CPR's loss per PLS, {slope:.4f}, the published {PRODUCTION_LOSS.low:g} belongs to a "
+        f"PLS of {PRODUCTION_LOSS.low / slope:.3f}; the run with target 0.05 has {ran}."
+    )
+
+
 def _listing(found: Sequence[Mapping[str, Any]], added: Mapping[str, Ours]) -> Listing:
     return Listing(
         "By strategy:",
@@ -135,9 +156,10 @@ def _chart(one: Mapping[str, Any], added: Mapping[str, Ours]) -> Chart:
         return Series(label, x, floats(np.asarray(loss)[late].tolist()))
 
     whole = np.array(one[""])
-    curves = [line(label, one[name]["curve"]) for name, label in STRATEGIES.items()]
+    shown = {name: STRATEGIES[name] for name in IN_CURVES}
+    curves = [line(label, one[name]["curve"]) for name, label in shown.items()]
     curves.append(line("no failures", whole))
-    more = [line(label, np.array(one[name]["curve"]) - whole) for name, label in STRATEGIES.items()]
+    more = [line(label, np.array(one[name]["curve"]) - whole) for name, label in shown.items()]
     names = tuple(STRATEGIES.values())
     ends = Series(
         "stand-in",

@@ -153,6 +153,10 @@ class Work:
         """
         return self.each([Part(part, compute, tuple(reads))])[0]
 
+    def folder(self, part: str, reads: Sequence[str] = ()) -> Path:
+        """A folder of a part that keeps journals of its own; another one as soon as a part is."""
+        return self.parts / self._digest(Part(part, dict, tuple(reads)))
+
     def _found(self, part: Part) -> Any:
         read = _read(self._path(part))
         if read is None:
