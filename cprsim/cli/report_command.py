@@ -11,7 +11,11 @@ import typer
 def report(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULT...", help="Results folders.", show_default=False),
+        typer.Argument(
+            metavar="RESULT...",
+            help="Results folders; files of staleness curves.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write.")] = Path(
         "report.html"

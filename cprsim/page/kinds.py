@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
+from cprsim.measuring.measure import WHOSE
 from cprsim.page.comparison import LETTERS, overview_of_runs
 from cprsim.page.content import Chapter, Page
+from cprsim.page.curve import chapter_of_curve, is_curve
 from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
 from cprsim.page.selection import chapter_of_selection, load_selected
@@ -23,11 +26,11 @@ from cprsim.sweeps import is_sweep, load_sweep
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of results folder.
+    """One kind of result: a folder, or the file of a curve.
 
     Parameters
     ----------
-    holds : whether a folder is of this kind, by the files that it has
+    holds : whether a path is of this kind, by the files that it has
     load : reads it; raises ResultError where it is unfinished or damaged
     chapter : what there is to say about one
     overview : what there is to say about several, before the chapters
@@ -58,6 +61,7 @@ KINDS: dict[str, Kind] = {
         chapter=chapter_of_selection,
     ),
     "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep),
+    "curve": Kind(holds=is_curve, load=read_curve, chapter=chapter_of_curve),
 }
 
 
@@ -66,7 +70,7 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
 
     Parameters
     ----------
-    folders : at least one; chapters come in this order
+    folders : at least one, or files of curves; chapters come in this order
     title : of the page, in place of its own
 
     Raises
@@ -106,11 +110,15 @@ def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -
     )
 
 
-def kind_of(folder: Path) -> Kind:
-    """The kind of a results folder; a run's where nothing says otherwise.
+def kind_of(path: Path) -> Kind:
+    """The kind of a result; a run's where nothing says otherwise.
 
-    A folder of no kind is left to the reader of runs, which says what is wrong with it.
+    A folder of no kind is left to the reader of runs, which says what is wrong with it. Raises
+    ResultError where there is nothing, and for the runs of a measurement.
     """
-    if not folder.is_dir():
-        raise ResultError(f"{folder} is no folder")
-    return next((kind for kind in KINDS.values() if kind.holds(folder)), KINDS["run"])
+    if not path.exists():
+        raise ResultError(f"{path} is no folder, and no file of a staleness curve")
+    if (path / WHOSE).is_file():
+        curve = path.name.removesuffix(".runs")
+        raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
+    return next((kind for kind in KINDS.values() if kind.holds(path)), KINDS["run"])

@@ -88,6 +88,7 @@ def _picture(made: Selected) -> Picture:
             "marked. The table below has the strategies at their best."
         ),
         wide=pareto_figure(made.selection, made.name),
+        narrow=pareto_figure(made.selection, made.name, narrow=True),
     )
 
 

@@ -30,6 +30,7 @@ def chapter_of_sweep(result: SweepResult) -> Chapter:
     found = summaries(result)
     manifest = read_manifest(result.path)
     axes = ", ".join(axis.key for axis in result.axes)
+    narrow = sweep_figures(result, narrow=True)
     pictures: list[Block] = [
         Picture(
             caption=CAPTIONS.get(name, name),
@@ -38,6 +39,7 @@ def chapter_of_sweep(result: SweepResult) -> Chapter:
                 f"over {axes}. The table of all points has the numbers."
             ),
             wide=figure,
+            narrow=narrow[name],
         )
         for name, figure in sweep_figures(result).items()
     ]

@@ -16,21 +16,29 @@ ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 
 
-def pareto_figure(selection: Selection, name: str) -> Figure:
+def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:
     """Overhead over loss of each strategy, from many saves on the left to none on the right.
 
     The loss is the upper bound that is held to the limit. Full recovery loses nothing: it is a
     level line at its best overhead.
+
+    Parameters
+    ----------
+    narrow : for a telephone: without a title, the legend below
     """
     with style():
-        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+        figure = Figure(figsize=(3.9, 5.6) if narrow else (7.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
         for number, (strategy, front) in enumerate(selection.front.items()):
             _line(axes, strategy, front, number)
         _envelope(axes, selection)
         _full_and_limit(axes, selection)
         _choice(axes, selection)
-        _dress(axes, selection, name)
+        _dress(axes, selection)
+        if narrow:
+            figure.legend(loc="outside lower center", fontsize=8)
+        else:
+            _title(axes, selection, name)
     return figure
 
 
@@ -81,7 +89,7 @@ def _choice(axes: Axes, selection: Selection) -> None:
     )  # fmt: skip
 
 
-def _dress(axes: Axes, selection: Selection, name: str) -> None:
+def _dress(axes: Axes, selection: Selection) -> None:
     limit, full = selection.limit, selection.full.overhead.mean
     shown = [one for front in selection.front.values() for one in front]
     furthest = max((one.held for one in shown if not isnan(one.held)), default=1.0)
@@ -92,6 +100,9 @@ def _dress(axes: Axes, selection: Selection, name: str) -> None:
     axes.grid(True)
     axes.set_ylabel("overhead, % of useful time")
     axes.set_xlabel(f"{quantity_of(limit)}, {100 * limit.confidence:g} % upper bound")
+
+
+def _title(axes: Axes, selection: Selection, name: str) -> None:
     axes.set_title(f"Overhead against loss: {name}", loc="left", fontweight="bold", pad=22)
     axes.annotate(
         f"{hours(selection.useful_h)} of useful work; mean of "

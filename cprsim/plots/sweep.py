@@ -34,17 +34,22 @@ def draw_sweep(
     ]
 
 
-def sweep_figures(result: SweepResult) -> dict[str, Figure]:
-    """The figures that suit the sweep, by name."""
+def sweep_figures(result: SweepResult, *, narrow: bool = False) -> dict[str, Figure]:
+    """The figures that suit the sweep, by name.
+
+    Parameters
+    ----------
+    narrow : for a telephone: panels below each other, without titles
+    """
     if result.mode != "grid":
-        return {"tornado": tornado_figure(result)}
+        return {"tornado": tornado_figure(result, narrow=narrow)}
     along, *others = _in_order(result.axes)
     if not others:
-        return {"curves": curves_figure(result, along)}
-    figures = {"curves": family_figure(result, along, others[0])}
+        return {"curves": curves_figure(result, along, narrow=narrow)}
+    figures = {"curves": family_figure(result, along, others[0], narrow=narrow)}
     numeric = [axis for axis in (along, *others) if axis.numeric]
     if len(numeric) > 1 and compared(result):
-        figures["map"] = map_figure(result, numeric[0], numeric[1])
+        figures["map"] = map_figure(result, numeric[0], numeric[1], narrow=narrow)
     return figures
 
 

@@ -18,10 +18,12 @@ from cprsim.plots.sweep_parts import (
     dress_y,
     evenly,
     hours_on,
+    panels,
     places,
     rows_on,
     said,
     subtitle,
+    title,
 )
 from cprsim.sweeps import AxisColumn, SweepResult
 
@@ -34,7 +36,7 @@ MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, 
 CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
 
 
-def curves_figure(result: SweepResult, along: AxisColumn) -> Figure:
+def curves_figure(result: SweepResult, along: AxisColumn, *, narrow: bool = False) -> Figure:
     """Overhead of every strategy along one axis, with 95 % intervals.
 
     Over a save interval: the minimum of each strategy that saves, and what Young's, Daly's and
@@ -43,8 +45,7 @@ def curves_figure(result: SweepResult, along: AxisColumn) -> Figure:
     rows, held = rows_on(result, [along])
     names = list(dict.fromkeys(rows[along.column]))
     with style():
-        figure = Figure(figsize=(7.6, 4.6), layout="constrained")
-        axes = figure.add_subplot()
+        figure, (axes,) = panels(1, (7.6, 4.6), narrow=narrow)
         for number, strategy in enumerate(result.strategies):
             mine = rows[rows["strategy"] == strategy]
             _line(axes, along, names, mine, number, strategy)
@@ -54,12 +55,17 @@ def curves_figure(result: SweepResult, along: AxisColumn) -> Figure:
             axes.plot([], [], **MINIMUM, label="lowest")
             _rules(axes, along, rows)
         _dress(axes, along, names, rows, "overhead, % of useful time")
-        _title(axes, result, f"Overhead: {result.name}", held)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        if narrow:
+            figure.legend(loc="outside lower center")
+        else:
+            _title(axes, result, f"Overhead: {result.name}", held)
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
-def family_figure(result: SweepResult, along: AxisColumn, second: AxisColumn) -> Figure:
+def family_figure(
+    result: SweepResult, along: AxisColumn, second: AxisColumn, *, narrow: bool = False
+) -> Figure:
     """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
 
     Over a save interval a ring marks the minimum of each curve, a cross Young's choice.
@@ -68,12 +74,11 @@ def family_figure(result: SweepResult, along: AxisColumn, second: AxisColumn) ->
     names = list(dict.fromkeys(rows[along.column]))
     chosen = evenly(list(dict.fromkeys(rows[second.column])), MOST_CURVES)
     rows = rows[rows[second.column].isin(chosen)]
-    panels = _that_vary(result, rows)[:MOST_PANELS]
+    shown = _that_vary(result, rows)[:MOST_PANELS]
     with style():
-        width_in = max(7.0, 3.4 * len(panels) + 1.4)
-        figure = Figure(figsize=(width_in, 4.4), layout="constrained")
-        every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for axes, strategy in zip(every, panels, strict=True):
+        size_in = (max(7.0, 3.4 * len(shown) + 1.4), 4.4)
+        figure, every = panels(len(shown), size_in, narrow=narrow)
+        for axes, strategy in zip(every, shown, strict=True):
             for number, value in enumerate(chosen):
                 mine = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
                 _line(axes, along, names, mine, number, said(value, second))
@@ -82,12 +87,17 @@ def family_figure(result: SweepResult, along: AxisColumn, second: AxisColumn) ->
                     _young(axes, along, mine)
             _dress(axes, along, names, rows, "")
             axes.set_title(fill(strategy, 28), fontsize=9.5)
-        every[0].set_ylabel("overhead, % of useful time")
+        for axes in every if narrow else every[:1]:
+            axes.set_ylabel("overhead, % of useful time")
         if along.is_interval:
             every[-1].plot([], [], **MINIMUM, label="lowest")
             every[-1].plot([], [], **CHOICE, label="Young")
-        every[-1].legend(title=second.key, loc="center left", bbox_to_anchor=(1.01, 0.5))
-        _suptitle(figure, result, f"Overhead: {result.name}", held)
+        if narrow:
+            handles, labels = every[-1].get_legend_handles_labels()
+            figure.legend(handles, labels, title=second.key, loc="outside lower center", ncols=2)
+        else:
+            every[-1].legend(title=second.key, loc="center left", bbox_to_anchor=(1.01, 0.5))
+            title(figure, f"Overhead: {result.name}", subtitle(result, held))
     return figure
 
 
@@ -162,15 +172,9 @@ def _dress(
     axes.set_ylabel(label)
 
 
-def _title(axes: Axes, result: SweepResult, title: str, held: str) -> None:
-    axes.set_title(title, loc="left", fontweight="bold", pad=22)
+def _title(axes: Axes, result: SweepResult, text: str, held: str) -> None:
+    axes.set_title(text, loc="left", fontweight="bold", pad=22)
     axes.annotate(
         subtitle(result, held), (0, 1), (0, 6), xycoords="axes fraction",
         textcoords="offset points", fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip
-
-
-def _suptitle(figure: Figure, result: SweepResult, title: str, held: str) -> None:
-    figure.suptitle(
-        f"{title}  ({subtitle(result, held)})", x=0.01, ha="left", fontsize=9, fontweight="bold"
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,17 +15,28 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cprsim.plots.style import INK, style
-from cprsim.plots.sweep_parts import OVERHEAD, is_wide, log_scale, rows_on, subtitle
+from cprsim.plots.sweep_parts import (
+    OVERHEAD,
+    is_wide,
+    log_scale,
+    panels,
+    rows_on,
+    subtitle,
+    title,
+)
 from cprsim.records import Floats
 from cprsim.sweeps import AxisColumn, SweepResult
 
 MOST_PANELS = 3
 MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
+BELOW: Any = {"orientation": "horizontal", "aspect": 30, "location": "bottom"}  # the colour bar
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
-def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
+def map_figure(
+    result: SweepResult, across: AxisColumn, up: AxisColumn, *, narrow: bool = False
+) -> Figure:
     """What the other strategies cost more than the reference, in percentage points, over two axes.
 
     Along the thick line both cost the same; hatched where the reference costs less. Thin lines
@@ -36,27 +48,26 @@ def map_figure(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figur
         for name in compared(result)[:MOST_PANELS]
     }
     with style():
-        figure = Figure(figsize=(1.6 + 4.0 * len(grids), 4.4), layout="constrained")
-        panels = figure.subplots(1, len(grids), sharey=True, squeeze=False)[0]
+        figure, every = panels(len(grids), (1.6 + 4.0 * len(grids), 4.4), narrow=narrow)
         norm = _norm(list(grids.values()))
         mesh = None
-        for axes, (name, grid) in zip(panels, grids.items(), strict=True):
+        for axes, (name, grid) in zip(every, grids.items(), strict=True):
             mesh = _panel(axes, grid, norm)
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
             axes.set_xlabel(across.column)
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
-        panels[0].set_ylabel(up.column)
+        for axes in every if narrow else every[:1]:
+            axes.set_ylabel(up.column)
         assert mesh is not None, "there are other strategies"
-        bar = figure.colorbar(mesh, ax=list(panels), shrink=0.85)
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+        bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
+        scale = bar.ax.xaxis if narrow else bar.ax.yaxis
+        scale.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
         bar.set_label("difference of overheads, percentage points")
         figure.legend(handles=_handles(result.reference), loc="outside lower left", ncols=2)
-        figure.suptitle(
-            f"Where which costs less: {result.name}  ({subtitle(result, held)})",
-            x=0.01, ha="left", fontsize=9, fontweight="bold",
-        )  # fmt: skip
+        if not narrow:
+            title(figure, f"Where which costs less: {result.name}", subtitle(result, held))
     return figure
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cprsim.records import Floats
 from cprsim.results.words import count
@@ -15,7 +16,24 @@ from cprsim.sweeps import AxisColumn, SweepResult
 from cprsim.units import unit_factor
 
 OVERHEAD = "overhead_fraction"
+NARROW_IN = 3.9  # of a figure for a telephone
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
+
+
+def panels(
+    n: int, size_in: tuple[float, float], *, narrow: bool, share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side; on a telephone below each other.
+
+    Parameters
+    ----------
+    size_in : of the figure with its panels side by side
+    """
+    height_in = size_in[1]
+    size_in = (NARROW_IN, 0.85 * height_in * n + 0.6) if narrow else size_in
+    figure = Figure(figsize=size_in, layout="constrained")
+    shape = (n, 1) if narrow else (1, n)
+    return figure, list(figure.subplots(*shape, sharey=share_y, squeeze=False).flat)
 
 
 def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFrame, str]:
@@ -97,3 +115,8 @@ def subtitle(result: SweepResult, held: str) -> str:
     low, high = int(n.min()), int(n.max())
     each = count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
     return f"means of {each} at each point" + (f"; {held}" if held else "")
+
+
+def title(figure: Figure, text: str, what: str) -> None:
+    """One line over all panels: the title, and what the numbers are."""
+    figure.suptitle(f"{text}  ({what})", x=0.01, ha="left", fontsize=9, fontweight="bold")

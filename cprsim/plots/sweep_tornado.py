@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cprsim.plots.style import INK, SERIES, style
-from cprsim.plots.sweep_parts import OVERHEAD, said, subtitle
+from cprsim.plots.sweep_parts import OVERHEAD, panels, said, subtitle, title
 from cprsim.sweeps import AxisColumn, SweepResult
 
 MOST_PANELS = 4
@@ -37,18 +37,17 @@ class Swing:
         return self.high - self.low
 
 
-def tornado_figure(result: SweepResult) -> Figure:
+def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
     """A bar per axis from the lowest to the highest overhead along it, the widest on top.
 
     The upright line is the scenario as it is; hatched below it, plain above.
     """
     rows = result.of(OVERHEAD)
-    panels = result.strategies[:MOST_PANELS]
+    shown = result.strategies[:MOST_PANELS]
     with style():
-        height_in = 1.7 + 0.5 * len(result.axes)
-        figure = Figure(figsize=(1.8 + 3.6 * len(panels), height_in), layout="constrained")
-        every = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axes, name in zip(every, panels, strict=True):
+        size_in = (1.8 + 3.6 * len(shown), 1.7 + 0.5 * len(result.axes))
+        figure, every = panels(len(shown), size_in, narrow=narrow, share_y=False)
+        for axes, name in zip(every, shown, strict=True):
             mine = rows[rows["strategy"] == name]
             base = mine[mine["varied"] == ""]
             _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, mine))
@@ -58,10 +57,8 @@ def tornado_figure(result: SweepResult) -> Figure:
             handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
             loc="outside lower left", ncols=2,
         )  # fmt: skip
-        figure.suptitle(
-            f"What moves the overhead: {result.name}  ({subtitle(result, '')})",
-            x=0.01, ha="left", fontsize=9, fontweight="bold",
-        )  # fmt: skip
+        if not narrow:
+            title(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
     return figure
 
 

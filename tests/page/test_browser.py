@@ -234,8 +234,11 @@ def test_every_entry_of_the_contents_leads_to_its_heading(pages, opened):
         ("two", PHONE, "dark", "screen"),
         ("paper", DESKTOP, "light", "screen"),
         ("sweep", PHONE, "light", "screen"),
+        ("selection", DESKTOP, "dark", "screen"),
+        ("selection", PHONE, "light", "screen"),
+        ("curve", PHONE, "light", "screen"),
     ],
-    ids=["desktop", "dark", "phone", "print", "two", "two-dark-phone", "paper", "sweep-phone"],
+    ids=lambda value: value if isinstance(value, str) else str(value["width"]),
 )
 def test_axe_finds_no_violation(pages, opened, axe, name, viewport, scheme, media):
     with opened(getattr(pages, name), viewport, color_scheme=scheme) as page:

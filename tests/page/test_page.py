@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
 from cprsim.page import page_of, write_page
 from cprsim.page.answer import answer
@@ -26,10 +27,11 @@ from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number
+from cprsim.staleness import Metric, Response
 from cprsim.sweeps import load_sweep
 from tests.page.conftest import DRAWN, REPRODUCTION
 
-NAMES = ("one", "two", "paper", "sweep")
+NAMES = ("one", "two", "paper", "sweep", "selection", "curve")
 VOID = {"meta", "input", "link", "br", "img"}
 
 
@@ -192,13 +194,27 @@ def test_a_damaged_result_is_refused_and_nothing_written(results, cprsim, tmp_pa
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("nothing", "is no folder"), ("empty", "is no finished result: it has no manifest.json")],
+    [
+        ("nothing", "is no folder, and no file of a staleness curve"),
+        ("empty", "is no finished result: it has no manifest.json"),
+        ("mine.json.runs", "holds the single runs of a measurement: name its curve, mine.json"),
+    ],
 )
 def test_what_is_no_result_is_refused(cprsim, tmp_path, name, said):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "mine.json.runs").mkdir()
+    (tmp_path / "mine.json.runs" / "measurement.json").write_text("{}", "utf-8")
     done = cprsim("report", tmp_path / name, "--out", tmp_path / "page.html")
     assert done.exit_code == 2
     assert done.output == f"cprsim: {tmp_path / name} {said}\n"
+
+
+def test_a_file_that_is_no_curve_is_refused(cprsim, tmp_path):
+    (tmp_path / "notes.json").write_text("{}", "utf-8")
+    done = cprsim("report", tmp_path / "notes.json", "--out", tmp_path / "page.html")
+    assert done.exit_code == 2
+    assert "is no staleness curve: `cprsim measure` writes" in done.output
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(
@@ -343,3 +359,20 @@ def test_results_of_different_kinds_share_a_page(results):
     assert page.overview is not None
     answers = [chapter.answer[0] for chapter in page.chapters]
     assert list(page.overview.answer) == [f"A: {answers[0]}", f"B: {answers[1]}"]
+
+
+# ------------------------------------------------------------------------------ of a curve
+
+
+def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path):
+    costs = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, degrees=7)
+    path = tmp_path / "mine.json"
+    write_curve(path, CurveFile("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml"))
+    page = page_of([path])
+    assert page.title == "What stale shards cost in accuracy: mine"
+    (answer,) = page.chapters[0].answer
+    half = 2.364624 * 0.001 * 0.01  # Student's t of 7 degrees, 97.5 %
+    assert f"partial 0.000200 ± {half:.6f}" in answer
+    text = html.unescape(render(page))
+    for said in ("weighted PLS", "kernel.samples", "300000", "cprsim measure mine.yaml"):
+        assert said in text

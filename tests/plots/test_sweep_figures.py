@@ -128,3 +128,18 @@ def test_a_strategy_that_never_finishes_is_left_out_without_a_word_of_warning() 
     lost = result.table["strategy"] == "partial"
     result.table.loc[lost, ["mean", "low", "high", "difference"]] = np.nan
     assert set(sweep_figures(result)) == {"curves", "map"}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [swept(INTERVAL), swept(SAVE, INTERVAL), swept(SAVE, FAMILY, mode="one-at-a-time")],
+    ids=["interval", "two", "tornado"],
+)
+def test_a_telephone_has_the_same_figures_its_own_width_and_no_title(result) -> None:
+    wide, narrow = sweep_figures(result), sweep_figures(result, narrow=True)
+    assert set(narrow) == set(wide)
+    for name, figure in narrow.items():
+        assert figure.get_figwidth() < 4 < wide[name].get_figwidth()
+        assert "made-up" in texts(wide[name])
+        assert "made-up" not in texts(figure)
+        assert len(figure.axes) == len(wide[name].axes)

@@ -56,6 +56,20 @@ def test_another_assumption_changes_one_thing() -> None:
     assert population.changed("twice the nodes at the same MTBF").typical_nodes == 76
 
 
+def test_what_was_added_after_the_first_run_says_so_and_may_change_both_files() -> None:
+    population = read_population(POPULATION)
+    title = "afterwards: jobs a quarter as long, rescheduling with a long tail"
+    assert population.changed(title).vary["useful"].median == 12.5
+    assert population.others[title].overrides == (
+        population.others["rescheduling with a long tail"].overrides
+    )
+    wider = population.changed("afterwards: likewise, jobs of very different length")
+    assert (wider.vary["shard_size"].low, wider.vary["shard_size"].high) == (2e9, 500e9)
+    assert wider.vary["useful"].sigma == 1.5
+    added = [name for name in population.others if name.startswith("afterwards")]
+    assert list(population.others)[-len(added) :] == added
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -1,0 +1,152 @@
+"""A staleness curve as a chapter: what stale shards cost in accuracy, and how far that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from cprsim.curves import CurveFile
+from cprsim.page.charts import chart_blocks
+from cprsim.page.content import Block, Chapter, Column, Facts, Section, Table, Words
+from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.results.words import count
+from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
+
+PORTION = 0.01  # of the samples lost, for which the answer says what it costs
+NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
+LOST = {Metric.AUC: "AUC lost", Metric.LOG_LOSS: "log-loss added, nats"}
+EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
+
+
+def is_curve(path: Path) -> bool:
+    """Whether this may be the file of a curve; reading it says what is wrong where it is none."""
+    return path.is_file()
+
+
+def chapter_of_curve(curve: CurveFile) -> Chapter:
+    """Everything that the file of a curve says."""
+    metrics = [m for m in Metric if any(one.metric is m for one in curve.responses)]
+    held = [_histories(curve.checks.get(metric.value) or {}, metric) for metric in metrics]
+    blocks: list[Block] = [block for block in held if block is not None]
+    return Chapter(
+        title=f"What stale shards cost in accuracy: {curve.name}",
+        question="How much accuracy does a job lose by the samples that its failed servers lose?",
+        answer=[_answer(curve, metric) for metric in metrics],
+        sections=[
+            Section("Loss over PLS", chart_blocks(_chart(curve, metrics))),
+            *([Section("How far it holds", blocks)] if blocks else []),
+            Section("What was measured", _measured(curve)),
+        ],
+    )
+
+
+def _answer(curve: CurveFile, metric: Metric) -> str:
+    """What losing a hundredth of the samples costs, under each strategy."""
+    said = [
+        f"{one.strategy} {_with_interval(one, PORTION)}"
+        for one in curve.responses
+        if one.metric is metric
+    ]
+    return (
+        f"A job that loses {100 * PORTION:g} % of its samples (weighted PLS) loses this much of "
+        f"its {NAMES[metric]}, by the way it saves: {'; '.join(said)}."
+        if metric is Metric.AUC
+        else f"Its {NAMES[metric]} rises by: {'; '.join(said)}."
+    )
+
+
+def _with_interval(response: Response, pls: float) -> str:
+    loss, half = _at(response, np.array([pls]))
+    return f"{loss[0]:.6f} ± {half[0]:.6f}"
+
+
+def _at(response: Response, pls: Any) -> tuple[Any, Any]:
+    """Loss, and the half-width of its 95 % interval."""
+    loss, error = response.predict(np.asarray(pls, dtype=np.float64))
+    quantile = stats.norm if np.isinf(response.degrees) else stats.t(response.degrees)
+    return loss, float(quantile.ppf(0.975)) * error
+
+
+# ------------------------------------------------------------------------------ the figure
+
+
+def _chart(curve: CurveFile, metrics: list[Metric]) -> Chart:
+    panels = []
+    for metric in metrics:
+        ours = [one for one in curve.responses if one.metric is metric]
+        often = [one for one in ours if one.strategy.endswith(MORE_BYTES)]
+        equal = [one for one in ours if one not in often]
+        panels.append(_panel(metric, EQUAL if often else "", equal))
+        if often:
+            whole = [one for one in equal if one.strategy == WHOLE]
+            panels.append(_panel(metric, OFTEN, [*whole, *often]))
+    return Chart(
+        f"Accuracy lost over the portion of lost samples: {curve.name}",
+        "Lines: what the measurement gives, with its 95 % interval.",
+        tuple(panels),
+    )
+
+
+def _panel(metric: Metric, what: str, responses: list[Response]) -> Panel:
+    title = f"{LOST[metric].split(',')[0]}, {what}".rstrip(", ")
+    lines = tuple(map(_line, responses))
+    return Panel(title, "weighted PLS, portion of samples", LOST[metric], lines)
+
+
+def _line(response: Response) -> Series:
+    x = floats(response.pls.tolist())
+    loss, half = _at(response, response.pls)
+    low, high = (floats((loss + sign * half).tolist()) for sign in (-1, 1))
+    return Series(response.strategy, x, floats(loss.tolist()), low, high)
+
+
+# ------------------------------------------------------------------------------ how it was made
+
+
+def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
+    """Several failures of one run against the sum of single ones; None where none were run."""
+    rows = [
+        [
+            count(int(one["n_failures"]), "failure"),
+            f"{one['weighted_pls']:.3f}",
+            f"{one['over_sum']:.2f}",
+            f"{one['standard_error']:.2f}",
+        ]
+        for one in checks.get("several_failures") or []
+    ]
+    if not rows:
+        return None
+    return Table(
+        f"{LOST[metric].split(',')[0]} in runs of several failures, over the sum of what their "
+        "failures lose one by one; the curve bends by it",
+        [
+            Column("runs", is_number=False),
+            Column("weighted PLS"),
+            Column("measured over sum"),
+            Column("standard error"),
+        ],
+        rows,
+    )
+
+
+def _measured(curve: CurveFile) -> list[Block]:
+    """The section `kernel` that was trained, and what made the file."""
+    if curve.kernel is None:
+        said = "A curve of the user's own: the file says nothing of what was measured, or how."
+        return [Words([said])]
+    made = {"command": curve.command, "identity of what was trained": curve.identity}
+    made |= {name.replace("_", " "): value for name, value in curve.manifest.items()}
+    entries = {**{f"kernel.{key}": value for key, value in curve.kernel.items()}, **made}
+    return [Facts([(key, _said(value)) for key, value in entries.items()])]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_said(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(_said(one) for one in value)
+    return str(value)
