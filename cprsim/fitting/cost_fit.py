@@ -169,7 +169,7 @@ def _fit(kind: str, transfers: Transfers, mine: Bools, n_bootstrap: int, seed: i
         fixed = None
     found = CostFit(
         kind, durations, resolution_h, fixed, fixed_aic, ranking,
-        _bandwidth(transfers.n_bytes[mine], transfers.duration_h[mine]), (),
+        bandwidth_of(transfers.n_bytes[mine], transfers.duration_h[mine]), (),
     )  # fmt: skip
     notes = tuple(_notes(found, n_overlapping(transfers.start_h[mine], transfers.duration_h[mine])))
     return CostFit(kind, durations, resolution_h, fixed, fixed_aic, ranking, found.bandwidth, notes)
@@ -223,8 +223,18 @@ def _undecided(duration_h: Floats) -> Mean:
     return Mean(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h)
 
 
-def _bandwidth(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
-    """Of all rows that name their bytes and take some time (ratio estimator)."""
+def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
+    """Bytes per hour over all rows that name their bytes and take some time (ratio estimator).
+
+    Parameters
+    ----------
+    n_bytes : (n,) moved by each row [bytes], NaN where it does not say
+    duration_h : (n,) [h]
+
+    Returns
+    -------
+    None where no row is left.
+    """
     known = ~np.isnan(n_bytes) & (duration_h > 0)
     n_bytes, duration_h = n_bytes[known], duration_h[known]
     n = len(n_bytes)

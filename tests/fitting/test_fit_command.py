@@ -7,8 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from cprsim.assemble import assemble
+from cprsim.failures.traces import read_tidy
+from cprsim.fitting.trace_fit import fit_trace
+from cprsim.plots import save_figure
+from cprsim.plots.failure_fit import fit_figures
 from cprsim.scenario import load_scenario
 from tests.making import call
 
@@ -83,7 +88,10 @@ def test_the_circle_is_shown(log: Path, options: list[str]) -> None:
     assert all(row["inside"] == (row["low"] <= row["trace"] <= row["high"]) for row in rows)
 
 
-def test_filters_and_figures(log: Path, options: list[str], tmp_path: Path) -> None:
+def test_filters_and_figures(
+    log: Path, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **how: path.touch())
     alone = call("fit", log, *options, "--node", "rack3", "--json", "--out", tmp_path / "drawn")
     assert alone.exit_code == 0, alone.output
     said = json.loads(alone.stdout)
@@ -137,7 +145,8 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
     rows = [f"{rng.integers(49)},{at!r},{at + 1.0!r}" for at in start_h.tolist()]
     log = tmp_path / "log.csv"
     log.write_text("\n".join(["node,start,end", *rows]) + "\n")
-    options = ["--time-unit", "h", "--bootstrap", 0, "--out", tmp_path / "figures"]
-    result = call("fit", log, *options)
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "figures" / "fit-repairs.png").is_file()
+    figures = fit_figures(fit_trace(read_tidy(log, time_unit="h"), n_bootstrap=0))
+    assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]
+    for name, figure in figures.items():
+        (path,) = save_figure(figure, tmp_path / name, ["png"])
+        assert path.stat().st_size > 10_000
