@@ -1,10 +1,14 @@
-"""What a command prints, as a block of a document; called by the documents themselves (cog)."""
+"""What a command prints or a kept result lists, as a block of a document; called by cog."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
+from pathlib import Path
 from textwrap import fill
+
+from cprsim.reproduce.rendering import markdown
 
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
 
@@ -21,3 +25,14 @@ def shown(command: str, until: str = "\0") -> str:
     lines = [line.rstrip() for line in printed.split(until)[0].rstrip().splitlines()]
     wrapped = [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
     return "\n".join(["", "```text", f"$ {command}", *wrapped, "```", ""])
+
+
+def kept_listing(result: str, title: str) -> str:
+    """A table of the last full run of `cprsim reproduce`, as Markdown with its title above.
+
+    Raises StopIteration where no table's title begins so.
+    """
+    summary = Path("results/reproduction", result, "summary.json")
+    listings = json.loads(summary.read_text("utf-8"))["listings"]
+    found = next(one for one in listings if one["title"].startswith(title))
+    return f"\n{found['title']}\n\n{markdown(found['headings'], found['rows'])}\n"

@@ -72,7 +72,7 @@ def _overview(results: Sequence[Reproduced]) -> str:
         counts = [str(found[finding] or "") for finding in findings]
         title = made.summary.title
         lines.append((f"[{title}](#{_anchor(title)})", f"`{made.name}`", *counts))
-    return _markdown(("result", "`cprsim reproduce`", *map(str, findings)), lines)
+    return markdown(("result", "`cprsim reproduce`", *map(str, findings)), lines)
 
 
 def _anchor(title: str) -> str:
@@ -88,16 +88,17 @@ def _paragraphs(name: str, summary: Summary, made: Reproduced, beside: Path) -> 
     yield f"## {summary.title}"
     yield f"`cprsim reproduce {name}`. {summary.question}"
     if summary.rows:
-        yield _markdown(COLUMNS, [_cells(row) for row in summary.rows])
+        yield markdown(COLUMNS, [_cells(row) for row in summary.rows])
     for path in made.figures:
         link = path.resolve().relative_to(beside.resolve().parent)
         yield f"![{summary.title}](../{link.as_posix()})"
     for listing in summary.listings:
         yield f"{listing.title}"
-        yield _markdown(listing.headings, listing.rows)
+        yield markdown(listing.headings, listing.rows)
     yield from summary.notes
 
 
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of a document."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)

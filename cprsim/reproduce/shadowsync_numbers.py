@@ -88,11 +88,10 @@ def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
 
 def throughputs(work: Work) -> dict[tuple[str, int], dict[str, Any]]:
     """All forms of EASGD with 2 and 4 servers."""
-    return {
-        (name, n): work.once(f"{name}, {n} servers", partial(over_trainers, work, name, n))
-        for name in EASGD
-        for n in SERVERS
-    }
+    forms = [(name, n) for name in EASGD for n in SERVERS]
+    parts = [Part(f"{name}, {n} servers", partial(over_trainers, work, name, n))
+             for name, n in forms]  # fmt: skip
+    return dict(zip(forms, work.each(parts), strict=True))
 
 
 # ----------------------------------------------------------------------------- quality
