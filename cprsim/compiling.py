@@ -1,25 +1,64 @@
 """Loops compiled by numba: the one way in which this package compiles.
 
 numba takes a third of a second to import, so a module of compiled loops is imported by who runs
-them, when they run. Machine code is kept beside the source and holds as long as that one file does
-not change: what is compiled together stands in one file.
+them, when they run. Machine code is kept beside the source and holds as long as the file of the
+function does not change, nor the files of its room whose functions are inlined.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from hashlib import sha256
+from inspect import getfile
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_inlined_files: defaultdict[Path, set[Path]] = defaultdict(set)  # by room
+
+
+class _OfRoom:
+    """Where numba keeps the machine code of a function, and what tells that it is out of date."""
+
+    _py_file: str
+
+    def get_source_stamp(self) -> bytes:
+        own = Path(self._py_file)
+        files = sorted({own, *_inlined_files[own.parent]})
+        return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).digest()
+
+
+class GivenPlace(_OfRoom, UserProvidedCacheLocator):
+    """NUMBA_CACHE_DIR, where it is set."""
+
+
+class BesideSource(_OfRoom, InTreeCacheLocator):
+    """``__pycache__``, where it can be written."""
+
+
+class OfUser(_OfRoom, UserWideCacheLocator):
+    """The user's own cache folder."""
 
 
 def compiled(function: F) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    config: Any = numba.config  # numba's way to be told of other places
+    before = config.CACHE_LOCATOR_CLASSES
+    places = (GivenPlace, BesideSource, OfUser)
+    config.CACHE_LOCATOR_CLASSES = ",".join(f"{__name__}.{place.__name__}" for place in places)
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    finally:
+        config.CACHE_LOCATOR_CLASSES = before
 
 
 def inlined(function: F) -> F:
     """Compile into every compiled function that calls it: for steps of nanoseconds."""
+    file = Path(getfile(function))
+    _inlined_files[file.parent].add(file)
     return cast(F, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))

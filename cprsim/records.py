@@ -247,13 +247,13 @@ class Failure:
 class FailureTrace:
     """Failures of a block of replications up to a horizon of their clock, as flat arrays.
 
-    Failures are sorted by (replication, at_h); no two of one replication share an instant: nodes
-    that fail together are one failure. The nodes of failure i stand at
+    Those of replication i are ``first[i]:first[i + 1]``, in order of time; no two share an instant:
+    nodes that fail together are one failure. The nodes of failure i stand at
     ``slot[first_slot[i]:first_slot[i + 1]]``.
     """
 
     until_h: float  # all failures before this instant of the clock are here
-    replication: Ints  # (n_failures,) number within the block
+    first: Ints  # (n_replications + 1,)
     at_h: Floats  # (n_failures,)
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
@@ -263,9 +263,14 @@ class FailureTrace:
     def n_failures(self) -> int:
         return len(self.at_h)
 
+    @property
+    def replication(self) -> Ints:
+        """Number within the block of each failure's replication, (n_failures,)."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
     def of(self, replication: int) -> list[Failure]:
         """The failures of one replication of the block, in order of time."""
-        first, last = np.searchsorted(self.replication, [replication, replication + 1]).tolist()
+        first, last = self.first[replication : replication + 2].tolist()
         slots = self.first_slot[first : last + 1].tolist()
         return [
             Failure(at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()))

@@ -7,6 +7,7 @@ records that the cluster's event log folds into, equal to rounding (tests/engine
     simulate    a block of replications under one policy        (course.py)
     Plan        a job under a policy, in plain numbers          (terms.py)
     run         one replication after the other                 (loops.py)
+    hurry       the same, several times as fast, in the common case (steady.py)
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import cache
+from threading import local
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprsim.draws import CostDraws, Draws
-from cprsim.engine.rows import Losses, Ran, losses_of
+from cprsim.engine.rows import LOSS, Losses, Ran, losses_of
 from cprsim.engine.terms import Plan, drawn_of, plan_of
 from cprsim.failures.block import Strikes
 from cprsim.records import CostBreakdown, Floats, Ints, RecoveryPolicy
@@ -57,6 +60,25 @@ def simulate(
     return run.ran(replications, first_number)
 
 
+class _Tables(local):
+    """Tables of all slots, one for each thread: filling a new one costs more than a short run."""
+
+    def __init__(self) -> None:
+        from cprsim.engine import loops
+
+        self._slots, self._desks = np.zeros(0, loops.SLOT), np.zeros(1, loops.DESK)
+
+    def of(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        if n_slots > len(self._slots):
+            self._slots = np.zeros(n_slots, self._slots.dtype)
+        return self._slots[:n_slots], self._desks
+
+
+@cache
+def _tables() -> _Tables:
+    return _Tables()
+
+
 class _Run:
     """The replications of a block under one policy, as far as they have come."""
 
@@ -64,9 +86,10 @@ class _Run:
         self, plan: Plan, setting: JobSetting, failures: Failures, costs: CostDraws, keeps: bool
     ) -> None:
         # numba takes a third of a second to import: only who simulates waits for it
-        from cprsim.engine import loops
+        from cprsim.engine import loops, steady
 
-        self._loops = loops
+        self._loops, self._steady = loops, steady
+        self._is_steady = plan.steady and not plan.recovery_varies
         self._plan = plan
         self._setting = setting
         self._failures = failures
@@ -81,15 +104,46 @@ class _Run:
 
     def go_on(self, rows: Ints) -> Ints:
         """Run these replications; those that want more than is drawn, which then is there."""
-        loops = self._loops
         strikes = self._failures.strikes(self._n_chunks)
-        drawn = drawn_of(self._costs)
+        intricate = rows
+        if self._is_steady:
+            rows = self._hurry(strikes, rows)
+            intricate = rows[self._counts[0, rows] == self._loops.INTRICATE]
+        if len(intricate):
+            self._run(strikes, intricate)
+        return self._wanting(rows)
+
+    def _hurry(self, strikes: Strikes, rows: Ints) -> Ints:
+        """Run these replications as far as all is steady; those that are not over."""
+        plan, steady = self._plan, self._steady
+        n_failures = len(strikes.at_h) if plan.reloads else 0
+        progress_h, whole_h = np.empty(n_failures), np.empty(n_failures)
+        n_left = steady.hurry(plan, strikes, rows, self._hours, self._counts, progress_h, whole_h)
+        if plan.reloads:
+            room = len(strikes.slot) if self._keeps else steady.MOST_LOSSES
+            losses: Losses = np.empty(room, LOSS)
+            n_lost, n_more = steady.lose(
+                plan, strikes, rows, progress_h, whole_h,
+                self._hours, self._counts, losses, self._keeps,
+            )  # fmt: skip
+            self._lost += [losses[:n_lost]] if n_lost else []
+            n_left += n_more
+        return rows[self._counts[0, rows] != self._loops.FINISHED] if n_left else rows[:0]
+
+    def _run(self, strikes: Strikes, rows: Ints) -> None:
+        """Run these replications, whatever comes."""
+        loops, drawn = self._loops, drawn_of(self._costs)
         room = len(strikes.slot) + self._n_losses if self._keeps and self._plan.reloads else 0
-        losses: Losses = np.empty(room, loops.LOSS)
+        losses: Losses = np.empty(room, LOSS)
         n_lost = loops.run(
-            self._plan, drawn, strikes, rows, self._hours, self._counts, losses, self._keeps
-        )
-        self._lost.append(losses[:n_lost])
+            self._plan, drawn, strikes, rows, self._hours, self._counts, losses, self._keeps,
+            *_tables().of(self._plan.n_slots if self._plan.reloads else 0),
+        )  # fmt: skip
+        self._lost += [losses[:n_lost]] if n_lost else []
+
+    def _wanting(self, rows: Ints) -> Ints:
+        """Those of some replications that want more; draws it."""
+        loops = self._loops
         status, n_failures, n_saves = self._counts.take(rows, axis=1)
         if (status == loops.WANTS_FAILURES).any():
             self._n_chunks += 1

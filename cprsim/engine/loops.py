@@ -10,7 +10,7 @@ says so and is run again from its start when it is.
 from __future__ import annotations
 
 from math import inf, isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from cprsim.setting import HOPELESS_AFTER, ROUNDING
 
 # What has become of a replication
 GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_ROOM, AT_SAVE = range(8)
+INTRICATE = 8  # for `steady.hurry`
+
+MOST_UNDER_WAY = 256  # recoveries at once
 
 HOURS = (
     "wall_h", "useful_h", "lost_h", "save_h", "detect_h", "reschedule_h", "load_h",
@@ -80,16 +83,6 @@ JOB = np.dtype(
     align=True,
 )
 
-LOSS = np.dtype(
-    [
-        ("replication", "i8"),
-        ("progress_h", "f8"),
-        ("slot", "i8"),
-        ("since_save_h", "f8"),
-        ("since_reload_h", "f8"),
-    ]
-)
-
 RECOVERY = np.dtype(
     [
         ("number", "i8"),
@@ -122,10 +115,23 @@ DESK = np.dtype(
 )
 
 
+class Stretch(NamedTuple):
+    """What a job does before the next failure, or before its end."""
+
+    n: float  # saves that commit
+    done_h: float  # of work since the last of them
+    worked_h: float
+    save_h: float
+    passed_h: float
+    reached: bool  # the progress at which the failure strikes
+    finished: bool
+    doubtful: bool  # rounding decides what comes before the failure
+
+
 @compiled
 def run(
     plan: Plan, drawn: Drawn, strikes: Strikes, rows: Ints,
-    hours: Floats, counts: Ints, losses: Any, keeps: bool,
+    hours: Floats, counts: Ints, losses: Any, keeps: bool, slots: Any, desks: Any,
 ) -> int:  # fmt: skip
     """Run some replications.
 
@@ -135,6 +141,8 @@ def run(
     hours, counts : (n_columns, n_replications) what comes out, columns as in HOURS and COUNTS
     losses : (n_room,) of LOSS; the shards that go back
     keeps : whether losses are kept, or summed only
+    slots, desks : (n_slots,) of SLOT and (1,) of DESK, of nobody else: what they hold from other
+        calls does not matter, so that no call has to fill a table of all nodes
 
     Returns
     -------
@@ -145,13 +153,11 @@ def run(
     Arrays stay up here, and in what a failure under partial recovery does: each call that takes
     one counts a reference, which costs more than the step itself.
     """
-    desks = np.zeros(1, DESK)
     desk = desks[0]
-    desk.keeps = keeps
+    desk.keeps, desk.n_losses = keeps, 0
     scratch = np.zeros(1, JOB)
     job = scratch[0]
-    slots = np.zeros(plan.n_slots, SLOT)
-    under_way = np.zeros(1 + (plan.n_slots if plan.reloads else 0), RECOVERY)
+    under_way = np.zeros(1 + min(MOST_UNDER_WAY, plan.n_slots), RECOVERY)
     first, at_h = strikes.first, strikes.at_h
     border_h = strikes.until_h
     if plan.on_progress and border_h >= plan.useful_h:
@@ -260,19 +266,26 @@ def live_on(plan: Plan, job: Any) -> int:
 @inlined
 def set_out(plan: Plan, job: Any, at_h: float) -> None:
     """What is to come before the failures' clock shows `at_h`."""
-    left_h, job.until_h = at_h, inf
-    if plan.on_progress:
-        left_h, job.until_h = inf, at_h
-    elif plan.on_wall:
-        left_h = at_h - job.wall_h
-    else:
-        left_h = at_h - job.uptime_h
-    spare_h = plan.deadline_h - job.wall_h
-    job.limited = spare_h < left_h
-    job.left_h = spare_h if job.limited else max(left_h, 0.0)
+    job.left_h, job.until_h, job.limited = ahead(plan, job.wall_h, job.uptime_h, at_h)
     job.passed_h = 0.0
     job.since_h = inf
     job.doubtful = False
+
+
+@inlined
+def ahead(plan: Plan, wall_h: float, uptime_h: float, at_h: float) -> tuple[float, float, bool]:
+    """Hours and progress before the failures' clock shows `at_h`; whether the deadline limits."""
+    left_h, until_h = at_h, inf
+    if plan.on_progress:
+        left_h, until_h = inf, at_h
+    elif plan.on_wall:
+        left_h = at_h - wall_h
+    else:
+        left_h = at_h - uptime_h
+    spare_h = plan.deadline_h - wall_h
+    if spare_h < left_h:
+        return spare_h, until_h, True
+    return max(left_h, 0.0), until_h, False
 
 
 @inlined
@@ -314,48 +327,68 @@ def advance(plan: Plan, job: Any) -> int:
 @inlined
 def stride(plan: Plan, job: Any) -> int:
     """`advance` at once, where every save stalls the job for the same time and then is valid."""
-    saved_h = job.n_saved * plan.interval_h
-    beyond_h = job.progress_h - saved_h
-    n_left = float(plan.n_saves - job.n_saved)
-    n = min(np.floor((beyond_h + job.left_h) / plan.period_h), n_left)
+    by = stretch(plan, job.progress_h, job.n_saved, job.left_h, job.until_h)
+    job.doubtful = by.doubtful
+    job.worked_h += by.worked_h
+    job.save_h += by.save_h
+    job.passed_h = by.passed_h
+    n_saved = job.n_saved + int(by.n)
+    n_whole, whole_before = whole_of(plan, n_saved), whole_of(plan, job.n_saved)
+    if n_whole > whole_before:
+        job.n_saves += n_whole - whole_before
+        job.whole_h = whole_h_of(plan, n_whole)
+    job.n_saved = n_saved
+    job.progress_h = job.until_h if by.reached else n_saved * plan.interval_h + by.done_h
+    job.frontier_h = max(job.frontier_h, job.progress_h)
+    return FINISHED if by.finished else GOING
+
+
+@inlined
+def stretch(plan: Plan, progress_h: float, n_saved: int, left_h: float, until_h: float) -> Stretch:
+    """What comes next, for so many hours or until so much progress, whichever is first."""
+    saved_h = n_saved * plan.interval_h
+    beyond_h = progress_h - saved_h
+    n_left = float(plan.n_saves - n_saved)
+    n = min(np.floor((beyond_h + left_h) / plan.period_h), n_left)
     if plan.on_progress:
-        n = min(n, np.floor((job.until_h - saved_h) / plan.interval_h))
+        n = min(n, np.floor((until_h - saved_h) / plan.interval_h))
     room_h, stall_h = plan.interval_h, plan.stall_h  # of work until the save after these, and it
     if n == n_left:
         room_h, stall_h = plan.tail_h, 0.0
-    rest_h = beyond_h + job.left_h - n * plan.period_h
+    rest_h = beyond_h + left_h - n * plan.period_h
     edge_h = room_h + stall_h
     reached = False
     if plan.on_progress:
         edge_h = room_h
-        reach_h = job.until_h - saved_h - n * plan.interval_h
+        reach_h = until_h - saved_h - n * plan.interval_h
         reached = reach_h <= rest_h and (n < n_left or reach_h < room_h)
         rest_h = min(reach_h, room_h) if reached else rest_h
     finished = n == n_left and rest_h >= room_h and not reached
     near_h = min(rest_h, abs(rest_h - edge_h))
-    job.doubtful = near_h < plan.near_h and job.left_h > plan.near_h
     done_h = min(rest_h, room_h)
     stalled_h = 0.0 if finished else rest_h - done_h
-    job.worked_h += n * plan.interval_h + done_h - beyond_h
-    job.save_h += n * plan.stall_h + stalled_h
-    job.passed_h = n * plan.period_h + done_h + stalled_h - beyond_h
-    if n > 0.0:
-        commit_all(plan, job, int(n))
-    job.progress_h = job.until_h if reached else job.n_saved * plan.interval_h + done_h
-    job.frontier_h = max(job.frontier_h, job.progress_h)
-    return FINISHED if finished else GOING
+    return Stretch(
+        n=n,
+        done_h=done_h,
+        worked_h=n * plan.interval_h + done_h - beyond_h,
+        save_h=n * plan.stall_h + stalled_h,
+        passed_h=n * plan.period_h + done_h + stalled_h - beyond_h,
+        reached=reached,
+        finished=finished,
+        doubtful=near_h < plan.near_h and left_h > plan.near_h,
+    )
 
 
 @inlined
-def commit_all(plan: Plan, job: Any, n: int) -> None:
-    """Commit the next n saves of the grid."""
-    n_whole, whole_before = job.n_saved + n, job.n_saved
-    if plan.n_per_whole > 1:
-        n_whole, whole_before = n_whole // plan.n_per_whole, whole_before // plan.n_per_whole
-    job.n_saved += n
-    if n_whole > whole_before:
-        job.n_saves += n_whole - whole_before
-        job.whole_h = n_whole * plan.n_per_whole * plan.interval_h
+def whole_of(plan: Plan, n_saved: int) -> int:
+    """How many whole saves there are in the first ones of the grid."""
+    return n_saved if plan.n_per_whole == 1 else n_saved // plan.n_per_whole
+
+
+@inlined
+def whole_h_of(plan: Plan, n_whole: int) -> float:
+    """Progress that the nth whole save holds."""
+    return n_whole * plan.n_per_whole * plan.interval_h
 
 
 @inlined
@@ -502,14 +535,14 @@ def price_recovery(plan: Plan, drawn: Drawn, row: int, job: Any) -> int:
 
 
 @inlined
-def load_h(plan: Plan, job: Any, n_loading: int) -> float:
+def hours_to_load(plan: Plan, drawn_h: float, n_loading: int) -> float:
     """Hours in which so many servers load, with the storage to themselves."""
     if n_loading == 0:
         return 0.0
     if plan.shard_bytes > 0.0:
         rate = min(plan.server_rate_bytes_per_h, plan.rate_bytes_per_h / n_loading)
         return plan.shard_bytes / rate
-    return float(job.loading_h)
+    return drawn_h
 
 
 # --------------------------------------------------------------------------- failures
@@ -527,7 +560,7 @@ def go_back(plan: Plan, job: Any) -> None:
     n_loading = plan.n_shards if plan.rolls_back else 0
     job.detected_at_h = job.wall_h + job.detection_h
     job.staffed_at_h = job.detected_at_h + job.staffing_h
-    job.resumes_at_h = job.staffed_at_h + load_h(plan, job, n_loading)
+    job.resumes_at_h = job.staffed_at_h + hours_to_load(plan, job.loading_h, n_loading)
 
 
 @inlined
@@ -542,6 +575,8 @@ def reload(
         job.due_h = job.progress_h
         job.writing = job.stalled = False
     drop_ended(job.wall_h, under_way, desk)
+    if desk.n_under_way == MOST_UNDER_WAY:
+        return LEFT
     desk.recovery += 1
     struck = strikes.slot[strikes.first_slot[failure] : strikes.first_slot[failure + 1]]
     n_shards, n_replicas = hand_over(plan, struck, slots, under_way, desk)
@@ -607,7 +642,8 @@ def schedule(plan: Plan, job: Any, recovery: Any) -> None:
     """When the stages of a recovery end that begins now."""
     recovery.detected_at_h = job.wall_h + job.detection_h
     recovery.staffed_at_h = recovery.detected_at_h + job.staffing_h
-    recovery.resumes_at_h = recovery.staffed_at_h + load_h(plan, job, recovery.n_loading)
+    loaded_h = hours_to_load(plan, job.loading_h, recovery.n_loading)
+    recovery.resumes_at_h = recovery.staffed_at_h + loaded_h
 
 
 @inlined

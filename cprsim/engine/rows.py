@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss
 
-Losses = NDArray[Any]  # of loops.LOSS
+LOSS = np.dtype(
+    [
+        ("replication", "i8"),
+        ("progress_h", "f8"),
+        ("slot", "i8"),
+        ("since_save_h", "f8"),
+        ("since_reload_h", "f8"),
+    ]
+)
+Losses = NDArray[Any]  # of LOSS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +44,8 @@ def losses_of(parts: list[Losses], first_number: int, n_emb_ps: int) -> ShardLos
     parts : the replications of each in order, but not of all
     first_number : number of the block's first replication among all
     """
-    lost = parts[0]
+    lost = np.concatenate(parts) if parts else np.empty(0, LOSS)
     if len(parts) > 1:
-        lost = np.concatenate(parts)
         lost = lost[np.argsort(lost["replication"], kind="stable")]
     return ShardLoss(
         replication=lost["replication"] + first_number,

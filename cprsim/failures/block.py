@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cprsim.failures.sources import FailureSource
+from cprsim.failures.sources import FailureSource, counting
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace, Floats, Ints
 
 BORDERS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 30.0, 45.0, 67.0, STOPPED_BEYOND)
@@ -60,7 +60,7 @@ class BlockFailures:
         while n_chunks > len(self._strikes):
             there = self.chunk(len(self._strikes)) is not None
             chunks = self._chunks[: len(self._strikes) + 1]
-            self._strikes.append(strikes_of(chunks, self.n_replications, not there))
+            self._strikes.append(strikes_of(chunks, not there))
         return self._strikes[n_chunks - 1]
 
     def of(self, replication: int) -> Iterator[Failure]:
@@ -78,24 +78,25 @@ def borders(clock: Clock, useful_h: float) -> tuple[float, ...]:
     return tuple(useful_h * n for n in times)
 
 
-def strikes_of(chunks: Sequence[FailureTrace], n_replications: int, complete: bool) -> Strikes:
+def strikes_of(chunks: Sequence[FailureTrace], complete: bool) -> Strikes:
     """Some chunks as flat arrays; `complete` where there are no failures beyond them."""
     until_h = inf if complete else chunks[-1].until_h
-    first = np.zeros((len(chunks), n_replications + 1), dtype=np.int64)
-    n_failures = n_slots = 0
-    first_slot: list[Ints] = []
-    for chunk, row in zip(chunks, first, strict=True):
-        row[1:] = np.bincount(chunk.replication, minlength=n_replications).cumsum()
-        row += n_failures
-        first_slot.append(chunk.first_slot[1 if first_slot else 0 :] + n_slots)
-        n_failures += chunk.n_failures
-        n_slots += len(chunk.slot)
     if len(chunks) == 1:
-        return Strikes(until_h, first, chunks[0].at_h, chunks[0].first_slot, chunks[0].slot)
+        only = chunks[0]
+        return Strikes(until_h, only.first[None], only.at_h, only.first_slot, only.slot)
+    n_failures = np.cumsum([0, *(chunk.n_failures for chunk in chunks)])
+    at_h = np.concatenate([chunk.at_h for chunk in chunks])
+    slot = np.concatenate([chunk.slot for chunk in chunks])
     return Strikes(
         until_h=until_h,
-        first=first,
-        at_h=np.concatenate([chunk.at_h for chunk in chunks]),
-        first_slot=np.concatenate(first_slot),
-        slot=np.concatenate([chunk.slot for chunk in chunks]),
+        first=np.stack([c.first for c in chunks]) + n_failures[:-1, None],
+        at_h=at_h,
+        first_slot=counting(len(slot) + 1) if len(slot) == len(at_h) else _first_slots(chunks),
+        slot=slot,
     )
+
+
+def _first_slots(chunks: Sequence[FailureTrace]) -> Ints:
+    sizes = [np.diff(chunk.first_slot) for chunk in chunks]
+    first_slot: Ints = np.concatenate([[0], *sizes]).cumsum()
+    return first_slot

@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
-from cprsim.failures.renewal import Lifetimes, renewals_by_lives, renewals_until
+from cprsim.failures.renewal import Lifetimes, numbers, renewals_by_lives, renewals_until
 from cprsim.failures.sources import Start, p_strikes, repairs, replications_for, trace_of
 from cprsim.records import (
     Clock,
@@ -154,8 +154,8 @@ class CorrelatedNodes:
         )
         clocks = _Clocks.begin(self, factors, n_slots, lives)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            clock, at_h = renewals_until(until_h, clocks.next_at_h, clocks.lives, clocks.stretch)
-            replication, slot = np.divmod(clock, n_slots)
+            first, at_h = renewals_until(until_h, clocks.next_at_h, clocks.lives, clocks.stretch)
+            replication, slot = np.divmod(numbers(first), n_slots)
             if self.shocks is not None:
                 struck = self.shocks.draw(from_h, until_h, n_replications, n_slots, shocks)
                 replication, at_h, slot = (
@@ -163,7 +163,7 @@ class CorrelatedNodes:
                     for pair in zip((replication, at_h, slot), struck, strict=True)
                 )
             repair_h = repairs(self.repair, repairing, len(slot))
-            yield trace_of(until_h, replication, at_h, slot, repair_h)
+            yield trace_of(until_h, n_replications, replication, at_h, slot, repair_h)
 
     def _check_slots(self, cluster: Cluster) -> None:
         if self.shocks is not None and cluster.n_nodes > self.shocks.n_nodes:

@@ -102,7 +102,8 @@ class Distribution(ABC):
         return np.clip(self.quantile(1 - p_beyond), np.nextafter(age_h, inf), LONGEST_H)
 
     def _checked(self, drawn_h: Floats) -> Floats:
-        if not (np.isfinite(drawn_h).all() and (drawn_h >= 0).all()):
+        # both are NaN where there is one
+        if not (drawn_h.min(initial=0.0) >= 0 and drawn_h.max(initial=0.0) < inf):
             raise ParameterError(f"{self!r} draws times that are negative or not finite")
         return drawn_h
 

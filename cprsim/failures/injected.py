@@ -101,6 +101,7 @@ class Injected:
         replication = np.repeat(np.arange(n_replications), self.n_failures * self._n_struck)
         yield trace_of(
             inf,
+            n_replications,
             replication,
             np.repeat(at_h.ravel(), self._n_struck),
             struck,

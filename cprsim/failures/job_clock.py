@@ -12,6 +12,7 @@ from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.renewal import Lifetimes, expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
+    counting,
     expected_of_random_slots,
     random_slots,
     repairs,
@@ -24,6 +25,7 @@ from cprsim.records import (
     Duration,
     ExpectedFailures,
     FailureTrace,
+    Ints,
 )
 from cprsim.streams import stream
 
@@ -76,20 +78,28 @@ class JobClock:
         """A chunk up to each border; see `FailureSource`."""
         gaps = stream(seed, block, "failures/job")
         nodes = stream(seed, block, "failures/job/slots")
-        repairing = stream(seed, block, "failures/job/repair")
-        slots = slots_array(self.slots)
+        repairing = stream(seed, block, "failures/job/repair") if self.repair else None
         residual = self.start is Start.STATIONARY
         first = self.lifetime.sample_residual if residual else self.lifetime.sample
         next_at_h = first(gaps, n_replications)
         lives = Lifetimes(self.lifetime, gaps)
         for until_h in borders_h:
-            replication, at_h = renewals_until(until_h, next_at_h, lives)
-            struck = random_slots(slots, len(at_h), self.together, nodes)
+            first, at_h = renewals_until(until_h, next_at_h, lives)
+            slot = self._struck(len(at_h), nodes)
+            first_slot = counting(len(at_h) + 1)
             yield FailureTrace(
                 until_h,
-                replication,
+                first,
                 at_h,
-                np.arange(len(at_h) + 1) * self.together,
-                (np.sort(struck, axis=1) if self.together > 1 else struck).ravel(),
-                repairs(self.repair, repairing, struck.size),
+                first_slot if self.together == 1 else first_slot * self.together,
+                slot,
+                repairs(self.repair, repairing, len(slot)),
             )
+
+    def _struck(self, n_failures: int, rng: np.random.Generator) -> Ints:
+        """Slots of some failures, those of one in order, (n_failures * together,)."""
+        slots = self.slots
+        if self.together == 1 and isinstance(slots, range) and slots.step == 1:
+            return rng.integers(slots.start, slots.stop, n_failures)
+        struck = random_slots(slots_array(slots), n_failures, self.together, rng)
+        return np.sort(struck, axis=1).ravel()

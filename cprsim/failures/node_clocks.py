@@ -98,7 +98,7 @@ class NodeClocks:
                 np.concatenate(column) for column in zip(*of_roles, strict=True)
             )
             repair_h = repairs(self.repair, repairing, len(slot))
-            yield trace_of(until_h, replication, at_h, slot, repair_h)
+            yield trace_of(until_h, n_replications, replication, at_h, slot, repair_h)
 
 
 def _slots(cluster: Cluster, role: str) -> range:

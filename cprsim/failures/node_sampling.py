@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from cprsim.failures.distributions import Distribution, Exponential
-from cprsim.failures.renewal import Lifetimes, renewals_until
+from cprsim.failures.renewal import Lifetimes, numbers, renewals_until
 from cprsim.records import Bools, Floats, Ints
 
 Struck = tuple[Ints, Floats, Ints]
@@ -84,9 +84,9 @@ class Superposed:
         return cls(slots, Lifetimes(together, rng), together.sample(rng, n_replications))
 
     def until(self, until_h: float) -> Struck:
-        replication, at_h = renewals_until(until_h, self.next_at_h, self.lives)
+        first, at_h = renewals_until(until_h, self.next_at_h, self.lives)
         slots = self.lives.rng.integers(self.slots.start, self.slots.stop, len(at_h))
-        return replication, at_h, slots
+        return numbers(first), at_h, slots
 
 
 @dataclass(slots=True)
@@ -107,8 +107,8 @@ class Each:
         return cls(slots, Lifetimes(lifetime, rng), next_at_h)
 
     def until(self, until_h: float) -> Struck:
-        clock, at_h = renewals_until(until_h, self.next_at_h, self.lives)
-        replication, place = np.divmod(clock, len(self.slots))
+        first, at_h = renewals_until(until_h, self.next_at_h, self.lives)
+        replication, place = np.divmod(numbers(first), len(self.slots))
         return replication, at_h, place + self.slots.start
 
 
@@ -146,8 +146,9 @@ class Lazy:
         chosen = self._unused_places(np.repeat(np.arange(self.n_replications), n_first))
         self._clock = np.concatenate([self._clock, chosen])
         self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
-        place, at_h = renewals_until(until_h, self._next_at_h, self._lives)
-        replication, slot = np.divmod(self._clock[place], len(self.slots))
+        first, at_h = renewals_until(until_h, self._next_at_h, self._lives)
+        clock = np.repeat(self._clock, np.diff(first))
+        replication, slot = np.divmod(clock, len(self.slots))
         return replication, at_h, slot + self.slots.start
 
     def _p_first(self, from_h: float, until_h: float) -> float:

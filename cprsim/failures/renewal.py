@@ -112,9 +112,10 @@ class Lifetimes:
 
     def some(self, n: int) -> Floats:
         """The next ones, at least `n` [h]; those that are not used have to be given back."""
-        if n > len(self._ahead_h):
-            more_h = self.lifetime.sample(self.rng, n - len(self._ahead_h))
-            self._ahead_h = np.concatenate([self._ahead_h, more_h])
+        n_ahead = len(self._ahead_h)
+        if n > n_ahead:
+            more_h = self.lifetime.sample(self.rng, n - n_ahead)
+            self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
         return self._ahead_h
 
     def used(self, n: int) -> None:
@@ -136,30 +137,34 @@ def renewals_until(
 
     Returns
     -------
-    number of the clock and instant [h], (n_failures,) each, sorted by clock, then by instant
+    (n_clocks + 1,) where the failures of each clock begin; (n_failures,) their instants [h], clock
+    after clock, each in order
     """
-    from cprsim.failures.loops import renew  # with numba, for which only who draws waits
+    from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
 
     stretch = np.ones(0) if stretch is None else stretch
-    clocks, instants_h, clock, n_failures = [], [], 0, 0
+    first = np.zeros(len(next_at_h) + 1, dtype=np.int64)
+    instants_h, clock, n_failures = [], 0, 0
     while True:
-        to_come_h = until_h - next_at_h[clock:]
-        n_expected = float(np.maximum(to_come_h, 0.0).sum()) / lives.lifetime.mean_h
-        # and, by the asymptote of the renewal function, so many more of each clock that is due
-        n_expected += np.count_nonzero(to_come_h > 0) * (1.0 + lives.lifetime.squared_cv) / 2
+        n_due, to_come_h = due(until_h, next_at_h, clock)
+        # by the asymptote of the renewal function
+        n_expected = to_come_h / lives.lifetime.mean_h
+        n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
         _require_affordable(n_failures + n_expected, until_h)
         gap_h = lives.some(ceil(n_expected + 2 * sqrt(n_expected)))
-        clock_of, at_h = np.empty(len(gap_h), dtype=np.int64), np.empty(len(gap_h))
-        clock, n_used = renew(until_h, next_at_h, stretch, gap_h, clock, clock_of, at_h)
+        at_h = np.empty(len(gap_h))
+        clock, n_used = renew(until_h, next_at_h, stretch, gap_h, clock, n_failures, first, at_h)
         lives.used(n_used)
-        clocks.append(clock_of[:n_used])
         instants_h.append(at_h[:n_used])
         n_failures += n_used
         if clock == len(next_at_h):
             break
-    if len(clocks) == 1:
-        return clocks[0], instants_h[0]
-    return np.concatenate(clocks), np.concatenate(instants_h)
+    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(instants_h)
+
+
+def numbers(first: Ints) -> Ints:
+    """The number of each one's group, from where the groups begin: (n_groups + 1,) to (n,)."""
+    return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
 def _require_affordable(n_failures: float, until_h: float) -> None:

@@ -85,8 +85,9 @@ class Replay:
             slot = slot_of[replication, rows.node[row]]
             mine = slot >= 0
             yield trace_of(
-                until_h, replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]]
-            )
+                until_h, n_replications,
+                replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
+            )  # fmt: skip
 
     def _check_slots(self, cluster: Cluster) -> None:
         if cluster.n_nodes > self.outages.n_nodes:
@@ -100,6 +101,7 @@ class Replay:
         outages = outages.where(outages.in_window & (outages.start_h < outages.window_h))
         return trace_of(
             outages.window_h,
+            1,
             np.zeros(outages.n_outages, dtype=np.int64),
             outages.start_h,
             outages.node,

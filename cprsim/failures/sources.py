@@ -67,8 +67,9 @@ class FailureSource(Protocol):
 
 
 def trace_of(
-    until_h: float, replication: Ints, at_h: Floats, slot: Ints, repair_h: Floats
-) -> FailureTrace:
+    until_h: float, n_replications: int,
+    replication: Ints, at_h: Floats, slot: Ints, repair_h: Floats,
+) -> FailureTrace:  # fmt: skip
     """A failure trace from one row per failed node, in any order.
 
     Nodes of a replication that fail at the same instant become one failure.
@@ -76,6 +77,7 @@ def trace_of(
     Parameters
     ----------
     until_h : instant [h] before which all failures are here
+    n_replications : of the block
     replication, at_h, slot, repair_h : (n_failed_nodes,) columns, times in [h]
     """
     order = _in_order(replication, at_h, slot)
@@ -85,12 +87,19 @@ def trace_of(
     first_slot = np.flatnonzero(begins)
     return FailureTrace(
         until_h=until_h,
-        replication=replication[first_slot],
+        first=firsts(replication[first_slot], n_replications),
         at_h=at_h[first_slot],
         first_slot=np.append(first_slot, len(order)).astype(np.int64),
         slot=slot[order],
         repair_h=repair_h[order],
     )
+
+
+def firsts(numbers: Ints, n: int) -> Ints:
+    """Where each number from 0 to n begins in sorted ones, (n + 1,)."""
+    first = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(numbers, minlength=n), out=first[1:])
+    return first
 
 
 def _in_order(replication: Ints, at_h: Floats, slot: Ints) -> Ints:
@@ -112,9 +121,20 @@ def _in_order(replication: Ints, at_h: Floats, slot: Ints) -> Ints:
     return np.lexsort((slot, at_h, replication))
 
 
-def repairs(repair: Duration | None, rng: np.random.Generator, n: int) -> Floats:
+def repairs(repair: Duration | None, rng: np.random.Generator | None, n: int) -> Floats:
     """`n` repair times [h]; zero where the scenario names none."""
-    return np.zeros(n) if repair is None else repair.sample(rng, n)
+    return np.zeros(n) if repair is None or rng is None else repair.sample(rng, n)
+
+
+_counting: Ints = np.zeros(0, dtype=np.int64)
+
+
+def counting(n: int) -> Ints:
+    """The numbers from 0 on, (n,); not to be written to: all blocks share them."""
+    global _counting
+    if n > len(_counting):
+        _counting = np.arange(2 * n)
+    return _counting[:n]
 
 
 def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:

@@ -42,6 +42,7 @@ class Listed:
         sizes = [len(strike.slots) for strike in strikes]
         return trace_of(
             until_h,
+            1,
             np.zeros(sum(sizes), dtype=np.int64),
             np.repeat([strike.at_h for strike in strikes], sizes).astype(float),
             np.array([slot for strike in strikes for slot in strike.slots], dtype=np.int64),
@@ -49,7 +50,7 @@ class Listed:
         )
 
     def strikes(self, n_chunks: int) -> Strikes:
-        return strikes_of(self._chunks[:n_chunks], 1, n_chunks > 1)
+        return strikes_of(self._chunks[:n_chunks], n_chunks > 1)
 
 
 def check(

@@ -46,7 +46,7 @@ def trace_of_fit(source: CorrelatedNodes, n_nodes: int, window_h: float, seed: i
 
 
 def content(trace: FailureTrace) -> tuple[bytes, ...]:
-    arrays = (trace.replication, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
+    arrays = (trace.first, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
     return tuple(array.tobytes() for array in arrays)
 
 

@@ -60,7 +60,7 @@ EVERY = pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(sourc
 
 def content(trace: FailureTrace) -> tuple[bytes, ...]:
     """Everything a trace holds, to the last bit."""
-    arrays = (trace.replication, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
+    arrays = (trace.first, trace.at_h, trace.first_slot, trace.slot, trace.repair_h)
     return tuple(array.tobytes() for array in arrays)
 
 
@@ -331,6 +331,7 @@ def test_instants_outside_the_job_are_refused(at_h: tuple[float, ...]) -> None:
 def test_rows_of_one_instant_become_one_failure() -> None:
     trace = trace_of(
         9.0,
+        2,
         np.array([1, 0, 1, 1]),
         np.array([2.0, 2.0, 2.0, 1.0]),
         np.array([5, 4, 3, 7]),
