@@ -80,8 +80,8 @@ class JobClock:
         nodes = stream(seed, block, "failures/job/slots")
         repairing = stream(seed, block, "failures/job/repair") if self.repair else None
         residual = self.start is Start.STATIONARY
-        first = self.lifetime.sample_residual if residual else self.lifetime.sample
-        next_at_h = first(gaps, n_replications)
+        sample = self.lifetime.sample_residual if residual else self.lifetime.sample
+        next_at_h = sample(gaps, n_replications)
         lives = Lifetimes(self.lifetime, gaps)
         for until_h in borders_h:
             first, at_h = renewals_until(until_h, next_at_h, lives)
