@@ -27,8 +27,15 @@ def test_a_shipped_curve_says_what_made_it_and_stale_shards_cost(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["criteo-kaggle", "criteo-terabyte"])
-def test_the_scenarios_of_the_paper_have_their_curve(name: str) -> None:
-    curve = chosen_curve(load_scenario(SCENARIOS / f"{name}.yaml"))
+@pytest.mark.parametrize(
+    ("schedule", "overrides"),
+    [("linear", []), ("constant", ["kernel.schedule=constant", "kernel.rate=0.1"])],
+)
+def test_the_scenarios_of_the_paper_have_their_curves(
+    name: str, schedule: str, overrides: list[str]
+) -> None:
+    """At a rate that falls to 0, and at the paper's constant one."""
+    curve = chosen_curve(load_scenario(SCENARIOS / f"{name}.yaml", overrides))
     assert curve is not None
-    assert curve.name == f"{name}-linear"
+    assert curve.name == f"{name}-{schedule}"
     assert curve.notes == ()
