@@ -70,7 +70,7 @@ def test_overhead_of_starting_again(clock: Clock) -> None:
 def test_pls(together: int) -> None:
     """On the progress clock, whole intervals: the paper's expectation is exact."""
     job = setting(24.0, clock=Clock.PROGRESS, n_emb_ps=8)
-    costs, losses = simulate(job, policy(PARTIAL, 4.0), 12.0, together, n_blocks=3)
+    costs, losses = simulate(job, policy(PARTIAL, 4.0), 12.0, together, n_blocks=2)
     lost = losses.since_save_h * losses.share / 24.0
     pls = np.bincount(losses.replication, weights=lost, minlength=costs.n_replications)
     assert abs(z_score(pls, expected_pls(4.0, 8, 12.0, together))) <= 4.0
@@ -83,8 +83,8 @@ def test_pls_of_a_job_that_is_no_whole_number_of_intervals() -> None:
     save, in the rest with 11.2/56 and is 5.6 h from it: 2 failures x 19.04 h / 56 h / 8 servers.
     """
     job = setting(56.0, clock=Clock.PROGRESS, n_emb_ps=8)
-    costs, losses = simulate(job, policy(PARTIAL, 44.8), 28.0, n_blocks=3)
+    costs, losses = simulate(job, policy(PARTIAL, 44.8), 28.0, n_blocks=2)
     lost = losses.since_save_h * losses.share / 56.0
     pls = np.bincount(losses.replication, weights=lost, minlength=costs.n_replications)
     assert abs(z_score(pls, 0.085)) <= 4.0
-    assert z_score(pls, 0.1) < -20.0
+    assert z_score(pls, 0.1) < -15.0

@@ -21,7 +21,7 @@ from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
 from tests.engine.agreeing import assert_agree, both
 
-N_SCENARIOS, N_REPLICATIONS = 66, 1000
+N_SCENARIOS, N_REPLICATIONS = 66, 700
 N_STARTING_AGAIN = 200  # without any recovery most of these jobs take forever, and are simple
 USEFUL_H = 6.0
 

@@ -1,4 +1,4 @@
-"""The fast engine against the exact expectations: 200,000 replications, 4 standard errors.
+"""The fast engine against the exact expectations: 100,000 replications, 4 standard errors.
 
 SimPy's model is held to them through the engine: the first rows of each case are the same in both.
 """
@@ -18,7 +18,7 @@ from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
 from tests.engine.agreeing import assert_agree, both
 
-N_BLOCKS = 50
+N_BLOCKS = 25
 N_IN_BOTH = 1000
 
 # useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
