@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -26,16 +23,17 @@ N_QUALITY = (5, 10, 20)
 SERVERS = (2, 4)
 SECONDS = 3600.0
 EASGD = {"S-EASGD": "shadow-easgd", "FR-EASGD-5": "fr-easgd:5", "FR-EASGD-30": "fr-easgd:30"}
+LONGER_STEPS = "FR-BMUF-30, block rate 1"
 ALGORITHMS = EASGD | {
     "S-MA": "shadow-ma",
     "FR-MA-30": "fr-ma:30",
     "S-BMUF": "shadow-bmuf",
     "FR-BMUF-30": "fr-bmuf:30",
+    LONGER_STEPS: "fr-bmuf:30",
     "none": "none",
 }
 MOMENTUM = 0.5  # of BMUF, assumed
-RATES = (0.15, 0.3, 0.6)  # of the replicas: that of one trainer, and more
-TUNING_SEEDS = (101, 102)  # on which learning rates are chosen; reported are others
+BLOCK_RATE = 1 - MOMENTUM  # so that steps in the foreground are as long as those of MA
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,8 @@ def setting_of(work: Work, name: str, n_servers: int = 2) -> SyncSetting:
     overrides = [f"sync.algorithm={algorithm}", f"sync.servers={n_servers}"]
     overrides.append(f"sync.every={every or 'null'}")
     if algorithm.endswith("bmuf"):
-        overrides.append(f"sync.momentum={MOMENTUM}")
+        rate = 1.0 if name == LONGER_STEPS else BLOCK_RATE
+        overrides += [f"sync.momentum={MOMENTUM}", f"sync.block_rate={rate}"]
     return sync_setting(work.scenario(SCENARIO, overrides))
 
 
@@ -97,14 +96,9 @@ def throughputs(work: Work) -> dict[tuple[str, int], dict[str, Any]]:
 # ----------------------------------------------------------------------------- quality
 
 
-def trainer_counts(work: Work) -> tuple[int, ...]:
-    """Numbers of trainers whose quality is measured."""
-    return work.pick(N_QUALITY[:1], N_QUALITY, N_QUALITY)
-
-
-def cases(work: Work) -> list[Case]:
+def cases() -> list[Case]:
     """Every algorithm with every number of trainers."""
-    return [Case(name, n) for n in trainer_counts(work) for name in ALGORITHMS]
+    return [Case(name, n) for name in ALGORITHMS for n in N_QUALITY]
 
 
 class Start:
@@ -118,10 +112,9 @@ class Start:
         self.what, self._scaled, self._work = stand_in(loaded), section.stand_in, work
         self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
 
-    def train(self, case: Case, rate: float) -> dict[str, float]:
-        """Train the rest on replicas, at this learning rate."""
-        what = replace(self.what, plan=replace(self.what.plan, rate=rate))
-        run = train_in_step(Team(what, self._small(case), self._warm))
+    def train(self, case: Case) -> dict[str, float]:
+        """Train the rest on replicas."""
+        run = train_in_step(Team(self.what, self._small(case), self._warm))
         return {
             "auc": run.quality.auc,
             "log_loss": run.quality.log_loss,
@@ -147,50 +140,16 @@ class Start:
         return small.stands_for(whole) * len(self.what.train)
 
 
-def auc_of_a_rate(work: Work, seed: int, rate: float) -> dict[str, float]:
-    """AUC of every case at one learning rate."""
+def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
+    """Every case from the same start on the same clicks."""
     start = Start(work, seed)
-    return {str(case): start.train(case, rate)["auc"] for case in cases(work)}
-
-
-def of_tuning(work: Work) -> dict[str, list[float]]:
-    """Mean AUC of every case at each of `RATES`, on seeds that are not reported."""
-    seeds = work.pick(TUNING_SEEDS[:1], TUNING_SEEDS, TUNING_SEEDS)
-    parts = [
-        Part(f"seed {seed}, rate {rate:g}", partial(auc_of_a_rate, work, seed, rate))
-        for rate in RATES
-        for seed in seeds
-    ]
-    found = iter(work.each(parts))
-    by_rate = [[next(found) for _ in seeds] for _ in RATES]
-    return {
-        str(case): [float(np.mean([one[str(case)] for one in at_rate])) for at_rate in by_rate]
-        for case in cases(work)
-    }
-
-
-def chosen_rates(tuning: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The learning rate of every case: the one with the highest mean AUC."""
-    return {case: RATES[int(np.argmax(auc))] for case, auc in tuning.items()}
-
-
-def quality_of_a_seed(work: Work, seed: int, rates: Mapping[str, float]) -> dict[str, Any]:
-    """Every case from the same start on the same clicks, each at its own learning rate."""
-    start = Start(work, seed)
-    found: dict[str, Any] = {str(case): start.train(case, rates[str(case)]) for case in cases(work)}
+    found: dict[str, Any] = {str(case): start.train(case) for case in cases()}
     return found | {"stands for": start.stands_for(), "alone": start.alone()}
 
 
-def reported_seeds(work: Work) -> range:
-    """Seeds whose quality is told."""
-    return range(1, 1 + work.pick(1, 5, 20))
-
-
-def qualities(work: Work, rates: Mapping[str, float]) -> list[dict[str, Any]]:
+def qualities(work: Work) -> list[dict[str, Any]]:
     """One entry per seed."""
+    seeds = range(1, 1 + work.pick(1, 5, 20))
     return work.each(
-        [
-            Part(f"seed {seed}", partial(quality_of_a_seed, work, seed, rates))
-            for seed in reported_seeds(work)
-        ]
+        [Part(f"seed {seed}", partial(quality_of_a_seed, work, seed)) for seed in seeds]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from scipy import stats
 
 from cprsim.reproduce.shadowsync import (
+    PAIRS,
     Paired,
     exponent,
     flattens_at,
@@ -20,11 +20,8 @@ from cprsim.reproduce.shadowsync import (
 )
 from cprsim.reproduce.shadowsync_numbers import (
     ALGORITHMS,
-    RATES,
-    TUNING_SEEDS,
+    LONGER_STEPS,
     calibrated_h,
-    chosen_rates,
-    reported_seeds,
     setting_of,
 )
 from cprsim.reproduce.study import Effort, Work
@@ -55,15 +52,12 @@ def test_no_worse_needs_the_whole_interval_below_the_bound() -> None:
     assert no_worse([fine, bad, wide]) is False
 
 
-def test_each_case_takes_the_learning_rate_that_was_best_for_it() -> None:
-    first, last = [0.7] * len(RATES), [0.7] * len(RATES)
-    first[0], last[-1] = 0.71, 0.71
-    assert chosen_rates({"a": first, "b": last}) == {"a": RATES[0], "b": RATES[-1]}
-
-
-@pytest.mark.parametrize("effort", Effort)
-def test_no_reported_seed_chose_anything(work, effort: Effort) -> None:
-    assert set(reported_seeds(replace(work, effort=effort))).isdisjoint(TUNING_SEEDS)
+def test_shadow_and_foreground_make_steps_of_about_equal_length(work) -> None:
+    for shadow, other, _ in PAIRS:
+        in_background, held_up = (setting_of(work, name).step_gain for name in (shadow, other))
+        assert held_up == pytest.approx(in_background, rel=0.12)
+        assert in_background <= held_up, "never longer in the background"
+    assert setting_of(work, LONGER_STEPS).step_gain == pytest.approx(2.0)
 
 
 def test_a_loss_is_what_the_shadow_form_lacks() -> None:
