@@ -92,8 +92,17 @@ def _paragraphs(name: str, summary: Summary, made: Reproduced, beside: Path) -> 
     for path in made.figures:
         link = path.resolve().relative_to(beside.resolve().parent)
         yield f"![{summary.title}](../{link.as_posix()})"
+    yield from _tables(summary)
+
+
+def tables(kept: Path) -> str:
+    """The tables of one kept result and what is said with them, for another document."""
+    return "\n\n".join(_tables(read_reproduced(kept).summary))
+
+
+def _tables(summary: Summary) -> Iterator[str]:
     for listing in summary.listings:
-        yield f"{listing.title}"
+        yield listing.title
         yield markdown(listing.headings, listing.rows)
     yield from summary.notes
 

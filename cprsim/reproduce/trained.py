@@ -8,8 +8,8 @@ from typing import Any
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Setting, Twin, run_trials
+from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
-from cprsim.stand_in import stand_in
 
 SHOWN = {
     "partial": "whole saves",
@@ -28,18 +28,17 @@ def shown(strategy: str) -> str:
 
 
 def setting_of(work: Work, scenario: str, seed: int, samples: int | None) -> Setting:
-    """Clicks, model and order of one seed.
+    """Clicks, model and order of one seed, as `cprsim measure` has them.
 
     Parameters
     ----------
     seed : of the clicks, where they are generated, and of weights and order
     samples : clicks; None: as many as the scenario says, or as the log has
     """
-    overrides = [f"kernel.seed={seed}", *work.clicks_overrides()]
+    overrides = work.clicks_overrides()
     if samples is not None and work.clicks is None:
         overrides.append(f"kernel.samples={samples}")
-    what = stand_in(work.scenario(scenario, overrides))
-    return Setting(what.shape, what.train, what.test, what.plan, what.shards)
+    return runs.setting_of(work.scenario(scenario, overrides), seed)
 
 
 def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
