@@ -19,6 +19,7 @@ HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
+LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
 SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
@@ -156,6 +157,8 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         _ticks_at_values(axes, panel)
     if panel.y_log:
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** LOG_HEADROOM)
         axes.yaxis.set_major_formatter("{x:g}")
         if axes.get_ylim()[1] < FEW_DECADES * axes.get_ylim()[0]:
             axes.yaxis.set_minor_formatter("{x:g}")
@@ -166,7 +169,8 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     ):
         axes.set_ylim(bottom=0)
     if names:
-        axes.set_xticks(range(len(names)), [fill(name, 13) for name in names])
+        width = 13 if len(names) < 5 else 10  # characters that stand beside each other
+        axes.set_xticks(range(len(names)), [fill(name, width) for name in names])
         axes.set_xlim(-0.6, len(names) - 0.4)
     axes.yaxis.grid(True)
     handles, labels = axes.get_legend_handles_labels()

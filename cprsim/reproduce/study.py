@@ -107,10 +107,14 @@ class Work:
     clicks: Path | None = None  # a log in Criteo's format, for studies that train
 
     def clicks_overrides(self) -> list[str]:
-        """What makes a scenario train on the user's clicks; nothing without any."""
+        """What makes a scenario train on the user's clicks; nothing without any.
+
+        Plain SGD, which does for generated clicks, learns a log of rare values too slowly.
+        """
         if self.clicks is None:
             return []
-        return [f"kernel.clicks={{file: {json.dumps(str(self.clicks.absolute()))}}}"]
+        clicks = f"kernel.clicks={{file: {json.dumps(str(self.clicks.absolute()))}}}"
+        return [clicks, "kernel.optimizer=adagrad", "kernel.rate=0.02"]
 
     def pick(self, quick: T, full: T, large: T) -> T:
         """What fits the effort."""

@@ -131,6 +131,19 @@ def test_a_part_that_is_damaged_is_made_again(
     assert len(computed) == 8
 
 
+def test_journals_belong_to_the_code_and_to_the_inputs_that_are_read(
+    study: Study, inputs: Path, tmp_path: Path
+) -> None:
+    work = Work(study, Effort.FULL, inputs, tmp_path, "code")
+    folder = work.folder("journals", ("one",))
+    assert folder.parent == tmp_path
+    assert replace(work, code="changed").folder("journals", ("one",)) != folder
+    (inputs / "two").write_text("5")
+    assert work.folder("journals", ("one",)) == folder
+    (inputs / "one").write_text("5")
+    assert work.folder("journals", ("one",)) != folder
+
+
 def test_what_is_read_back_is_what_was_written(study: Study, inputs: Path, tmp_path: Path) -> None:
     made = reproduce(study, Request(Effort.FULL, inputs, tmp_path))
     work = Work(study, Effort.FULL, inputs, tmp_path / "parts", "code")

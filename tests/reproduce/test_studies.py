@@ -12,6 +12,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.measuring.fit import Slopes
 from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
 from cprsim.reproduce.fleet import Fleet, mean, percentile, worst
 from cprsim.reproduce.population import assumed_in, read_population
@@ -19,6 +20,7 @@ from cprsim.reproduce.study import Effort, Work
 from cprsim.reproduce.summary import as_shown
 from cprsim.reproduce.verdicts import Ours
 from cprsim.scenario import load_scenario
+from cprsim.staleness import Metric, Response
 from tests.making import SCENARIOS
 
 POPULATION = SCENARIOS / "fleet.toml"
@@ -113,6 +115,12 @@ def test_the_statistics_of_a_fleet() -> None:
     assert whole.machine_years("full").value == pytest.approx(505.0)
     ours = whole.percent("full", mean)
     assert ours.low < ours.value < ours.high
+    *below, top = (one for one in fleet._bars(whole).series if one.kind == "stack")
+    total = sum(one.y[top.x.index("worst 5 %")] for one in (*below, top))
+    assert total == pytest.approx(98.0)
+    assert [one.low for one in below] == [()] * len(below)
+    assert all(low < high for low, high in zip(top.low, top.high, strict=True))
+    assert top.low[top.x.index("mean")] == ours.low
 
 
 # --------------------------------------------------------------------------- the others
@@ -150,6 +158,15 @@ def test_a_bend_is_seen_and_a_line_is_none() -> None:
     bent = pls_accuracy._linear_row(pls, 0.01 * pls + 0.02 * pls**2 + noise)
     assert straight.verdict.finding == "consistent"
     assert bent.verdict.finding == "not consistent"
+
+
+def test_slopes_measured_anew_are_set_beside_the_shipped_ones_with_both_errors() -> None:
+    anew = Slopes(("partial",), np.array([[0.020], [0.024], [0.022]]), np.zeros(3))
+    shipped = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3)
+    ours = pls_accuracy._over_shipped(anew, "partial", shipped)
+    relative = np.hypot(0.002 / 3**0.5 / 0.022, 0.05)
+    assert ours.value == pytest.approx(1.1)
+    assert ours.high - ours.value == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
 
 
 def test_trackers_take_the_memory_that_the_paper_counts() -> None:
