@@ -8,7 +8,7 @@ what does not agree is shown, and so is what each other assumption of that file 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -345,18 +345,13 @@ def _bars(fleet: Fleet) -> Panel:
     groups = {"mean": (0.0, 1.0), **RANKS}
     splits = {name: fleet.split("full", *ranks) for name, ranks in groups.items()}
     names = tuple(groups)
-    totals = [fleet.percent("full", SHOWN[name]) for name in names]
-    ends_of = {PARTS[-1]: ([one.low for one in totals], [one.high for one in totals])}
     parts = [
-        Series(
-            part,
-            names,
-            tuple(splits[name][part] for name in names),
-            *map(floats, ends_of.get(part, ())),
-            kind="stack",
-        )
+        Series(part, names, tuple(splits[name][part] for name in names), kind="stack")
         for part in PARTS
     ]
+    totals = [fleet.percent("full", SHOWN[name]) for name in names]
+    low, high = (floats(ends) for ends in zip(*(one.ends for one in totals), strict=True))
+    parts[-1] = replace(parts[-1], low=low, high=high)
     ends = Series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
                   ("mean", "worst 5 %"), (12.5, FLEET_WORST.low), kind="paper")  # fmt: skip
     p90 = Series("paper (published): P90 over 30 %", ("P90",), (FLEET_P90.low,), kind="paper")
