@@ -13,6 +13,7 @@ from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
+PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
 PROGRAM = [sys.executable, "-m", "cprsim.cli"]
 WITHOUT_FIGURES = "from cprsim import plots; plots.draw_result = lambda *_: []"
 UNDRAWING_PROGRAM = [

@@ -14,14 +14,7 @@ from cprsim.cluster.recovering import Recovery, Steps
 from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
 from cprsim.draws import CostDraws, Draws
-from cprsim.records import (
-    Activity,
-    EventKind,
-    Failure,
-    OnFailure,
-    RecoveryPolicy,
-    Transfer,
-)
+from cprsim.records import Activity, EventKind, Failure, OnFailure, RecoveryPolicy, Transfer
 from cprsim.setting import HOPELESS_AFTER, JobSetting, SavePlan
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.

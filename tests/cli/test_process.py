@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from cprsim.results import load_result
+from tests.making import PATIENCE_S
 
 
 def contents(folder):
@@ -134,7 +135,7 @@ def test_an_interrupt_ends_quietly(program, scenario, tmp_path, listing):
         time.sleep(1.5)
         running.send_signal(signal.SIGINT)
         try:
-            assert running.communicate(timeout=20) == (b"", b"")
+            assert running.communicate(timeout=PATIENCE_S) == (b"", b"")
         finally:
             running.kill()
     # 130, or killed by the signal before `main` began, which a shell reports as 130 too
@@ -150,7 +151,7 @@ def test_a_reader_that_goes_away_is_no_error(undrawing_program, scenario, argume
     running.stdout.close()
     assert running.stderr.read() == b""
     running.stderr.close()
-    assert running.wait(timeout=20) != 0
+    assert running.wait(timeout=PATIENCE_S) != 0
 
 
 def test_a_terminal_without_the_signs_gets_a_table_all_the_same(undrawing_program, scenario):
@@ -178,7 +179,7 @@ def test_the_same_command_twice_at_once_gives_one_sound_folder(
 ):
     command = [*undrawing_program.command, "run", scenario, "--json"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-    outputs = [running.communicate(timeout=60)[0] for running in both]
+    outputs = [running.communicate(timeout=PATIENCE_S)[0] for running in both]
     assert [running.returncode for running in both] == [0, 0]
     assert outputs[0] == outputs[1]
     (folder,) = (tmp_path / "results").iterdir()
@@ -188,6 +189,6 @@ def test_the_same_command_twice_at_once_gives_one_sound_folder(
 def test_results_that_cannot_be_written_are_said_before_the_work(program, scenario, tmp_path):
     (tmp_path / "file").write_text("")
     many = ["--replications", 1000000]
-    done = program("run", scenario, *many, "--out", tmp_path / "file", timeout=60)
+    done = program("run", scenario, *many, "--out", tmp_path / "file", timeout=PATIENCE_S)
     assert done.returncode == 2
     assert "is no folder" in done.stderr

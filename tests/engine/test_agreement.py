@@ -33,25 +33,8 @@ LIFETIMES = [
 ]  # fmt: skip
 INTERVALS_H = [2.0, 1.7, inf, 6.0, 1.5, 4.5, 0.9, 5.9999, 3.0, 2.3, 7.0]
 NODES = [(3, 2), (1, 0), (8, 0), (4, 1), (38, 20), (2, 3), (1000, 0), (5, 5)]
-TOGETHER = [
-    1,
-    1,
-    2,
-    1,
-    3,
-    1,
-    0,
-    1,
-    1,
-    2,
-    1,
-    1,
-    99,
-    0,
-    1,
-    4,
-    0,
-]  # 0: a clock per node; 99: all at once
+# how many fail together; 0: a clock per node; 99: all at once
+TOGETHER = [1, 1, 2, 1, 3, 1, 0, 1, 1, 2, 1, 1, 99, 0, 1, 4, 0]
 COSTS_H = [
     {"save_h": 0.05, "load_h": 0.1, "detect_h": 0.02, "reschedule_h": 0.05},
     {"save_h": 0.5, "load_h": 0.4, "detect_h": 0.1, "reschedule_h": 0.3},

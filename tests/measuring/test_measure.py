@@ -28,6 +28,7 @@ from cprsim.measuring.runs import (
 )
 from cprsim.staleness import Metric
 from cprsim.workers import Workers, run_each
+from tests.making import PATIENCE_S
 from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
 
 CHILD = """
@@ -52,7 +53,7 @@ def test_a_measurement_killed_midway_ends_as_one_that_was_not(
 ) -> None:
     folder = tmp_path / "killed"
     child = subprocess.Popen([sys.executable, "-c", CHILD, folder, scenario], cwd=ROOT)
-    deadline = monotonic() + 60
+    deadline = monotonic() + PATIENCE_S
     while not folder.exists() or n_finished(folder) < RUNS_PER_SEED + 2:
         assert child.poll() is None, "it ended before it could be killed"
         assert monotonic() < deadline
