@@ -7,8 +7,9 @@ replications per second of processor time on one core; what counts is the ratios
     full, partial   drawing the failures and simulating the strategy
     engine          simulating full recovery alone, as it is for each further strategy
     simpy           the same from drawn failures, event by event; x: full over simpy
-    limit           drawing bare gaps, (1.1 x 50 h / 20 h + 1) per replication in one call, which
-                    nothing that draws gaps can beat; share: full over limit
+    limit           drawing bare random numbers: 1.1 x 50 h / 20 h + 1 gaps per replication in one
+                    call, and who fails in another; nothing that draws gaps can beat it.
+                    share: full over limit
 
 `--figure FILE` draws instead how the cost of a replication grows with failures and with nodes.
 """
@@ -41,6 +42,7 @@ COSTS = Costs(
 LIFETIMES = [("exponential", None), ("gamma", 0.7), ("gamma", 2.5)]
 NODES = [38, 1_000, 100_000]
 BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 10, 5, 200
+BARE = 100_000  # replications whose random numbers are drawn bare
 FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given")
 PARTIAL = RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given")
 MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
@@ -96,8 +98,9 @@ def one_round(
         partial += seconds(in_arrays, block, PARTIAL) / n / BLOCKS
     by_simpy = seconds(by_events, block, FULL) / SIMPY_REPLICATIONS
     rng = np.random.Generator(np.random.SFC64(number))
-    n_gaps = 1.1 * USEFUL_H / gap.mean_h + 1
-    limit = seconds(gap.sample, rng, int(100_000 * n_gaps)) / 100_000
+    n_failures = int(1.1 * USEFUL_H / gap.mean_h * BARE)
+    limit = seconds(gap.sample, rng, n_failures + BARE) / BARE
+    limit += seconds(rng.integers, 0, n_nodes, n_failures) / BARE
     return drawing, full, partial, by_simpy, limit
 
 

@@ -37,6 +37,8 @@ recovery:
   - {strategy: cpr-ssu, target_pls: 0.1}
   - {strategy: cpr-scar, target_pls: 0.1}
 """
+LIFE = "{family: gamma, shape: 0.7, mtbf: 1064 h}"  # of one node: 28 h for the 38 together
+BY_NODE = f"{{kind: node, roles: {{trainer: {LIFE}, emb_ps: {LIFE}}}}}"
 GRID = ["--over", "costs.save=30 s:10 min:log10", "--over", "recovery.interval=0.25h:48h:log40"]
 
 
@@ -141,9 +143,11 @@ def workers() -> None:
 
 
 def grid() -> None:
-    """The big one."""
-    measured([*GRID, "--replications", "100000"],
-             "400 points x 6 strategies x 100,000 replications")  # fmt: skip
+    """The big one, and the same with a clock per node; 2.1 failures per job, 5 or fewer in 96 %."""
+    big = [*GRID, "--replications", "100000"]
+    doing = "400 points x 6 strategies x 100,000 replications"
+    measured(big, doing)
+    measured([*big, "--set", f"failures={BY_NODE}"], f"{doing}, a clock per node")
 
 
 PARTS: dict[str, Callable[[], None]] = {

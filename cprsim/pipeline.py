@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.assemble import Experiment
 from cprsim.cluster import Block, JobSetting
 from cprsim.draws import CostDraws
-from cprsim.engine import why_not
+from cprsim.engine import compile_now, is_compiled, why_not
 from cprsim.engines import Arrays, Engine, Events, Rows, folded
 from cprsim.failures.block import BlockFailures
 from cprsim.records import (
@@ -145,17 +145,24 @@ def failures_key(experiment: Experiment) -> Hashable:
     return source, experiment.cluster, experiment.seed, experiment.useful_h
 
 
+def compile_engine(experiment: Experiment) -> None:
+    """Compile the fast engine if it never was here: ten seconds, which workers would all spend."""
+    if not is_compiled():
+        block = _block(experiment, _setting(experiment), 0, _failures(experiment, 0))
+        compile_now(block.setting, experiment.policies[0], block.failures, block.costs)
+
+
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event log of one replication under each strategy; draws its block alone."""
     n_replications = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
     number, within = divmod(replication, n_replications)
-    block = _block(experiment, number, _failures(experiment, number))
+    block = _block(experiment, _setting(experiment), number, _failures(experiment, number))
     return {policy.name: block.simulate(policy, [within]) for policy in experiment.policies}
 
 
 def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
     """What the replications of some event logs cost."""
-    block = _block(experiment, 0, _failures(experiment, 0))
+    block = _block(experiment, _setting(experiment), 0, _failures(experiment, 0))
     kept = [[folded(logs[policy.name], block)] for policy in experiment.policies]
     return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
 
@@ -166,12 +173,17 @@ def _failures(experiment: Experiment, number: int) -> BlockFailures:
     )
 
 
-def _block(experiment: Experiment, number: int, failures: BlockFailures) -> Block:
-    n = failures.n_replications
-    costs = CostDraws.of(experiment.costs, experiment.seed, number, n)
-    setting = JobSetting(
+def _setting(experiment: Experiment) -> JobSetting:
+    return JobSetting(
         experiment.useful_h, experiment.cluster, experiment.costs, experiment.failures.clock
     )
+
+
+def _block(
+    experiment: Experiment, setting: JobSetting, number: int, failures: BlockFailures
+) -> Block:
+    n = failures.n_replications
+    costs = CostDraws.of(experiment.costs, experiment.seed, number, n)
     return Block(setting, number, failures, costs)
 
 
@@ -180,6 +192,7 @@ class _Course:
 
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
+        self._setting = _setting(experiment)
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
@@ -192,7 +205,7 @@ class _Course:
 
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
-        block = _block(self.experiment, number, failures)
+        block = _block(self.experiment, self._setting, number, failures)
         first = number * failures.n_replications
         for begin, end in self._steps(failures.n_replications):
             if self.is_over:

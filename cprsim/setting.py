@@ -25,9 +25,12 @@ HOPELESS_AFTER = 1000  # failures in a row without any first-time work between t
 ROUNDING = 1e-9  # intervals: how far from whole a job may be and still count as whole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class JobSetting:
-    """What the simulation of one job needs besides its failures and its recovery policy."""
+    """What the simulation of one job needs besides its failures and its recovery policy.
+
+    Two of them are never equal, so that what follows from one can be kept by it.
+    """
 
     useful_h: float
     cluster: Cluster

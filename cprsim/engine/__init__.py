@@ -13,7 +13,7 @@ records that the cluster's event log folds into, equal to rounding (tests/engine
 from __future__ import annotations
 
 from cprsim.engine.applying import why_not
-from cprsim.engine.course import simulate
+from cprsim.engine.course import compile_now, is_compiled, simulate
 from cprsim.engine.rows import Ran
 
-__all__ = ["Ran", "simulate", "why_not"]
+__all__ = ["Ran", "compile_now", "is_compiled", "simulate", "why_not"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from threading import local
 from typing import Any, Protocol
 
@@ -58,6 +59,21 @@ def simulate(
     while len(rows):
         rows = run.go_on(rows)
     return run.ran(replications, first_number)
+
+
+def is_compiled() -> bool:
+    """Whether there is machine code of the engine beside its source, be it of an older one."""
+    return any((Path(__file__).parent / "__pycache__").glob("loops.run-*.nbi"))
+
+
+def compile_now(
+    setting: JobSetting, policy: RecoveryPolicy, failures: Failures, costs: CostDraws
+) -> None:
+    """Compile what `simulate` needs, and run nothing."""
+    run = _Run(plan_of(setting, policy), setting, failures, costs, keeps=False)
+    nobody = np.zeros(0, dtype=np.int64)
+    run._hurry(failures.strikes(1), nobody)
+    run._run(failures.strikes(1), nobody)
 
 
 class _Tables(local):

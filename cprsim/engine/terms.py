@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, isnan, nan
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ class Drawn(NamedTuple):
     load_h: Floats
 
 
+@lru_cache(maxsize=1024)
 def plan_of(setting: JobSetting, policy: RecoveryPolicy) -> Plan:
     """The terms of a job under a policy."""
     useful_h, costs, cluster = setting.useful_h, setting.costs, setting.cluster

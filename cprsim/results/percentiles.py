@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from cprsim.records import Floats, Ints
 from cprsim.results.metrics import CONFIDENCE, Spread
@@ -46,6 +45,8 @@ def percentiles(values: Floats) -> Percentiles:
     binomial: between ranks l and u lies the true percentile with a probability of at least 95 %,
     whatever the distribution (David and Nagaraja, Order Statistics, 2003, section 7.1).
     """
+    from scipy import stats  # slow to load, and most commands need none
+
     ordered = np.sort(values)
     n, share = len(ordered), PERCENT / 100
     tail = (1 - CONFIDENCE) / 2

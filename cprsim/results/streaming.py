@@ -15,6 +15,7 @@ from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.metrics import (
     FINISHED,
     METRICS,
+    Metric,
     Spread,
     interval_of_share,
     spread_of,
@@ -137,22 +138,32 @@ class _Sums:
         n_more = max((rows.costs.n_replications for rows in batch if rows is not None), default=0)
         if n_more == 0:
             return
-        values = np.full((len(self._metrics), len(batch), n_more), np.nan)
+        columns: list[Mapping[str, Floats] | None] = []
         for i, rows in enumerate(batch):
-            if rows is None:
-                continue
-            self._engines[i] |= rows.engines
-            self._n_finished[i] += np.count_nonzero(rows.costs.finished)
-            columns = columns_of(rows, self._experiment.useful_h)
-            for k, metric in enumerate(self._metrics):
-                values[k, i] = METRICS[metric](columns, self._experiment.cluster.n_nodes)
-        mean = values.mean(axis=2)
-        values -= mean[:, :, None]
-        off, n = mean - self._mean, self._n + n_more
-        self._products += values @ values.transpose(0, 2, 1)
-        self._products += off[:, :, None] * off[:, None, :] * (self._n * n_more / n)
-        self._mean += off * (n_more / n)
-        self._n = n
+            if rows is not None:
+                self._engines[i] |= rows.engines
+                self._n_finished[i] += np.count_nonzero(rows.costs.finished)
+            columns.append(None if rows is None else columns_of(rows, self._experiment.useful_h))
+        # metric after metric in the same memory, which stays in the processor's cache
+        values = np.full((len(batch), n_more), np.nan)
+        for k, metric in enumerate(self._metrics):
+            self._add_metric(k, METRICS[metric], columns, values)
+        self._n += n_more
+
+    def _add_metric(
+        self, k: int, metric: Metric, columns: Sequence[Mapping[str, Floats] | None], values: Floats
+    ) -> None:
+        """Take in one metric of each strategy; `values` (n_strategies, n_more) is overwritten."""
+        for i, of_strategy in enumerate(columns):
+            if of_strategy is not None:
+                values[i] = metric(of_strategy, self._experiment.cluster.n_nodes)
+        n_more = values.shape[1]
+        mean = values.mean(axis=1)
+        values -= mean[:, None]
+        off, n = mean - self._mean[k], self._n + n_more
+        self._products[k] += values @ values.T
+        self._products[k] += off[:, None] * off[None, :] * (self._n * n_more / n)
+        self._mean[k] += off * (n_more / n)
 
     def moments(self) -> Moments:
         return Moments(

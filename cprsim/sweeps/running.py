@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError, WorkerError
+from cprsim.pipeline import compile_engine
 from cprsim.results.identity import source_digest
 from cprsim.sweeps.body import bodies_of
 from cprsim.sweeps.points import Point
@@ -73,6 +74,8 @@ def _computed(missing: Sequence[Point], workers: Workers) -> Iterator[tuple[str,
     """Digest and numbers of each point as its task comes back."""
     groups = list(_tasks(missing, workers))
     tasks = [_task(group) for group in groups]
+    if missing and workers.backend == "local":
+        compile_engine(missing[0].experiment)
 
     def name(number: int) -> str:
         return f"task {number + 1} of {len(tasks)} ({len(groups[number])} points of the sweep)"
