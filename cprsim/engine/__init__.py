@@ -6,7 +6,9 @@ records that the cluster's event log folds into, equal to rounding (tests/engine
 
     simulate    a block of replications under one policy        (course.py)
     Plan        a job under a policy, in plain numbers          (terms.py)
-    run         one replication after the other                 (loops.py)
+    run         one replication after the other                 (loops.py), of what a job is
+                (standing.py), what it does until the next failure (stretches.py), what that does
+                (failing.py)
     hurry       the same, several times as fast, in the common case (steady.py)
 """
 

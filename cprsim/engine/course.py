@@ -80,9 +80,9 @@ class _Tables(local):
     """Tables of all slots, one for each thread: filling a new one costs more than a short run."""
 
     def __init__(self) -> None:
-        from cprsim.engine import loops
+        from cprsim.engine.standing import DESK, SLOT
 
-        self._slots, self._desks = np.zeros(0, loops.SLOT), np.zeros(1, loops.DESK)
+        self._slots, self._desks = np.zeros(0, SLOT), np.zeros(1, DESK)
 
     def of(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
         if n_slots > len(self._slots):
@@ -102,9 +102,9 @@ class _Run:
         self, plan: Plan, setting: JobSetting, failures: Failures, costs: CostDraws, keeps: bool
     ) -> None:
         # numba takes a third of a second to import: only who simulates waits for it
-        from cprsim.engine import loops, steady
+        from cprsim.engine import loops, standing, steady
 
-        self._loops, self._steady = loops, steady
+        self._loops, self._steady, self._standing = loops, steady, standing
         self._is_steady = plan.steady and not plan.recovery_varies
         self._plan = plan
         self._setting = setting
@@ -115,8 +115,8 @@ class _Run:
         self._n_losses = 0  # that there is room for, beyond one per struck node
         self._lost: list[Losses] = []
         n = failures.n_replications
-        self._hours: Floats = np.empty((len(loops.HOURS), n))
-        self._counts: Ints = np.empty((len(loops.COUNTS), n), dtype=np.int64)
+        self._hours: Floats = np.empty((len(standing.HOURS), n))
+        self._counts: Ints = np.empty((len(standing.COUNTS), n), dtype=np.int64)
 
     def go_on(self, rows: Ints) -> Ints:
         """Run these replications; those that want more than is drawn, which then is there."""
@@ -124,7 +124,7 @@ class _Run:
         intricate = rows
         if self._is_steady:
             rows = self._hurry(strikes, rows)
-            intricate = rows[self._counts[0, rows] == self._loops.INTRICATE]
+            intricate = rows[self._counts[0, rows] == self._standing.INTRICATE]
         if len(intricate):
             self._run(strikes, intricate)
         return self._wanting(rows)
@@ -144,7 +144,7 @@ class _Run:
             )  # fmt: skip
             self._lost += [losses[:n_lost]] if n_lost else []
             n_left += n_more
-        return rows[self._counts[0, rows] != self._loops.FINISHED] if n_left else rows[:0]
+        return rows[self._counts[0, rows] != self._standing.FINISHED] if n_left else rows[:0]
 
     def _run(self, strikes: Strikes, rows: Ints) -> None:
         """Run these replications, whatever comes."""
@@ -159,15 +159,15 @@ class _Run:
 
     def _wanting(self, rows: Ints) -> Ints:
         """Those of some replications that want more; draws it."""
-        loops = self._loops
+        standing = self._standing
         status, n_failures, n_saves = self._counts.take(rows, axis=1)
-        if (status == loops.WANTS_FAILURES).any():
+        if (status == standing.WANTS_FAILURES).any():
             self._n_chunks += 1
-        if (status == loops.WANTS_ROOM).any():
+        if (status == standing.WANTS_ROOM).any():
             self._n_losses = 2 * self._n_losses + self._plan.n_shards
-        if (wants := status == loops.WANTS_COSTS).any():
+        if (wants := status == standing.WANTS_COSTS).any():
             self._draw_costs(int(n_failures[wants].max()), int(n_saves[wants].max()))
-        wanting: Ints = rows[status > loops.LEFT]
+        wanting: Ints = rows[status > standing.LEFT]
         return wanting
 
     def _draw_costs(self, n_failures: int, n_saves: int) -> None:
@@ -184,7 +184,7 @@ class _Run:
         hours = self._hours[:, replications.start : replications.stop]
         counts = self._counts[:, replications.start : replications.stop]
         number = np.arange(replications.start, replications.stop)
-        left = counts[0] == self._loops.LEFT
+        left = counts[0] == self._standing.LEFT
         if left.any():
             hours, counts, number = hours[:, ~left], counts[:, ~left], number[~left]
         wall_h, useful_h, lost_h, save_h, detect_h, reschedule_h, load_h, stale_h, net_h = hours
@@ -192,7 +192,7 @@ class _Run:
         n_emb_ps = self._setting.cluster.n_emb_ps
         costs = CostBreakdown(
             replication=number + first_number,
-            finished=status == self._loops.FINISHED,
+            finished=status == self._standing.FINISHED,
             wall_h=wall_h,
             useful_h=useful_h,
             lost_h=lost_h,

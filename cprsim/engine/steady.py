@@ -10,19 +10,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from cprsim.compiling import compiled, inlined
-from cprsim.engine.loops import (
-    FINISHED,
-    GOING,
-    INTRICATE,
-    WANTS_FAILURES,
-    ahead,
-    hours_to_load,
-    is_replica,
-    is_shard,
-    stretch,
-    whole_h_of,
-    whole_of,
-)
+from cprsim.engine.failing import hours_to_load, is_replica, is_shard
+from cprsim.engine.standing import FINISHED, GOING, INTRICATE, WANTS_FAILURES
+from cprsim.engine.stretches import ahead, stretch, whole_h_of, whole_of
 from cprsim.engine.terms import Plan
 from cprsim.failures.block import Strikes
 from cprsim.records import Floats, Ints
