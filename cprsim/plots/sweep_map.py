@@ -64,6 +64,8 @@ def map_figure(
         bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
         scale = bar.ax.xaxis if narrow else bar.ax.yaxis
         scale.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
+        if narrow:
+            bar.ax.tick_params(axis="x", labelrotation=60)  # they are close near 0
         bar.set_label("difference of overheads, percentage points")
         figure.legend(handles=_handles(result.reference), loc="outside lower left", ncols=2)
         if not narrow:
