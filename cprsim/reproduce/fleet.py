@@ -123,7 +123,7 @@ SHOWN: dict[str, Statistic] = {
 def make(work: Work) -> Summary:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
     population = read_population(work.input(POPULATION))
-    n_kinds, n_others = work.pick((340, 34), (1700, 170), (17_000, 1700))
+    n_kinds, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
     fleet = _fleet(work, population, AS_FIXED, n_kinds)
     others = {title: _fleet(work, population, title, n_others) for title in population.others}
     basis = Basis(free=assumed_in(work.input(SCENARIO), work.input(POPULATION)))

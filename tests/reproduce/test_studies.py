@@ -158,6 +158,8 @@ def test_a_bend_is_seen_and_a_line_is_none() -> None:
     bent = pls_accuracy._linear_row(pls, 0.01 * pls + 0.02 * pls**2 + noise)
     assert straight.verdict.finding == "consistent"
     assert bent.verdict.finding == "not consistent"
+    unclear = pls_accuracy._linear_row(pls, 0.01 * pls + 200 * noise)
+    assert unclear.verdict.finding == "open"
 
 
 def test_slopes_measured_anew_are_set_beside_the_shipped_ones_with_both_errors() -> None:
