@@ -21,8 +21,7 @@ from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
 from tests.engine.agreeing import assert_agree, both
 
-N_SCENARIOS, N_REPLICATIONS = 66, 700
-N_STARTING_AGAIN = 200  # without any recovery most of these jobs take forever, and are simple
+N_SCENARIOS, N_REPLICATIONS = 66, 1000
 USEFUL_H = 6.0
 
 HOW = [FULL, PARTIAL, FULL, PARTIAL, NONE]
@@ -94,10 +93,9 @@ def test_rows_agree(number: int) -> None:
     setting_ = job(number)
     failing = source(number, setting_.cluster, setting_.clock)
     failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
-    n = N_STARTING_AGAIN if how.on_failure is NONE else N_REPLICATIONS
-    ran, costs, losses = both(setting_, how, failures, n)
+    ran, costs, losses = both(setting_, how, failures, N_REPLICATIONS)
     assert_agree(ran, costs, losses)
-    assert len(ran.left) + ran.costs.n_replications == n
+    assert len(ran.left) + ran.costs.n_replications == N_REPLICATIONS
     overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
     if not (overlaps and isinstance(setting_.costs.load, Transfer)):
         assert len(ran.left) == 0
