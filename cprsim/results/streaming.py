@@ -157,6 +157,8 @@ class _Sums:
         for i, of_strategy in enumerate(columns):
             if of_strategy is not None:
                 values[i] = metric(of_strategy, self._experiment.cluster.n_nodes)
+        if not (values.any() or self._mean[k].any()):
+            return  # such as waiting for spares: 0 changes nothing
         n_more = values.shape[1]
         mean = values.mean(axis=1)
         values -= mean[:, None]
