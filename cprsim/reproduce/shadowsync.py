@@ -17,7 +17,6 @@ from scipy import stats
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.shadowsync_numbers import (
-    ALGORITHMS,
     EASGD,
     FLATTENS_AT,
     LONGER_STEPS,
@@ -54,6 +53,7 @@ S_EASGD_NO_WORSE = words("no worse than FR-EASGD at the same n", Mark.RECALLED)
 FR_WORSE = words("worse than its shadow form as n grows", Mark.RECALLED)
 FREE = ("cost of the shadow thread for its workers",)
 OF_QUALITY = ("model and clicks", "elastic coefficient and momentum", "learning rate")
+DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 FOREGROUND = {"S-MA": "FR-MA-30", "S-BMUF": "FR-BMUF-30"}  # of what is said to get worse
 PAIRS = (
     ("S-EASGD", "FR-EASGD-5", S_EASGD_NO_WORSE),
@@ -319,7 +319,7 @@ def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
                 floats(N_QUALITY),
                 floats([_mean(seeds, Case(name, n), "log_loss") for n in N_QUALITY]),
             )
-            for name in ALGORITHMS
+            for name in DRAWN
         ),
         y_from_zero=False,
     )
