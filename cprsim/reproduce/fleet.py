@@ -276,7 +276,8 @@ def _notes(fleet: Fleet, others: Mapping[str, Fleet], basis: Basis) -> tuple[str
         f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
         f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has {node_h:,.0f}. "
         "Jobs that are larger, or of more different length, have them, at the same overheads. "
-        f"The published number is met with: {_met(others, FLEET_MACHINE_YEARS, _years)}.",
+        "The published number is met, or can't be told from it, with: "
+        f"{_met(others, FLEET_MACHINE_YEARS, _years)}.",
     )
 
 
@@ -286,9 +287,10 @@ def _tail_note(others: Mapping[str, Fleet]) -> str:
         "Why the tail is shorter: as fixed, most jobs are so long that their failures average out, "
         "and all save at the best interval tables of much the same size, so that their overheads "
         "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
-        "and with tables of more different size, which alone leave the mean where it is. P90 is "
-        f"over 30 %, or can't be told from it, with: {_met(others, FLEET_P90, _p90)}. The mean is "
-        f"12 to 13 % as well with: {_met(_with_tail(others), FLEET_MEAN, _mean)}."
+        "and with tables of more different size, which raise the mean least. P90 is over "
+        f"30 %, or can't be told from it, with: {_met(others, FLEET_P90, _p90)}. The mean is as "
+        f"published too, or can't be told from it, with: "
+        f"{_met(_with_tail(others), FLEET_MEAN, _mean)}."
     )
 
 

@@ -16,10 +16,10 @@ from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.shipping import shipped_names, shipped_path
-from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
-from cprsim.measuring.fit import Slopes
-from cprsim.measuring.measure import Request, measure
+from cprsim.measuring.measure import Measured, Request, measure
+from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
 from cprsim.reproduce.paper import Mark, about, words
@@ -86,14 +86,14 @@ def _measured(work: Work, seed: int, histories: Sequence[History]) -> dict[str, 
     return lost_by(setting_of(work, SCENARIO, seed, None), trials)
 
 
-def _measured_anew(work: Work, n_seeds: int) -> Slopes | None:
-    """The curve's slopes on seeds of our own, as `cprsim measure` finds them; None for no seeds."""
+def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
+    """The curve on seeds of our own, as `cprsim measure` measures it; None for no seeds."""
     if not n_seeds:
         return None
     loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
     journals = work.folder("curve", (SCENARIO,))
     request = Request(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
-    return measure(request).fitted[Metric.AUC].slopes
+    return measure(request)
 
 
 def _servers(together: int, rng: np.random.Generator) -> tuple[int, ...]:
@@ -167,7 +167,7 @@ def _mean(values: Floats) -> Ours:
 
 
 def _curve_rows(
-    found: Sequence[Mapping[str, Any]], curve: CurveFile | None, anew: Slopes | None
+    found: Sequence[Mapping[str, Any]], curve: CurveFile | None, anew: Measured | None
 ) -> list[Row]:
     """What fresh runs lost over what the shipped curve predicts, and its slopes measured anew."""
     rows = []
@@ -179,8 +179,8 @@ def _curve_rows(
         what = f"fresh runs over the shipped curve's prediction, {shown(strategy)}"
         rows.append(alone(what, _mean(np.array(ratios)), "times"))
         if anew is not None:
-            what = f"slope measured anew over the shipped curve's, {shown(strategy)}"
-            rows.append(alone(what, _over_shipped(anew, strategy, response), "times"))
+            what = f"single failures measured anew over the shipped curve's, {shown(strategy)}"
+            rows.append(alone(what, _over_shipped(anew.results, strategy, response), "times"))
     return rows
 
 
@@ -194,13 +194,30 @@ def _slope(response: Response) -> tuple[float, float]:
     return float(response.loss[1]) / first, float(response.standard_error[1]) / first
 
 
-def _over_shipped(anew: Slopes, strategy: str, response: Response) -> Ours:
-    """A ratio of two independent slopes; both errors in it, by the delta method."""
+def _over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> Ours:
+    """AUC that single failures lost over what the shipped slope says, by the shipped weights.
+
+    Mean over seeds of the ratio of sums; the error of the slope is in the interval.
+    """
     slope, error = _slope(response)
-    ratio = anew.mean(strategy) / slope
-    relative = np.hypot(anew.standard_error(strategy) / anew.mean(strategy), error / slope)
-    half = float(stats.t.ppf(0.975, anew.n_seeds - 1)) * abs(ratio) * float(relative)
-    return Ours(ratio, ratio - half, ratio + half)
+    ratios = np.array([_lost(one, strategy, response) for one in results]) / slope
+    mean, n = float(ratios.mean()), len(ratios)
+    deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * error / slope))
+    half = float(stats.t.ppf(0.975, n - 1)) * deviation
+    return Ours(mean, mean - half, mean + half)
+
+
+def _lost(one: SeedResult, strategy: str, response: Response) -> float:
+    """AUC lost per weighted PLS in one seed's trials of a strategy, all together."""
+    assert one.twin is not None, "a measured seed is complete"
+    lost, weighted = 0.0, 0.0
+    for trial, quality in one.quality.items():
+        if trial.saving.strategy == strategy:
+            stale = [(at.at_fraction, at.since_save, at.since_reload) for at in stale_shards(trial)]
+            run = {"stale": stale, "interval": trial.saving.interval_fraction}
+            lost += one.twin.quality.auc - quality.auc
+            weighted += float(_weighted(run, response)[0])
+    return lost / weighted
 
 
 def _over_prediction(one: Mapping[str, Any], strategy: str, response: Response) -> float:
@@ -221,13 +238,15 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listing(slopes: Mapping[str, Floats], curve: CurveFile | None, anew: Slopes | None) -> Listing:
+def _listing(
+    slopes: Mapping[str, Floats], curve: CurveFile | None, anew: Measured | None
+) -> Listing:
     def line(name: str) -> tuple[str, ...]:
         response = _response(curve, name)
         return (
             shown(name),
             as_shown(_mean(slopes[name]), ""),
-            "" if anew is None else _with_error(anew.mean(name), anew.standard_error(name)),
+            _slope_anew(anew, name),
             "" if response is None else _with_error(*_slope(response)),
         )
 
@@ -243,11 +262,18 @@ def _listing(slopes: Mapping[str, Floats], curve: CurveFile | None, anew: Slopes
     )
 
 
+def _slope_anew(anew: Measured | None, strategy: str) -> str:
+    if anew is None:
+        return ""
+    slopes = anew.fitted[Metric.AUC].slopes
+    return _with_error(slopes.mean(strategy), slopes.standard_error(strategy))
+
+
 def _with_error(slope: float, error: float) -> str:
     return f"{slope:.4f} ({error:.4f})"
 
 
-def _notes(curve: CurveFile | None, anew: Slopes | None) -> tuple[str, ...]:
+def _notes(curve: CurveFile | None, anew: Measured | None) -> tuple[str, ...]:
     notes = [
         "PLS is net (nothing is lost twice). Slopes are lines through 0 for each seed, for a run "
         "that loses nothing is its twin; mean over seeds with its 95 % interval. Strategies at "
@@ -265,8 +291,10 @@ def _notes(curve: CurveFile | None, anew: Slopes | None) -> tuple[str, ...]:
         )
     if anew is not None:
         notes.append(
-            f"Measured anew: single failures of {anew.n_seeds} further seeds, as `cprsim measure` "
-            "runs and fits them."
+            f"Measured anew: single failures of {len(anew.results)} further seeds, as `cprsim "
+            "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
+            "slopes of two fits differ even where the losses agree; the ratios of single failures "
+            "take the shipped curve's weights for both."
         )
     return tuple(notes)
 

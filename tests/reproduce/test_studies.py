@@ -11,8 +11,10 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.fit import Slopes
+from cprsim.kernel.trunk import Twin
+from cprsim.measuring.runs import SeedResult
 from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
 from cprsim.reproduce.fleet import Fleet, mean, percentile, worst
 from cprsim.reproduce.population import assumed_in, read_population
@@ -162,10 +164,15 @@ def test_a_bend_is_seen_and_a_line_is_none() -> None:
     assert unclear.verdict.finding == "open"
 
 
-def test_slopes_measured_anew_are_set_beside_the_shipped_ones_with_both_errors() -> None:
-    anew = Slopes(("partial",), np.array([[0.020], [0.024], [0.022]]), np.zeros(3))
+def test_failures_measured_anew_are_set_beside_the_shipped_slope_with_both_errors() -> None:
+    trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))  # loses 0.1 of the samples
+    twin = Twin(Quality(0.8, 0.5), {})
+    seeds = [
+        SeedResult(seed, twin, {trial: Quality(0.8 - 0.1 * slope, 0.5)}, 1.0)
+        for seed, slope in enumerate((0.020, 0.024, 0.022))
+    ]
     shipped = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3)
-    ours = pls_accuracy._over_shipped(anew, "partial", shipped)
+    ours = pls_accuracy._over_shipped(seeds, "partial", shipped)
     relative = np.hypot(0.002 / 3**0.5 / 0.022, 0.05)
     assert ours.value == pytest.approx(1.1)
     assert ours.high - ours.value == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
