@@ -89,7 +89,7 @@ def tasks() -> None:
         from distributed import LocalCluster
 
         with LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster:
             by = Workers(backend="dask", address=cluster.scheduler_address)
             empty_tasks(by, "a dask cluster of 2")

@@ -105,7 +105,7 @@ def cluster_worker_killed(scenario: Path, out: Path) -> str:
     from distributed import LocalCluster
 
     with LocalCluster(
-        n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=3, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
         address = ("--backend", "dask", "--address", cluster.scheduler_address)
         running = start(scenario, out, *address)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.cli.app import app
 from cprsim.scenario import load_scenario
+from cprsim.workers import Workers
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
@@ -21,6 +24,19 @@ UNDRAWING_PROGRAM = [
 ]  # fmt: skip
 
 Make = Callable[..., Experiment]
+
+
+@contextmanager
+def small_cluster() -> Iterator[Workers]:
+    """Two worker processes behind dask's scheduler, as on several machines.
+
+    Each cluster takes a free port for its pages, so that two test processes may have one each.
+    """
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield Workers(backend="dask", address=cluster.scheduler_address)
 
 
 def small_scenario(

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, WorkerError
 from cprsim.workers import Workers, run_each
+from tests.making import small_cluster
 
 TWO = Workers(2)
 
@@ -140,12 +141,8 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Workers]:
-    """Two worker processes behind a scheduler, as on several machines."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    ) as cluster:
-        yield Workers(backend="dask", address=cluster.scheduler_address)
+    with small_cluster() as there:
+        yield there
 
 
 def test_a_cluster_does_the_same(cluster: Workers) -> None:

@@ -28,7 +28,7 @@ from cprsim.measuring.runs import (
 )
 from cprsim.staleness import Metric
 from cprsim.workers import Workers, run_each
-from tests.making import PATIENCE_S
+from tests.making import PATIENCE_S, small_cluster
 from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
 
 CHILD = """
@@ -78,11 +78,8 @@ def workers(request) -> Iterator[Workers]:
     if request.param != "a cluster":
         yield Workers(2)
         return
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    ) as cluster:
-        yield Workers(backend="dask", address=cluster.scheduler_address)
+    with small_cluster() as there:
+        yield there
 
 
 def test_workers_change_nothing(request_of, whole, workers: Workers) -> None:
