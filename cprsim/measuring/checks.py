@@ -127,9 +127,7 @@ def _differences(fitted: Fitted) -> list[Difference]:
     slopes = fitted.slopes
 
     def between(one: str, other: str) -> Difference:
-        columns = [slopes.strategies.index(key) for key in (one, other)]
-        by_seed = slopes.by_seed[:, columns[0]] - slopes.by_seed[:, columns[1]]
-        return Difference(one, other, Estimate.over(by_seed))
+        return Difference(one, other, Estimate.over(slopes.difference(one, other)))
 
     found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
     for suffix in ("", MORE_BYTES):

@@ -137,18 +137,15 @@ def _number(value: float) -> float | None:
 
 def print_summary(console: Console, document: dict[str, Any]) -> None:
     """A row per cell, and the verdict."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("scenario", "strategy"):
-        table.add_column(heading)
-    for heading in (
+    headings = (
         "limit\nof AUC",
         "T_save\n\\[h]",
         "predicted",
         "measured",
         "runs",
         "over\nlimit",
-    ):
-        table.add_column(heading, justify="right")
+    )
+    table = _table(*headings)
     for cell in document["cells"]:
         table.add_row(cell["scenario"], cell["strategy"], *_numbers(cell))
     console.print(table)
@@ -175,10 +172,7 @@ def _numbers(cell: dict[str, Any]) -> list[str]:
 
 def print_exhaustive(console: Console, document: dict[str, Any]) -> None:
     """A row per cell: what was chosen beside the best of a fine grid, and what doubt costs."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Overhead, % of useful time (saves)")
-    for heading in ("scenario", "strategy"):
-        table.add_column(heading)
-    for heading in (
+    headings = (
         "limit\nof AUC",
         "chosen",
         "best of\nsame risk",
@@ -186,8 +180,8 @@ def print_exhaustive(console: Console, document: dict[str, Any]) -> None:
         "best of same risk,\nas measured",
         "best were the\nloss known",
         "price of\ndoubt",
-    ):
-        table.add_column(heading, justify="right")
+    )
+    table = _table(*headings, title="Overhead, % of useful time (saves)")
     found = document["exhaustive_search"]
     for one in found["cells"]:
         table.add_row(
@@ -206,6 +200,16 @@ def print_exhaustive(console: Console, document: dict[str, Any]) -> None:
         f"{found['within']} of {len(found['cells'])} choices cost at most {found['near_enough']} "
         "times what the best of the same risk on a fine grid of intervals costs."
     )
+
+
+def _table(*headings: str, title: str | None = None) -> Table:
+    """A table of cells, to be filled: which they are, and numbers under some headings."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title)
+    for heading in ("scenario", "strategy"):
+        table.add_column(heading)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def _point(point: dict[str, Any] | None) -> str:

@@ -106,7 +106,6 @@ FLEET_MEAN = between(12.0, 13.0, "%", Mark.SECONDARY)
 FLEET_P90 = over(30.0, "%", Mark.PUBLISHED)
 FLEET_WORST = about(43.0, "%", Mark.SECONDARY, text="43 % for the worst 5 %")
 FLEET_MACHINE_YEARS = about(1156.0, "machine-years", Mark.SECONDARY)
-FLEET_JOBS = 17_000  # secondary
 
 MTBF = between(14.0, 30.0, "h", Mark.SECONDARY)
 MEDIAN_TTF = between(8.0, 17.0, "h", Mark.RECALLED)

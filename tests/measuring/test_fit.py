@@ -11,7 +11,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Twin
-from cprsim.measuring.checks import check
+from cprsim.measuring.checks import Estimate, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import AT, STALENESS, fit, hats
 from cprsim.measuring.observed import observed
@@ -129,9 +129,10 @@ def test_the_standard_error_is_that_over_seeds() -> None:
     alike = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC).slopes
     apart = fit(observed(made(6, noise=1e-5, spread=0.3), N_SERVERS), Metric.AUC).slopes
     assert apart.standard_error("partial") > 5 * alike.standard_error("partial")
-    difference, error = apart.difference("scar", "partial")
-    assert difference < 0
-    assert error < np.hypot(apart.standard_error("scar"), apart.standard_error("partial"))
+    paired = Estimate.over(apart.difference("scar", "partial"))
+    unpaired = np.hypot(apart.standard_error("scar"), apart.standard_error("partial"))
+    assert paired.mean < 0
+    assert paired.standard_error < unpaired
 
 
 def test_held_back_histories_do_not_enter() -> None:
