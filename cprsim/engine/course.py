@@ -136,14 +136,12 @@ class _Run:
         progress_h, whole_h = np.empty(n_failures), np.empty(n_failures)
         n_left = steady.hurry(plan, strikes, rows, self._hours, self._counts, progress_h, whole_h)
         if plan.reloads:
-            room = len(strikes.slot) if self._keeps else steady.MOST_LOSSES
-            losses: Losses = np.empty(room, LOSS)
-            n_lost, n_more = steady.lose(
+            losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
+            n_lost = steady.lose(
                 plan, strikes, rows, progress_h, whole_h,
-                self._hours, self._counts, losses, self._keeps,
+                self._hours, self._counts, losses, self._keeps, *_tables().of(plan.n_slots),
             )  # fmt: skip
             self._lost += [losses[:n_lost]] if n_lost else []
-            n_left += n_more
         return rows[self._counts[0, rows] != self._standing.FINISHED] if n_left else rows[:0]
 
     def _run(self, strikes: Strikes, rows: Ints) -> None:

@@ -1,48 +1,38 @@
-"""The common case in registers: each save stalls the job for the same time, no recovery varies.
+"""The common case, many replications abreast: each save stalls for the same time, no recovery varies.
 
-A job is a few local numbers here and not a record in memory. What is out of the ordinary is
+Replications stand side by side in columns and take their nth step together: a step has no branch
+that depends on them, so that the machine takes several at once. What is out of the ordinary is
 `INTRICATE` and left to `loops.run`; rows are the same to the last bit.
 """
 
 from __future__ import annotations
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from cprsim.compiling import compiled, inlined
 from cprsim.engine.failing import hours_to_load, is_replica, is_shard
 from cprsim.engine.standing import FINISHED, GOING, INTRICATE, WANTS_FAILURES
-from cprsim.engine.stretches import ahead, stretch, whole_h_of, whole_of
+from cprsim.engine.stretches import stretch, whole_h_of, whole_of
 from cprsim.engine.terms import Plan
 from cprsim.failures.block import Strikes
 from cprsim.records import Floats, Ints
 from cprsim.setting import HOPELESS_AFTER
 
-MOST_LOSSES = 64  # of a replication: each is compared with those before it
+ABREAST = 200  # replications: their columns stay in the nearest cache
+TOGETHER = 8  # of them that the machine may take at once
 
-
-class Way(NamedTuple):
-    """How far a job has come; wall time stands beside it."""
-
-    uptime_h: float
-    worked_h: float
-    frontier_h: float
-    save_h: float
-    progress_h: float
-    whole_h: float  # content of the last whole save
-    n_saved: int
-    n_saves: int
-
-
-class Recoveries(NamedTuple):
-    """Hours in recoveries so far, and when the stages of the one in hand end."""
-
-    detect_h: float
-    reschedule_h: float
-    load_h: float
-    detected_at_h: float
-    staffed_at_h: float
-    resumes_at_h: float
+# Where the columns begin. Of the job, as in JOB;
+(
+    STATUS, WALL_H, UPTIME_H, WORKED_H, FRONTIER_H, SAVE_H, DETECT_H, RESCHEDULE_H, LOAD_H,
+    PROGRESS_H, WHOLE_H, N_SAVED, N_SAVES, N_FAILURES,
+    DETECTED_AT_H, STAFFED_AT_H, RESUMES_AT_H,
+    N_DOWN,  # replicas struck since it went on last
+    AT_H, LOADING_H, N_REPLICAS,  # of the next failure: when it is, what it leads to, who is struck
+    END,
+) = range(0, 22 * ABREAST, ABREAST)  # fmt: skip
 
 
 @compiled
@@ -63,151 +53,215 @@ def hurry(
     -------
     how many did not finish
     """
-    first, at_h = strikes.first, strikes.at_h
-    first_slot, slot_of = strikes.first_slot, strikes.slot
     border_h = strikes.until_h
     if plan.on_progress and border_h >= plan.useful_h:
         border_h = inf
+    n_strikes = np.zeros(len(rows), np.int64)
+    for first in strikes.first:
+        for i in range(len(rows)):
+            n_strikes[i] += first[rows[i] + 1] - first[rows[i]]
+    most = n_strikes.max() if len(rows) else 0
+    place = np.empty(most + 2, np.int64)
+    some, n_more = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
+    chunk, failure = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
+    columns = np.empty(END)
     n_unfinished = 0
-    for row in rows:
-        wall_h = 0.0
-        way = Way(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
-        recoveries = Recoveries(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        chunk, failure, n_failures = 0, first[0, row], 0
-        status = GOING
-        while status == GOING:
-            while chunk < len(first) and failure == first[chunk, row + 1]:
-                chunk += 1
-                failure = first[chunk, row] if chunk < len(first) else -1
-            until_h = border_h if failure < 0 else at_h[failure]
-            recoveries, wall_h, status = recover(plan, recoveries, wall_h, until_h)
-            if status == GOING and wall_h >= recoveries.resumes_at_h:
-                way, wall_h, status = live(plan, way, wall_h, until_h)
-            if failure < 0:
-                status = WANTS_FAILURES if status == GOING else status
-            if status != GOING:
-                break
-            n_shards = plan.n_shards if plan.rolls_back else 0
+    for begin in range(0, len(rows), ABREAST):
+        n = min(ABREAST, len(rows) - begin)
+        line_up(rows[begin : begin + n], n_strikes[begin : begin + n], place, some, n_more)
+        stand(plan, strikes, some[:n], chunk, failure, columns)
+        n_going, n_steps = n, 0
+        while n_going > 0 and n_steps <= HOPELESS_AFTER:
+            n_struck = n_going
+            while n_struck > 0 and n_more[n_struck - 1] == n_steps:
+                n_struck -= 1
+            look_ahead(plan, strikes, some[:n_struck], chunk, failure, columns)
+            columns[AT_H + n_struck : AT_H + n_going] = border_h
+            take_step(plan, columns, n_going)
             if plan.reloads:
-                progress_h[failure], whole_h[failure] = way.progress_h, way.whole_h
-                n_replicas = 0
-                for i in range(first_slot[failure], first_slot[failure + 1]):
-                    n_shards += is_shard(plan, slot_of[i])
-                    n_replicas += is_replica(plan, slot_of[i])
-                if n_replicas > 0 and n_replicas == plan.n_replicas:
-                    status = INTRICATE
-            else:
-                way = go_back(plan, way)
-            recoveries = schedule(plan, recoveries, wall_h, n_shards)
-            n_failures += 1
-            failure += 1
-            if n_failures > HOPELESS_AFTER:
-                status = INTRICATE
-        hours[0, row], hours[1, row] = wall_h, way.frontier_h
-        hours[2, row] = max(0.0, way.worked_h - way.frontier_h)
-        hours[3, row], hours[4, row] = way.save_h, recoveries.detect_h
-        hours[5, row], hours[6, row] = recoveries.reschedule_h, recoveries.load_h
-        hours[7, row] = hours[8, row] = 0.0
-        counts[0, row], counts[1, row], counts[2, row] = status, n_failures, way.n_saves
-        n_unfinished += status != FINISHED
+                for i in range(n_struck):
+                    progress_h[failure[i]] = columns[PROGRESS_H + i]
+                    whole_h[failure[i]] = columns[WHOLE_H + i]
+            n_going = n_struck
+            n_steps += 1
+        n_unfinished += write(some[:n], n_going, columns, hours, counts)
     return n_unfinished
 
 
-@inlined
-def recover(
-    plan: Plan, so_far: Recoveries, wall_h: float, at_h: float
-) -> tuple[Recoveries, float, int]:
-    """Book the recovery in hand; where all go back, the next failure may cut it short."""
-    until_h, status = so_far.resumes_at_h, GOING
-    if plan.on_wall and at_h < until_h:
-        until_h = at_h
-        status = INTRICATE if plan.reloads else GOING
-    if until_h > plan.deadline_h:
-        status = INTRICATE
-    detected_h = min(until_h, so_far.detected_at_h)
-    staffed_h = min(until_h, so_far.staffed_at_h)
-    booked = Recoveries(
-        so_far.detect_h + (detected_h - wall_h),
-        so_far.reschedule_h + (staffed_h - detected_h),
-        so_far.load_h + (until_h - staffed_h),
-        so_far.detected_at_h,
-        so_far.staffed_at_h,
-        so_far.resumes_at_h,
-    )
-    return booked, until_h, status
+@compiled
+def line_up(rows: Ints, n_strikes: Ints, place: Ints, some: Ints, n_more: Ints) -> None:
+    """Some replications and their numbers of failures, those with the most failures first."""
+    most = len(place) - 2
+    place[:] = 0
+    for n in n_strikes:
+        place[most - n + 1] += 1
+    for i in range(most):
+        place[i + 1] += place[i]
+    for row, n in zip(rows, n_strikes):  # noqa: B905: numba knows no strict
+        i = place[most - n]
+        place[most - n] = i + 1
+        some[i], n_more[i] = row, n
+
+
+@compiled
+def stand(
+    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+) -> None:
+    """Stand at the start of the job."""
+    columns[:] = 0.0
+    everybody = hours_to_load(plan, plan.load_h, plan.n_shards if plan.rolls_back else 0)
+    columns[LOADING_H : LOADING_H + ABREAST] = everybody
+    for i in range(len(rows)):
+        chunk[i], failure[i] = 0, strikes.first[0, rows[i]] - 1
+
+
+@compiled
+def look_ahead(
+    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+) -> None:
+    """Look up the next failure of each replication."""
+    first, at_h = strikes.first, strikes.at_h
+    first_slot, slot_of = strikes.first_slot, strikes.slot
+    if len(first) > 1:
+        for i in range(len(rows)):
+            while failure[i] + 1 == first[chunk[i], rows[i] + 1]:
+                chunk[i] += 1
+                failure[i] = first[chunk[i], rows[i]] - 1
+    for i in range(len(rows)):
+        failure[i] += 1
+        columns[AT_H + i] = at_h[failure[i]]
+    if plan.reloads:
+        for i in range(len(rows)):
+            n_shards = n_replicas = 0
+            for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
+                n_shards += is_shard(plan, slot_of[j])
+                n_replicas += is_replica(plan, slot_of[j])
+            columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
+            columns[N_REPLICAS + i] = n_replicas
+
+
+@compiled
+def take_step(plan: Plan, columns: Floats, n: int) -> None:
+    """Take the first ones of the columns through their next failure, or to the end of their job."""
+    n += -n % TOGETHER  # those beyond are over, or want more failures, and stay as they are
+    if plan.on_progress:
+        for i in range(n):
+            step(plan, columns, i, True)
+    else:
+        for i in range(n):
+            step(plan, columns, i, False)
 
 
 @inlined
-def live(plan: Plan, way: Way, wall_h: float, at_h: float) -> tuple[Way, float, int]:
-    """Work and save until the failures' clock shows `at_h`."""
-    left_h, until_h, limited = ahead(plan, wall_h, way.uptime_h, at_h)
-    by = stretch(plan, way.progress_h, way.n_saved, left_h, until_h)
-    n_saved = way.n_saved + int(by.n)
-    n_whole, whole_before = whole_of(plan, n_saved), whole_of(plan, way.n_saved)
-    progress_h = until_h if by.reached else n_saved * plan.interval_h + by.done_h
-    beyond = Way(
-        way.uptime_h + by.passed_h,
-        way.worked_h + by.worked_h,
-        max(way.frontier_h, progress_h),
-        way.save_h + by.save_h,
-        progress_h,
-        whole_h_of(plan, n_whole) if n_whole > whole_before else way.whole_h,
-        n_saved,
-        way.n_saves + (n_whole - whole_before),
-    )
-    status = FINISHED if by.finished else GOING
-    if by.doubtful or (limited and not by.finished and progress_h < until_h):
-        status = INTRICATE
-    return beyond, wall_h + by.passed_h, status
+def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
+    """Recover, live until the next failure, and suffer it.
 
-
-@inlined
-def go_back(plan: Plan, way: Way) -> Way:
-    """Everybody goes back to the last save, or to the start."""
-    n_saved = way.n_saved if plan.rolls_back else 0
-    progress_h = n_saved * plan.interval_h
-    return Way(
-        way.uptime_h, way.worked_h, way.frontier_h, way.save_h,
-        progress_h, way.whole_h, n_saved, way.n_saves,
-    )  # fmt: skip
-
-
-@inlined
-def schedule(plan: Plan, so_far: Recoveries, wall_h: float, n_loading: int) -> Recoveries:
-    """When the stages of a recovery end that begins now."""
+    Who is over recovers until the instant at which it stands, so that nothing changes.
+    """
+    at_h, wall_h, resumes_at_h = columns[AT_H + i], columns[WALL_H + i], columns[RESUMES_AT_H + i]
+    going = columns[STATUS + i] == GOING
+    # the recovery in hand, which the failure may strike
+    until_h = min(at_h, resumes_at_h) if plan.on_wall else resumes_at_h
+    struck = until_h < resumes_at_h
+    detected_h = min(until_h, columns[DETECTED_AT_H + i])
+    staffed_h = min(until_h, columns[STAFFED_AT_H + i])
+    columns[DETECT_H + i] += detected_h - wall_h
+    columns[RESCHEDULE_H + i] += staffed_h - detected_h
+    columns[LOAD_H + i] += until_h - staffed_h
+    wall_h = until_h
+    # work and saves
+    lives = going and not struck
+    uptime_h, progress_h = columns[UPTIME_H + i], columns[PROGRESS_H + i]
+    n_saved, whole_h = columns[N_SAVED + i], columns[WHOLE_H + i]
+    left_h, reach_h = max(0.0, at_h - (wall_h if plan.on_wall else uptime_h)), inf
+    if on_progress:
+        left_h, reach_h = inf, at_h
+    by = stretch(plan, progress_h, n_saved, left_h, reach_h, on_progress)
+    n_whole = whole_of(plan, n_saved + by.n)
+    n_more = n_whole - whole_of(plan, n_saved)
+    to_h = reach_h if by.reached else (n_saved + by.n) * plan.interval_h + by.done_h
+    finished = lives and by.finished
+    wall_h += by.passed_h if lives else 0.0
+    columns[UPTIME_H + i] = uptime_h + (by.passed_h if lives else 0.0)
+    columns[WORKED_H + i] += by.worked_h if lives else 0.0
+    columns[SAVE_H + i] += by.save_h if lives else 0.0
+    columns[N_SAVES + i] += n_more if lives else 0.0
+    n_saved += by.n if lives else 0.0
+    progress_h = to_h if lives else progress_h
+    columns[FRONTIER_H + i] = max(columns[FRONTIER_H + i], progress_h)
+    columns[WHOLE_H + i] = whole_h_of(plan, n_whole) if lives and n_more > 0 else whole_h
+    # the failure
+    fails = going and not finished
+    back = fails and not plan.reloads
+    n_saved = 0.0 if back and not plan.rolls_back else n_saved
+    columns[PROGRESS_H + i] = n_saved * plan.interval_h if back else progress_h
+    columns[N_SAVED + i] = n_saved
+    columns[N_FAILURES + i] += 1.0 if fails else 0.0
     detected_at_h = wall_h + plan.detect_h
     staffed_at_h = detected_at_h + plan.reschedule_h
-    resumes_at_h = staffed_at_h + hours_to_load(plan, plan.load_h, n_loading)
-    return Recoveries(
-        so_far.detect_h, so_far.reschedule_h, so_far.load_h,
-        detected_at_h, staffed_at_h, resumes_at_h,
-    )  # fmt: skip
+    loaded_at_h = staffed_at_h + columns[LOADING_H + i]
+    # of recoveries side by side the last one counts: none is longer than a later one
+    columns[DETECTED_AT_H + i] = detected_at_h if fails else wall_h
+    columns[STAFFED_AT_H + i] = staffed_at_h if fails else wall_h
+    columns[RESUMES_AT_H + i] = max(resumes_at_h, loaded_at_h) if fails else wall_h
+    columns[WALL_H + i] = wall_h
+    n_down = (columns[N_DOWN + i] if struck else 0.0) + columns[N_REPLICAS + i]
+    columns[N_DOWN + i] = n_down
+    all_down = n_down > 0.0 and n_down >= plan.n_replicas
+    shares_storage = struck and plan.reloads and plan.shard_bytes > 0.0
+    doubtful = lives and by.doubtful
+    over = float(FINISHED) if finished else columns[STATUS + i]
+    if all_down or shares_storage or doubtful or wall_h > plan.deadline_h:
+        over = float(INTRICATE)
+    columns[STATUS + i] = over if going else columns[STATUS + i]
+
+
+@compiled
+def write(rows: Ints, n_hopeless: int, columns: Floats, hours: Floats, counts: Ints) -> int:
+    """What has become of some replications; how many did not finish."""
+    n_unfinished = 0
+    for i in range(len(rows)):
+        row, status = rows[i], int(columns[STATUS + i])
+        if status == GOING:
+            status = INTRICATE if i < n_hopeless else WANTS_FAILURES
+        hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
+        hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
+        hours[3, row], hours[4, row] = columns[SAVE_H + i], columns[DETECT_H + i]
+        hours[5, row], hours[6, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
+        hours[7, row] = hours[8, row] = 0.0
+        counts[0, row] = status
+        counts[1, row] = int(columns[N_FAILURES + i])
+        counts[2, row] = int(columns[N_SAVES + i])
+        n_unfinished += status != FINISHED
+    return n_unfinished
 
 
 @compiled
 def lose(
     plan: Plan, strikes: Strikes, rows: Ints, progress_h: Floats, whole_h: Floats,
-    hours: Floats, counts: Ints, losses: Any, keeps: bool,
-) -> tuple[int, int]:  # fmt: skip
+    hours: Floats, counts: Ints, losses: Any, keeps: bool, slots: Any, desks: Any,
+) -> int:  # fmt: skip
     """The shards that went back in what `hurry` finished, under partial recovery.
 
     Parameters
     ----------
     progress_h, whole_h, hours, counts : from `hurry`; the sums over losses go into `hours`
-    losses : (n_room,) of LOSS, where they go: a row per struck node, or as many as one replication
-        may have where they are not kept
-    keeps : whether they are
+    losses : (n_room,) of LOSS, where they go: a row per struck node
+    keeps : whether they are kept
+    slots, desks : as in `loops.run`
 
     Returns
     -------
-    how many losses there are, and how many replications have too many to go on with here
+    how many losses there are
     """
     first, first_slot, slot_of = strikes.first, strikes.first_slot, strikes.slot
-    n_losses = n_intricate = 0
+    desk = desks[0]
+    n_losses = 0
     for row in rows:
         if counts[0, row] != FINISHED:
             continue
-        begin, stale_h, net_h = n_losses, 0.0, 0.0
+        desk.course += 1
+        stale_h = net_h = 0.0
         chunk, failure = 0, first[0, row]
         for _ in range(counts[1, row]):
             while failure == first[chunk, row + 1]:
@@ -217,22 +271,17 @@ def lose(
             for i in range(first_slot[failure], first_slot[failure + 1]):
                 if not is_shard(plan, slot_of[i]):
                     continue
-                if n_losses - begin == MOST_LOSSES:
-                    counts[0, row] = INTRICATE
-                    break
-                fresh_h = whole_h[failure]
-                for j in range(begin, n_losses):
-                    if losses[j].slot == slot_of[i]:
-                        fresh_h = max(fresh_h, losses[j].progress_h)
+                of_slot, fresh_h = slots[slot_of[i]], whole_h[failure]
+                if of_slot.course == desk.course:
+                    fresh_h = max(fresh_h, of_slot.reverted_at_h)
+                of_slot.course, of_slot.reverted_at_h = desk.course, at_h
                 stale_h += since_save_h
                 net_h += at_h - fresh_h
-                loss = losses[n_losses]
-                loss.replication, loss.slot, loss.progress_h = row, slot_of[i], at_h
-                loss.since_save_h, loss.since_reload_h = since_save_h, at_h - fresh_h
-                n_losses += 1
+                if keeps:
+                    loss = losses[n_losses]
+                    loss.replication, loss.slot, loss.progress_h = row, slot_of[i], at_h
+                    loss.since_save_h, loss.since_reload_h = since_save_h, at_h - fresh_h
+                    n_losses += 1
             failure += 1
         hours[7, row], hours[8, row] = stale_h, net_h
-        n_intricate += counts[0, row] != FINISHED
-        if not keeps or counts[0, row] != FINISHED:
-            n_losses = begin
-    return n_losses, n_intricate
+    return n_losses

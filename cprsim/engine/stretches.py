@@ -127,30 +127,37 @@ def advance(plan: Plan, job: Any) -> int:
 @inlined
 def stride(plan: Plan, job: Any) -> int:
     """`advance` at once, where every save stalls the job for the same time and then is valid."""
-    by = stretch(plan, job.progress_h, job.n_saved, job.left_h, job.until_h)
+    by = stretch(
+        plan, job.progress_h, job.n_saved, job.left_h, job.until_h, plan.on_progress
+    )
     job.doubtful = by.doubtful
     job.worked_h += by.worked_h
     job.save_h += by.save_h
     job.passed_h = by.passed_h
-    n_saved = job.n_saved + int(by.n)
+    n_saved = job.n_saved + by.n
     n_whole, whole_before = whole_of(plan, n_saved), whole_of(plan, job.n_saved)
     if n_whole > whole_before:
-        job.n_saves += n_whole - whole_before
+        job.n_saves += int(n_whole - whole_before)
         job.whole_h = whole_h_of(plan, n_whole)
-    job.n_saved = n_saved
+    job.n_saved = int(n_saved)
     job.progress_h = job.until_h if by.reached else n_saved * plan.interval_h + by.done_h
     job.frontier_h = max(job.frontier_h, job.progress_h)
     return FINISHED if by.finished else GOING
 
 
 @inlined
-def stretch(plan: Plan, progress_h: float, n_saved: int, left_h: float, until_h: float) -> Stretch:
-    """What comes next, for so many hours or until so much progress, whichever is first."""
+def stretch(
+    plan: Plan, progress_h: float, n_saved: float, left_h: float, until_h: float, on_progress: bool
+) -> Stretch:
+    """What comes next, for so many hours or, `on_progress`, until so much progress if that is less.
+
+    `on_progress` is that of the plan; a caller that writes it as a constant spares the other case.
+    """
     saved_h = n_saved * plan.interval_h
     beyond_h = progress_h - saved_h
     n_left = float(plan.n_saves - n_saved)
     n = min(np.floor((beyond_h + left_h) / plan.period_h), n_left)
-    if plan.on_progress:
+    if on_progress:
         n = min(n, np.floor((until_h - saved_h) / plan.interval_h))
     room_h, stall_h = plan.interval_h, plan.stall_h  # of work until the save after these, and it
     if n == n_left:
@@ -158,7 +165,7 @@ def stretch(plan: Plan, progress_h: float, n_saved: int, left_h: float, until_h:
     rest_h = beyond_h + left_h - n * plan.period_h
     edge_h = room_h + stall_h
     reached = False
-    if plan.on_progress:
+    if on_progress:
         edge_h = room_h
         reach_h = until_h - saved_h - n * plan.interval_h
         reached = reach_h <= rest_h and (n < n_left or reach_h < room_h)
@@ -180,13 +187,13 @@ def stretch(plan: Plan, progress_h: float, n_saved: int, left_h: float, until_h:
 
 
 @inlined
-def whole_of(plan: Plan, n_saved: int) -> int:
+def whole_of(plan: Plan, n_saved: float) -> float:
     """How many whole saves there are in the first ones of the grid."""
-    return n_saved if plan.n_per_whole == 1 else n_saved // plan.n_per_whole
+    return n_saved if plan.n_per_whole == 1 else np.floor(n_saved / plan.n_per_whole)
 
 
 @inlined
-def whole_h_of(plan: Plan, n_whole: int) -> float:
+def whole_h_of(plan: Plan, n_whole: float) -> float:
     """Progress that the nth whole save holds."""
     return n_whole * plan.n_per_whole * plan.interval_h
 
