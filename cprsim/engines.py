@@ -55,7 +55,7 @@ class Arrays:
     def run(self, block: Block, replications: range) -> Rows:
         ran = engine.simulate(
             block.setting, self.policy, block.failures, block.costs, replications,
-            block.number * block.failures.n_replications, keep_losses=self.keep_losses,
+            block.failures.replications.start, keep_losses=self.keep_losses,
         )  # fmt: skip
         rows = Rows(ran.costs, ran.losses, ran.stale_h, ran.stale_net_h, frozenset({FAST}))
         if not len(ran.left):

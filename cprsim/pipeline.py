@@ -14,7 +14,7 @@ from cprsim.cluster import Block, JobSetting
 from cprsim.draws import CostDraws
 from cprsim.engine import compile_now, is_compiled, why_not
 from cprsim.engines import Arrays, Engine, Events, Rows, folded
-from cprsim.failures.block import BlockFailures
+from cprsim.failures.block import BlockFailures, block_of
 from cprsim.records import (
     Cluster,
     CostBreakdown,
@@ -154,9 +154,10 @@ def compile_engine(experiment: Experiment) -> None:
 
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event log of one replication under each strategy; draws its block alone."""
-    n_replications = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
-    number, within = divmod(replication, n_replications)
+    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
+    number = block_of(most, replication)
     block = _block(experiment, _setting(experiment), number, _failures(experiment, number))
+    within = replication - block.failures.replications.start
     return {policy.name: block.simulate(policy, [within]) for policy in experiment.policies}
 
 
@@ -206,7 +207,7 @@ class _Course:
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
         block = _block(self.experiment, self._setting, number, failures)
-        first = number * failures.n_replications
+        first = failures.replications.start
         for begin, end in self._steps(failures.n_replications):
             if self.is_over:
                 return

@@ -33,7 +33,7 @@ class Block:
         )
 
     def _replicate(self, policy: RecoveryPolicy, saves: SavePlan, replication: int) -> bytearray:
-        first = self.number * self.failures.n_replications
+        first = self.failures.replications.start
         return replicate(
             self.setting,
             policy,

@@ -157,6 +157,8 @@ class _Run:
 
     def _wanting(self, rows: Ints) -> Ints:
         """Those of some replications that want more; draws it."""
+        if not len(rows):
+            return rows
         standing = self._standing
         status, n_failures, n_saves = self._counts.take(rows, axis=1)
         if (status == standing.WANTS_FAILURES).any():
@@ -179,18 +181,21 @@ class _Run:
 
     def ran(self, replications: range, first_number: int) -> Ran:
         """The rows of these replications, now that all of them are over."""
-        hours = self._hours[:, replications.start : replications.stop]
-        counts = self._counts[:, replications.start : replications.stop]
+        within = slice(replications.start, replications.stop)
+        hours, counts = self._hours[:, within], self._counts[:, within]
         number = np.arange(replications.start, replications.stop)
-        left = counts[0] == self._standing.LEFT
-        if left.any():
-            hours, counts, number = hours[:, ~left], counts[:, ~left], number[~left]
+        finished = counts[0] == self._standing.FINISHED
+        left = number[:0]
+        if not finished.all() and (is_left := counts[0] == self._standing.LEFT).any():
+            left, number, finished = number[is_left], number[~is_left], finished[~is_left]
+            hours, counts = hours[:, ~is_left], counts[:, ~is_left]
         wall_h, useful_h, lost_h, save_h, detect_h, reschedule_h, load_h, stale_h, net_h = hours
-        status, n_failures, n_saves = counts
         n_emb_ps = self._setting.cluster.n_emb_ps
+        if self._plan.reloads:
+            stale_h, net_h = stale_h / max(n_emb_ps, 1), net_h / max(n_emb_ps, 1)
         costs = CostBreakdown(
             replication=number + first_number,
-            finished=status == self._standing.FINISHED,
+            finished=finished,
             wall_h=wall_h,
             useful_h=useful_h,
             lost_h=lost_h,
@@ -199,13 +204,13 @@ class _Run:
             wait_h=np.zeros(len(number)),
             reschedule_h=reschedule_h,
             load_h=load_h,
-            n_failures=n_failures,
-            n_saves=n_saves,
+            n_failures=counts[1],
+            n_saves=counts[2],
         )
         return Ran(
             costs,
             losses_of(self._lost, first_number, n_emb_ps),
-            stale_h / max(n_emb_ps, 1),
-            net_h / max(n_emb_ps, 1),
-            replications.start + np.flatnonzero(left),
+            stale_h,
+            net_h,
+            left,
         )

@@ -130,12 +130,20 @@ def look_ahead(
     for i in range(len(rows)):
         failure[i] += 1
         columns[AT_H + i] = at_h[failure[i]]
-    if plan.reloads:
-        for i in range(len(rows)):
+    if not plan.reloads:
+        return
+    one_each = len(slot_of) == len(at_h)
+    one_h = hours_to_load(plan, plan.load_h, 1)
+    for i in range(len(rows)):
+        if one_each:
+            slot = slot_of[failure[i]]
+            columns[LOADING_H + i] = one_h if is_shard(plan, slot) else 0.0
+            columns[N_REPLICAS + i] = is_replica(plan, slot)
+        else:
             n_shards = n_replicas = 0
-            for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
-                n_shards += is_shard(plan, slot_of[j])
-                n_replicas += is_replica(plan, slot_of[j])
+            for slot in slot_of[first_slot[failure[i]] : first_slot[failure[i] + 1]]:
+                n_shards += is_shard(plan, slot)
+                n_replicas += is_replica(plan, slot)
             columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
             columns[N_REPLICAS + i] = n_replicas
 
@@ -255,12 +263,12 @@ def lose(
     how many losses there are
     """
     first, first_slot, slot_of = strikes.first, strikes.first_slot, strikes.slot
-    desk = desks[0]
+    course = desks[0].course
     n_losses = 0
     for row in rows:
         if counts[0, row] != FINISHED:
             continue
-        desk.course += 1
+        course += 1
         stale_h = net_h = 0.0
         chunk, failure = 0, first[0, row]
         for _ in range(counts[1, row]):
@@ -272,9 +280,9 @@ def lose(
                 if not is_shard(plan, slot_of[i]):
                     continue
                 of_slot, fresh_h = slots[slot_of[i]], whole_h[failure]
-                if of_slot.course == desk.course:
+                if of_slot.course == course:
                     fresh_h = max(fresh_h, of_slot.reverted_at_h)
-                of_slot.course, of_slot.reverted_at_h = desk.course, at_h
+                of_slot.course, of_slot.reverted_at_h = course, at_h
                 stale_h += since_save_h
                 net_h += at_h - fresh_h
                 if keeps:
@@ -284,4 +292,5 @@ def lose(
                     n_losses += 1
             failure += 1
         hours[7, row], hours[8, row] = stale_h, net_h
+    desks[0].course = course
     return n_losses

@@ -12,6 +12,9 @@ import numpy as np
 from cprsim.failures.sources import FailureSource, counting
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace, Floats, Ints
 
+FIRST_REPLICATIONS = 4000
+"""Of the first block: most runs need no more. The others are larger, as each costs some overhead."""
+
 BORDERS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 30.0, 45.0, 67.0, STOPPED_BEYOND)
 """Ends of the chunks, in useful times of the job. Most jobs are over before the first, and what is
 drawn beyond a job's end is drawn in vain; a job on the progress clock needs one useful time."""
@@ -30,6 +33,18 @@ class Strikes(NamedTuple):
     slot: Ints  # (n_failed_nodes,)
 
 
+def replications_of(most: int, number: int) -> range:
+    """The replications of a block, numbered among all; at most `most` can be drawn at once."""
+    first = min(FIRST_REPLICATIONS, most)
+    return range(first + (number - 1) * most, first + number * most) if number else range(first)
+
+
+def block_of(most: int, replication: int) -> int:
+    """The number of the block that a replication is in."""
+    first = min(FIRST_REPLICATIONS, most)
+    return 0 if replication < first else 1 + (replication - first) // most
+
+
 class BlockFailures:
     """Extends the block's trace chunk by chunk, and keeps it for the strategies to come.
 
@@ -40,7 +55,9 @@ class BlockFailures:
     def __init__(
         self, source: FailureSource, cluster: Cluster, seed: int, block: int, useful_h: float
     ) -> None:
-        self.n_replications = source.block_replications(cluster, useful_h)
+        most = source.block_replications(cluster, useful_h)
+        self.replications = replications_of(most, block)  # numbered among all
+        self.n_replications = len(self.replications)
         self._chunks: list[FailureTrace] = []
         self._strikes: list[Strikes] = []  # of so many chunks
         borders_h = borders(source.clock, useful_h)

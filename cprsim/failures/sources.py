@@ -30,7 +30,7 @@ from cprsim.records import (
     Ints,
 )
 
-MOST_REPLICATIONS = 4000  # of a block
+MOST_REPLICATIONS = 16_000  # that are drawn at once
 MOST_FAILURES = 1e6  # that a block should draw over the useful hours
 MOST_NODE_CLOCKS = 1e6  # that a block should keep
 
@@ -55,7 +55,7 @@ class FailureSource(Protocol):
         ...
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """How many replications to draw at once, at most `MOST_REPLICATIONS`."""
+        """How many replications can be drawn at once, at most `MOST_REPLICATIONS`."""
         ...
 
     def draw(
@@ -183,7 +183,7 @@ def expected_of_random_slots(
 
 
 def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
-    """Replications of a block, given what one of them draws and keeps."""
+    """How many can be drawn at once, given what one of them draws and keeps."""
     affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
     return max(1, min(MOST_REPLICATIONS, int(affordable)))
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.assemble import Experiment, assemble
+from cprsim.failures.block import block_of, replications_of
 from cprsim.failures.distributions import Gamma
 from cprsim.failures.replay import Replay
 from cprsim.fitting.families import FAMILIES, fit
@@ -108,12 +109,13 @@ def _times(work: Work, seed: int, n_jobs: int) -> dict[str, list[Any]]:
 def _first_failures_h(experiment: Experiment, n_jobs: int) -> Floats:
     first_h = np.full(n_jobs, np.inf)
     source, cluster = experiment.failures, experiment.cluster
-    step = source.block_replications(cluster, experiment.useful_h)
-    for block, begin in enumerate(range(0, n_jobs, step)):
-        n = min(step, n_jobs - begin)
+    most = source.block_replications(cluster, experiment.useful_h)
+    for block in range(block_of(most, n_jobs - 1) + 1):
+        jobs = replications_of(most, block)
+        n = min(len(jobs), n_jobs - jobs.start)
         drawn = source.draw(cluster, experiment.seed, block, n, iter([experiment.useful_h]))
         trace = next(drawn)
-        np.minimum.at(first_h, begin + trace.replication, trace.at_h)
+        np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
     return first_h
 
 

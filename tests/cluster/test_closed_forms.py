@@ -36,11 +36,11 @@ def simulate(
     """All replications of a job whose failures are exponential."""
     source = JobClock(Exponential(mtbf_h), job.cluster.shard_slots, together, job.clock)
     costs, losses = [], []
-    per_block = source.block_replications(job.cluster, job.useful_h)
     for number in range(n_blocks):
         failures = BlockFailures(source, job.cluster, 20, number, job.useful_h)
-        draws = CostDraws.of(job.costs, 20, number, per_block)
-        log = Block(job, number, failures, draws).simulate(how, range(per_block))
+        n = failures.n_replications
+        draws = CostDraws.of(job.costs, 20, number, n)
+        log = Block(job, number, failures, draws).simulate(how, range(n))
         costs.append(cost_breakdown(log, job.useful_h))
         losses.append(shard_loss(log, job.cluster.n_emb_ps))
     return stacked(costs), stacked(losses)

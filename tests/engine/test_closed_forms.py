@@ -18,7 +18,7 @@ from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
 from tests.engine.agreeing import assert_agree, both
 
-N_BLOCKS = 25
+N_BLOCKS = 7  # of 4,000 replications and six times 16,000
 N_IN_BOTH = 1000
 
 # useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
@@ -34,7 +34,7 @@ def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) 
         draws = CostDraws.of(job.costs, 31, number, n)
         if number == 0:
             assert_agree(*both(job, plan, failures, N_IN_BOTH))
-        ran = engine.simulate(job, plan, failures, draws, range(n), number * n)
+        ran = engine.simulate(job, plan, failures, draws, range(n), failures.replications.start)
         assert len(ran.left) == 0
         blocks.append(ran.costs)
     return stacked(blocks)
@@ -49,7 +49,7 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
     costs = simulate(job, how, interval_h, mtbf_h)
     theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()
-    assert np.unique(costs.replication).size == costs.n_replications == 4000 * N_BLOCKS
+    assert np.unique(costs.replication).size == costs.n_replications == 100_000
     assert abs(z_score(costs.wall_h - useful_h, theory_h)) <= 4.0
 
 
