@@ -1,4 +1,4 @@
-"""Renewing clock after clock; compiled."""
+"""What is done failure after failure while they are drawn; compiled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from cprsim.compiling import compiled
 from cprsim.records import Floats, Ints
+
+MANY = 32  # failures of a replication, to put in order
 
 
 @compiled
@@ -56,3 +58,67 @@ def renew(
         next_at_h[clock] = now_h
         first[clock + 1] = n_before + used
     return len(next_at_h), used
+
+
+@compiled
+def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
+    """Give clocks to nodes that were drawn for them, unless they have one.
+
+    Parameters
+    ----------
+    first : (n_chunks, n_replications + 1) where the clocks of each replication begin in `clock`;
+        those to be given are in the last chunk
+    clock : (n_clocks,) replication * n_slots + place of each, -1 where it is missing; filled
+    marks : (n_slots,) what they hold from the call before, at first nothing but 0
+    missing : (n_missing,) which clocks are missing, in order; those that stay so move to the front
+    place : (n_missing,) the node that was drawn for each
+
+    Returns
+    -------
+    how many are still missing
+    """
+    n_slots, n_chunks = len(marks), len(first)
+    mark, replication, n_left = marks.max(), -1, 0
+    for i in range(len(missing)):
+        if replication < 0 or missing[i] >= first[n_chunks - 1, replication + 1]:
+            replication += 1
+            while missing[i] >= first[n_chunks - 1, replication + 1]:
+                replication += 1
+            mark += 1
+            for chunk in range(n_chunks):
+                for j in range(first[chunk, replication], first[chunk, replication + 1]):
+                    if clock[j] >= 0:
+                        marks[clock[j] - replication * n_slots] = mark
+        if marks[place[i]] == mark:
+            missing[n_left] = missing[i]
+            n_left += 1
+        else:
+            marks[place[i]] = mark
+            clock[missing[i]] = replication * n_slots + place[i]
+    return n_left
+
+
+@compiled
+def in_order(replication: Ints, at_h: Floats, slot: Ints, n_replications: int) -> Ints:
+    """Places of some failed nodes in order of replication, instant [h] and slot: (n,) of each."""
+    begin = np.zeros(n_replications + 1, np.int64)
+    for number in replication:
+        begin[number + 1] += 1
+    for number in range(n_replications):
+        begin[number + 1] += begin[number]
+    end = begin.copy()
+    order = np.empty(len(replication), np.int64)
+    for i in range(len(replication)):
+        order[end[replication[i]]] = i
+        end[replication[i]] += 1
+    for number in range(n_replications):
+        mine = order[begin[number] : begin[number + 1]]
+        if len(mine) > MANY:
+            mine[:] = mine[np.argsort(at_h[mine])]
+        for i in range(1, len(mine)):  # by insertion: few, or almost in order
+            one, j = mine[i], i
+            while j > 0 and (at_h[one], slot[one]) < (at_h[mine[j - 1]], slot[mine[j - 1]]):
+                mine[j] = mine[j - 1]
+                j -= 1
+            mine[j] = one
+    return order

@@ -19,7 +19,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.renewal import Lifetimes, numbers, renewals_until
-from cprsim.records import Bools, Floats, Ints
+from cprsim.records import Floats, Ints
 
 Struck = tuple[Ints, Floats, Ints]
 """Replication, instant [h] and slot of some failures, (n_failures,) each."""
@@ -127,6 +127,9 @@ class Lazy:
     rng: np.random.Generator
     _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
     _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
+    _first: list[Ints] = field(init=False, default_factory=list)
+    """Where the clocks of each replication begin that were begun in each chunk."""
+    _marks: Ints = field(init=False)  # (n_slots,) for `settle`
     _next_at_h: Floats = field(init=False)  # (n_clocks,)
     _lives: Lifetimes = field(init=False)
     _from_h: float = field(init=False, default=0.0)  # end of the last chunk
@@ -136,6 +139,7 @@ class Lazy:
         self._unused = np.full(self.n_replications, len(self.slots))
         self._clock, self._next_at_h = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._lives = Lifetimes(self.lifetime, self.rng)
+        self._marks = np.zeros(len(self.slots), dtype=np.int64)
 
     def until(self, until_h: float) -> Struck:
         from_h, self._from_h = self._from_h, until_h
@@ -143,8 +147,7 @@ class Lazy:
         n_first = self.rng.binomial(self._unused, p_first)
         self._unused -= n_first
         first_at_h = self._first_at_h(from_h, until_h, p_first, int(n_first.sum()))
-        chosen = self._unused_places(np.repeat(np.arange(self.n_replications), n_first))
-        self._clock = np.concatenate([self._clock, chosen])
+        self._begin_clocks(n_first)
         self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
         first, at_h = renewals_until(until_h, self._next_at_h, self._lives)
         clock = np.repeat(self._clock, np.diff(first))
@@ -183,23 +186,21 @@ class Lazy:
             missing = missing[~taken]
         return at_h
 
-    def _unused_places(self, replication: Ints) -> Ints:
-        """A node of each replication that has no clock yet, all different: (n,) clock numbers.
+    def _begin_clocks(self, n_first: Ints) -> None:
+        """Clocks for so many nodes of each replication that have none yet, all different.
 
         By rejection, which treats all nodes alike, so each choice is equally likely.
         """
-        chosen = np.zeros(len(replication), dtype=np.int64)
-        missing = np.arange(len(replication))
-        taken = np.sort(self._clock)
+        from cprsim.failures.loops import settle
+
+        n_before, n_slots = len(self._clock), len(self.slots)
+        self._first.append(n_before + np.concatenate([[0], n_first.cumsum()]))
+        self._clock = np.concatenate([self._clock, np.full(n_first.sum(), -1)])
+        first, missing = np.stack(self._first), np.arange(n_before, len(self._clock))
         while len(missing) > 0:
-            place = self.rng.integers(0, len(self.slots), len(missing))
-            tried = replication[missing] * len(self.slots) + place
-            settled, first = np.unique(tried, return_index=True)
-            first = first[~_is_among(settled, taken)]
-            chosen[missing[first]] = tried[first]
-            taken = np.sort(np.concatenate([taken, tried[first]]))
-            missing = np.delete(missing, first)
-        return chosen
+            place = self.rng.integers(0, n_slots, len(missing))
+            n_missing = settle(first, self._clock, self._marks, missing, place)
+            missing = missing[:n_missing]
 
 
 @lru_cache(maxsize=1024)
@@ -213,10 +214,3 @@ def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
 
     return float(integrate.quad(survival, from_h, until_h, limit=200)[0])
 
-
-def _is_among(values: Ints, sorted_values: Ints) -> Bools:
-    if len(sorted_values) == 0:
-        return np.zeros(len(values), dtype=bool)
-    at = np.searchsorted(sorted_values, values).clip(max=len(sorted_values) - 1)
-    found: Bools = sorted_values[at] == values
-    return found

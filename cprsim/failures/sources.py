@@ -80,7 +80,9 @@ def trace_of(
     n_replications : of the block
     replication, at_h, slot, repair_h : (n_failed_nodes,) columns, times in [h]
     """
-    order = _in_order(replication, at_h, slot)
+    from cprsim.failures.loops import in_order  # with numba, for which only who draws waits
+
+    order = in_order(replication, at_h, slot, n_replications)
     replication, at_h = replication[order], at_h[order]
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (replication[1:] != replication[:-1]) | (at_h[1:] != at_h[:-1])
@@ -100,25 +102,6 @@ def firsts(numbers: Ints, n: int) -> Ints:
     first = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(numbers, minlength=n), out=first[1:])
     return first
-
-
-def _in_order(replication: Ints, at_h: Floats, slot: Ints) -> Ints:
-    """Places of the rows in order of replication, instant and slot.
-
-    Sources that draw gap after gap have the instants of a replication in order already, and
-    sorting small integers alone takes a tenth of the time.
-    """
-    small = replication.astype(np.uint16) if replication.max(initial=0) < 2**16 else replication
-    order = np.argsort(small, kind="stable")
-    same, at_h_so = np.diff(replication[order]) == 0, at_h[order]
-    if not (same & (at_h_so[1:] <= at_h_so[:-1])).any():
-        return order
-    order = np.argsort(at_h)
-    order = order[np.argsort(small[order], kind="stable")]
-    same, at_h_so = np.diff(replication[order]) == 0, at_h[order]
-    if not (same & (at_h_so[1:] == at_h_so[:-1])).any():
-        return order
-    return np.lexsort((slot, at_h, replication))
 
 
 def repairs(repair: Duration | None, rng: np.random.Generator | None, n: int) -> Floats:
