@@ -193,5 +193,5 @@ class _Clocks:
         later_h = np.repeat(source.watched_h * rng.random(len(stretch) // n_slots), n_slots)
         next_at_h -= later_h
         lives = Lifetimes(source.lifetime, rng)
-        renewals_until(0.0, next_at_h, lives, stretch)
+        renewals_until(0.0, next_at_h, lives, stretch, from_h=-inf)
         return cls(lives, stretch, next_at_h)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import exp, inf, isfinite, log, sqrt
-from typing import ClassVar, Self
+from typing import ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,7 +84,11 @@ class Distribution(ABC):
         ParameterError
             where the spread is beyond simulation, or a draw is negative, infinite or NaN.
         """
-        return self._checked(self.simulable()._draw(rng, size))
+        return self._checked(self.sample_unchecked(rng, size))
+
+    def sample_unchecked(self, rng: np.random.Generator, size: int) -> Floats:
+        """As `sample`, for who looks at every draw in any case, and then has to `refuse`."""
+        return self.simulable()._draw(rng, size)
 
     def sample_residual(self, rng: np.random.Generator, size: int) -> Floats:
         """`size` remaining lifetimes [h] of nodes that have been renewed for very long.
@@ -104,8 +108,12 @@ class Distribution(ABC):
     def _checked(self, drawn_h: Floats) -> Floats:
         # both are NaN where there is one
         if not (drawn_h.min(initial=0.0) >= 0 and drawn_h.max(initial=0.0) < inf):
-            raise ParameterError(f"{self!r} draws times that are negative or not finite")
+            self.refuse()
         return drawn_h
+
+    def refuse(self) -> NoReturn:
+        """Raise ParameterError: a draw is negative, infinite or NaN."""
+        raise ParameterError(f"{self!r} draws times that are negative or not finite")
 
     def simulable(self) -> Self:
         """Itself, where samples can show its mean; a fit may spread further than that.

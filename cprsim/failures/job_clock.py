@@ -80,7 +80,7 @@ class JobClock:
         nodes = stream(seed, block, "failures/job/slots")
         repairing = stream(seed, block, "failures/job/repair") if self.repair else None
         residual = self.start is Start.STATIONARY
-        sample = self.lifetime.sample_residual if residual else self.lifetime.sample
+        sample = self.lifetime.sample_residual if residual else self.lifetime.sample_unchecked
         next_at_h = sample(gaps, n_replications)
         lives = Lifetimes(self.lifetime, gaps)
         for until_h in borders_h:

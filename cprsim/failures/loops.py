@@ -15,21 +15,22 @@ def due(until_h: float, next_at_h: Floats, begin: int) -> tuple[int, float]:
     """How many clocks from `begin` on fail before an instant; hours from then to it, in all."""
     n_due, to_come_h = 0, 0.0
     for clock in range(begin, len(next_at_h)):
-        left_h = until_h - next_at_h[clock]
-        n_due += left_h > 0.0
-        to_come_h += max(left_h, 0.0)
+        if next_at_h[clock] < until_h:
+            n_due += 1
+            to_come_h += until_h - next_at_h[clock]
     return n_due, to_come_h
 
 
 @compiled
 def renew(
-    until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
+    from_h: float, until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int, bool]:  # fmt: skip
     """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
 
     Parameters
     ----------
+    from_h : no failure is before this instant [h]
     next_at_h : (n_clocks,) next failure of each [h]; moved on in place
     stretch : (n_clocks,) by what its gaps are longer; none for 1
     gap_h : (n_gaps,) to use one after the other [h]
@@ -39,25 +40,30 @@ def renew(
 
     Returns
     -------
-    the first clock that is not done, and how many gaps are used: as many as there are failures
+    the first clock that is not done; how many gaps are used: as many as there are failures; whether
+    all lifetimes are numbers that a lifetime can have
     """
     used = 0
     for clock in range(begin, len(next_at_h)):
         now_h = next_at_h[clock]
+        sound = now_h >= from_h
         while now_h < until_h:
             if used == len(gap_h):
                 next_at_h[clock] = now_h
-                return clock, used
+                return clock, used, True
             at_h[used] = now_h
             gap = gap_h[used] * stretch[clock] if len(stretch) else gap_h[used]
             next_h = now_h + gap
             if next_h <= now_h:  # the gap rounds off: always later than the last
+                sound = sound and gap >= 0.0
                 next_h = np.nextafter(now_h, np.inf)
             now_h = next_h
             used += 1
+        if not (sound and now_h < np.inf):  # nor where it is NaN
+            return clock, used, False
         next_at_h[clock] = now_h
         first[clock + 1] = n_before + used
-    return len(next_at_h), used
+    return len(next_at_h), used, True
 
 
 @compiled

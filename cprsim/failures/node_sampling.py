@@ -81,7 +81,7 @@ class Superposed:
         cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator
     ) -> Superposed:
         together = Exponential(lifetime.mean_h / len(slots))
-        return cls(slots, Lifetimes(together, rng), together.sample(rng, n_replications))
+        return cls(slots, Lifetimes(together, rng), together.sample_unchecked(rng, n_replications))
 
     def until(self, until_h: float) -> Struck:
         first, at_h = renewals_until(until_h, self.next_at_h, self.lives)

@@ -114,7 +114,7 @@ class Lifetimes:
         """The next ones, at least `n` [h]; those that are not used have to be given back."""
         n_ahead = len(self._ahead_h)
         if n > n_ahead:
-            more_h = self.lifetime.sample(self.rng, n - n_ahead)
+            more_h = self.lifetime.sample_unchecked(self.rng, n - n_ahead)
             self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
         return self._ahead_h
 
@@ -124,7 +124,12 @@ class Lifetimes:
 
 
 def renewals_until(
-    until_h: float, next_at_h: Floats, lives: Lifetimes, stretch: Floats | None = None
+    until_h: float,
+    next_at_h: Floats,
+    lives: Lifetimes,
+    stretch: Floats | None = None,
+    *,
+    from_h: float = 0.0,
 ) -> tuple[Ints, Floats]:
     """All failures of some clocks before an instant.
 
@@ -134,11 +139,17 @@ def renewals_until(
     next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
     lives : of what a failure renews
     stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
+    from_h : no failure is before this instant [h]
 
     Returns
     -------
     (n_clocks + 1,) where the failures of each clock begin; (n_failures,) their instants [h], clock
     after clock, each in order
+
+    Raises
+    ------
+    ParameterError
+        where a lifetime is negative, infinite or NaN, or there are too many failures.
     """
     from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
 
@@ -153,7 +164,11 @@ def renewals_until(
         _require_affordable(n_failures + n_expected, until_h)
         gap_h = lives.some(ceil(n_expected + 2 * sqrt(n_expected)))
         at_h = np.empty(len(gap_h))
-        clock, n_used = renew(until_h, next_at_h, stretch, gap_h, clock, n_failures, first, at_h)
+        clock, n_used, sound = renew(
+            from_h, until_h, next_at_h, stretch, gap_h, clock, n_failures, first, at_h
+        )
+        if not sound:
+            lives.lifetime.refuse()
         lives.used(n_used)
         instants_h.append(at_h[:n_used])
         n_failures += n_used
