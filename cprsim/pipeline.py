@@ -147,9 +147,10 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 def compile_engine(experiment: Experiment) -> None:
     """Compile the fast engine if it never was here: ten seconds, which workers would all spend."""
-    if not is_compiled():
-        block = _block(experiment, _setting(experiment), 0, _failures(experiment, 0))
-        compile_now(block.setting, experiment.policies[0], block.failures, block.costs)
+    setting, policy = _setting(experiment), experiment.policies[0]
+    if not is_compiled(setting, policy):
+        block = _block(experiment, setting, 0, _failures(experiment, 0))
+        compile_now(setting, policy, block.failures, block.costs)
 
 
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:

@@ -61,19 +61,18 @@ def simulate(
     return run.ran(replications, first_number)
 
 
-def is_compiled() -> bool:
+def is_compiled(setting: JobSetting, policy: RecoveryPolicy) -> bool:
     """Whether there is machine code of the engine beside its source, be it of an older one."""
-    return any((Path(__file__).parent / "__pycache__").glob("loops.run-*.nbi"))
+    name = "steady.hurry" if plan_of(setting, policy).is_common else "loops.run"
+    return any((Path(__file__).parent / "__pycache__").glob(f"{name}-*.nbi"))
 
 
 def compile_now(
     setting: JobSetting, policy: RecoveryPolicy, failures: Failures, costs: CostDraws
 ) -> None:
-    """Compile what `simulate` needs, and run nothing."""
+    """Compile what `simulate` is sure to need, and run nothing."""
     run = _Run(plan_of(setting, policy), setting, failures, costs, keeps=False)
-    nobody = np.zeros(0, dtype=np.int64)
-    run._hurry(failures.strikes(1), nobody)
-    run._run(failures.strikes(1), nobody)
+    run.go_on(np.zeros(0, dtype=np.int64))
 
 
 class _Tables(local):
@@ -105,7 +104,7 @@ class _Run:
         from cprsim.engine import loops, standing, steady
 
         self._loops, self._steady, self._standing = loops, steady, standing
-        self._is_steady = plan.steady and not plan.recovery_varies
+        self._is_common = plan.is_common
         self._plan = plan
         self._setting = setting
         self._failures = failures
@@ -121,28 +120,41 @@ class _Run:
     def go_on(self, rows: Ints) -> Ints:
         """Run these replications; those that want more than is drawn, which then is there."""
         strikes = self._failures.strikes(self._n_chunks)
-        intricate = rows
-        if self._is_steady:
-            rows = self._hurry(strikes, rows)
-            intricate = rows[self._counts[0, rows] == self._standing.INTRICATE]
+        if not self._is_common:
+            self._run(strikes, rows)
+            return self._wanting(rows)
+        rows = self._hurry(strikes, rows)
+        intricate = rows[self._counts[0, rows] == self._standing.INTRICATE]
         if len(intricate):
             self._run(strikes, intricate)
         return self._wanting(rows)
 
     def _hurry(self, strikes: Strikes, rows: Ints) -> Ints:
         """Run these replications as far as all is steady; those that are not over."""
+        one_each = len(strikes.slot) == len(strikes.at_h)
+        tallies = self._plan.reloads and not self._keeps and one_each
+        n_left, n_unsure = self._abreast(strikes, rows, tallies)
+        if n_unsure:
+            self._abreast(strikes, rows[np.isnan(self._hours[7, rows])], False)
+        return rows[self._counts[0, rows] != self._standing.FINISHED] if n_left else rows[:0]
+
+    def _abreast(self, strikes: Strikes, rows: Ints, tallies: bool) -> tuple[int, int]:
+        """As `steady.hurry`, with the rows of losses or their sums where those are not tallied."""
         plan, steady = self._plan, self._steady
-        n_failures = len(strikes.at_h) if plan.reloads else 0
+        loses = plan.reloads and not tallies
+        n_failures = len(strikes.at_h) if loses else 0
         progress_h, whole_h = np.empty(n_failures), np.empty(n_failures)
-        n_left = steady.hurry(plan, strikes, rows, self._hours, self._counts, progress_h, whole_h)
-        if plan.reloads:
+        n_left, n_unsure = steady.hurry(
+            plan, strikes, rows, self._hours, self._counts, tallies, progress_h, whole_h
+        )
+        if loses:
             losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
             n_lost = steady.lose(
                 plan, strikes, rows, progress_h, whole_h,
                 self._hours, self._counts, losses, self._keeps, *_tables().of(plan.n_slots),
             )  # fmt: skip
             self._lost += [losses[:n_lost]] if n_lost else []
-        return rows[self._counts[0, rows] != self._standing.FINISHED] if n_left else rows[:0]
+        return n_left, n_unsure
 
     def _run(self, strikes: Strikes, rows: Ints) -> None:
         """Run these replications, whatever comes."""

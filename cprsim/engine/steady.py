@@ -1,4 +1,4 @@
-"""The common case, many replications abreast: each save stalls for the same time, no recovery varies.
+"""The common case, many abreast: each save stalls for the same time, no recovery varies.
 
 Replications stand side by side in columns and take their nth step together: a step has no branch
 that depends on them, so that the machine takes several at once. What is out of the ordinary is
@@ -7,7 +7,7 @@ that depends on them, so that the machine takes several at once. What is out of 
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -30,120 +30,145 @@ TOGETHER = 8  # of them that the machine may take at once
     PROGRESS_H, WHOLE_H, N_SAVED, N_SAVES, N_FAILURES,
     DETECTED_AT_H, STAFFED_AT_H, RESUMES_AT_H,
     N_DOWN,  # replicas struck since it went on last
-    AT_H, LOADING_H, N_REPLICAS,  # of the next failure: when it is, what it leads to, who is struck
+    AT_H, LOADING_H, N_REPLICAS, SHARD,  # the next failure: when, what follows, who is struck
+    STALE_H, NET_H, LAST_H, LAST_SHARD, N_SINCE, UNSURE,  # shards that went back: see `tally`
     END,
-) = range(0, 22 * ABREAST, ABREAST)  # fmt: skip
+) = range(0, 29 * ABREAST, ABREAST)  # fmt: skip
 
 
 @compiled
 def hurry(
     plan: Plan, strikes: Strikes, rows: Ints,
-    hours: Floats, counts: Ints, progress_h: Floats, whole_h: Floats,
-) -> int:  # fmt: skip
+    hours: Floats, counts: Ints, tallies: bool, progress_h: Floats, whole_h: Floats,
+) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
 
     Parameters
     ----------
     rows : (n_rows,) numbers of the replications
     hours, counts : (n_columns, n_replications) what comes out, columns as in HOURS and COUNTS
-    progress_h, whole_h : (n_failures,) what comes out for each failure under partial recovery:
-        where it strikes, and the content of the last whole save; for `lose`
+    tallies : whether to sum what the shards lose, where each failure strikes one node; the sums are
+        NaN for replications that need `lose`
+    progress_h, whole_h : (n_failures,) where the sums are wanted but not tallied, what comes out
+        for each failure: where it strikes, and the content of the last whole save; for `lose`
 
     Returns
     -------
-    how many did not finish
+    how many did not finish, and how many need `lose`
     """
     border_h = strikes.until_h
     if plan.on_progress and border_h >= plan.useful_h:
         border_h = inf
     n_strikes = np.zeros(len(rows), np.int64)
-    for first in strikes.first:
-        for i in range(len(rows)):
-            n_strikes[i] += first[rows[i] + 1] - first[rows[i]]
-    most = n_strikes.max() if len(rows) else 0
+    most = count_strikes(strikes, rows, n_strikes)
     place = np.empty(most + 2, np.int64)
     some, n_more = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
     chunk, failure = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
     columns = np.empty(END)
-    n_unfinished = 0
+    n_unfinished = n_unsure = 0
     for begin in range(0, len(rows), ABREAST):
         n = min(ABREAST, len(rows) - begin)
-        line_up(rows[begin : begin + n], n_strikes[begin : begin + n], place, some, n_more)
-        stand(plan, strikes, some[:n], chunk, failure, columns)
+        line_up(rows, n_strikes, begin, n, place, some, n_more)
+        stand(plan, strikes, some, n, chunk, failure, columns)
         n_going, n_steps = n, 0
         while n_going > 0 and n_steps <= HOPELESS_AFTER:
             n_struck = n_going
             while n_struck > 0 and n_more[n_struck - 1] == n_steps:
                 n_struck -= 1
-            look_ahead(plan, strikes, some[:n_struck], chunk, failure, columns)
-            columns[AT_H + n_struck : AT_H + n_going] = border_h
+            look_ahead(plan, strikes, some, n_struck, chunk, failure, columns)
+            for i in range(n_struck, n_going):
+                columns[AT_H + i] = border_h
             take_step(plan, columns, n_going)
-            if plan.reloads:
+            for i in range(n_struck, n_going):
+                if columns[STATUS + i] == GOING:
+                    columns[STATUS + i] = WANTS_FAILURES
+            if tallies:
+                tally(columns, n_struck, n_steps + 1)
+            elif plan.reloads:
                 for i in range(n_struck):
                     progress_h[failure[i]] = columns[PROGRESS_H + i]
                     whole_h[failure[i]] = columns[WHOLE_H + i]
             n_going = n_struck
             n_steps += 1
-        n_unfinished += write(some[:n], n_going, columns, hours, counts)
-    return n_unfinished
+        n_unfinished += write(some, n, columns, hours, counts)
+        for i in range(n):
+            n_unsure += columns[UNSURE + i] > 0.0
+    return n_unfinished, n_unsure
 
 
 @compiled
-def line_up(rows: Ints, n_strikes: Ints, place: Ints, some: Ints, n_more: Ints) -> None:
+def count_strikes(strikes: Strikes, rows: Ints, n_strikes: Ints) -> int:
+    """Add up the failures of each of some replications; the most that one of them has."""
+    most = 0
+    for chunk in range(len(strikes.first)):
+        for i in range(len(rows)):
+            n_strikes[i] += strikes.first[chunk, rows[i] + 1] - strikes.first[chunk, rows[i]]
+            most = max(most, n_strikes[i])
+    return most
+
+
+@compiled
+def line_up(
+    rows: Ints, n_strikes: Ints, begin: int, n: int, place: Ints, some: Ints, n_more: Ints
+) -> None:
     """Some replications and their numbers of failures, those with the most failures first."""
     most = len(place) - 2
-    place[:] = 0
-    for n in n_strikes:
-        place[most - n + 1] += 1
+    for i in range(len(place)):
+        place[i] = 0
+    for i in range(begin, begin + n):
+        place[most - n_strikes[i] + 1] += 1
     for i in range(most):
         place[i + 1] += place[i]
-    for row, n in zip(rows, n_strikes):  # noqa: B905: numba knows no strict
-        i = place[most - n]
-        place[most - n] = i + 1
-        some[i], n_more[i] = row, n
+    for i in range(begin, begin + n):
+        bucket = most - n_strikes[i]
+        to = place[bucket]
+        some[to], n_more[to] = rows[i], n_strikes[i]
+        place[bucket] = to + 1
 
 
 @compiled
 def stand(
-    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+    plan: Plan, strikes: Strikes, rows: Ints, n: int, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
     """Stand at the start of the job."""
-    columns[:] = 0.0
-    everybody = hours_to_load(plan, plan.load_h, plan.n_shards if plan.rolls_back else 0)
-    columns[LOADING_H : LOADING_H + ABREAST] = everybody
-    for i in range(len(rows)):
+    for i in range(END):
+        columns[i] = 0.0
+    everybody_h = hours_to_load(plan, plan.load_h, plan.n_shards if plan.rolls_back else 0)
+    for i in range(n):
+        columns[LOADING_H + i] = everybody_h
         chunk[i], failure[i] = 0, strikes.first[0, rows[i]] - 1
 
 
 @compiled
 def look_ahead(
-    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+    plan: Plan, strikes: Strikes, rows: Ints, n: int, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
-    """Look up the next failure of each replication."""
+    """Look up the next failure of the first replications."""
     first, at_h = strikes.first, strikes.at_h
     first_slot, slot_of = strikes.first_slot, strikes.slot
     if len(first) > 1:
-        for i in range(len(rows)):
+        for i in range(n):
             while failure[i] + 1 == first[chunk[i], rows[i] + 1]:
                 chunk[i] += 1
                 failure[i] = first[chunk[i], rows[i]] - 1
-    for i in range(len(rows)):
+    for i in range(n):
         failure[i] += 1
         columns[AT_H + i] = at_h[failure[i]]
     if not plan.reloads:
         return
     one_each = len(slot_of) == len(at_h)
     one_h = hours_to_load(plan, plan.load_h, 1)
-    for i in range(len(rows)):
+    for i in range(n):
         if one_each:
             slot = slot_of[failure[i]]
             columns[LOADING_H + i] = one_h if is_shard(plan, slot) else 0.0
+            columns[SHARD + i] = slot if is_shard(plan, slot) else -1
             columns[N_REPLICAS + i] = is_replica(plan, slot)
         else:
             n_shards = n_replicas = 0
-            for slot in slot_of[first_slot[failure[i]] : first_slot[failure[i] + 1]]:
-                n_shards += is_shard(plan, slot)
-                n_replicas += is_replica(plan, slot)
+            for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
+                n_shards += is_shard(plan, slot_of[j])
+                n_replicas += is_replica(plan, slot_of[j])
             columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
             columns[N_REPLICAS + i] = n_replicas
 
@@ -225,18 +250,44 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
 
 
 @compiled
-def write(rows: Ints, n_hopeless: int, columns: Floats, hours: Floats, counts: Ints) -> int:
+def tally(columns: Floats, n: int, n_failures: int) -> None:
+    """Sum what the shards lost that the failures just have struck, the nth ones.
+
+    A shard loses the work since the last whole save; net, since its own last loss, if that is later
+    (`loops.run` and `lose` keep that of every shard). It is if the last loss of all is later and
+    was this shard's, and is not if there is no later one; between the two it is not known here.
+    """
+    for i in range(n):
+        loses = columns[N_FAILURES + i] == n_failures and columns[SHARD + i] >= 0.0
+        at_h, whole_h, last_h = columns[PROGRESS_H + i], columns[WHOLE_H + i], columns[LAST_H + i]
+        later = last_h > whole_h
+        same = columns[SHARD + i] == columns[LAST_SHARD + i]
+        net_h = at_h - (last_h if later and same else whole_h)
+        n_since = columns[N_SINCE + i] if later else 0.0
+        unsure = loses and later and not same and n_since > 1.0
+        columns[UNSURE + i] = 1.0 if unsure else columns[UNSURE + i]
+        columns[STALE_H + i] += at_h - whole_h if loses else 0.0
+        columns[NET_H + i] += net_h if loses else 0.0
+        columns[N_SINCE + i] = n_since + 1.0 if loses else columns[N_SINCE + i]
+        columns[LAST_H + i] = at_h if loses else last_h
+        columns[LAST_SHARD + i] = columns[SHARD + i] if loses else columns[LAST_SHARD + i]
+
+
+@compiled
+def write(rows: Ints, n: int, columns: Floats, hours: Floats, counts: Ints) -> int:
     """What has become of some replications; how many did not finish."""
     n_unfinished = 0
-    for i in range(len(rows)):
+    for i in range(n):
         row, status = rows[i], int(columns[STATUS + i])
-        if status == GOING:
-            status = INTRICATE if i < n_hopeless else WANTS_FAILURES
+        if status == GOING:  # after very many failures
+            status = INTRICATE
         hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
         hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
         hours[3, row], hours[4, row] = columns[SAVE_H + i], columns[DETECT_H + i]
         hours[5, row], hours[6, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
-        hours[7, row] = hours[8, row] = 0.0
+        unsure = columns[UNSURE + i] > 0.0
+        hours[7, row] = nan if unsure else columns[STALE_H + i]
+        hours[8, row] = nan if unsure else columns[NET_H + i]
         counts[0, row] = status
         counts[1, row] = int(columns[N_FAILURES + i])
         counts[2, row] = int(columns[N_SAVES + i])

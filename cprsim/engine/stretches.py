@@ -127,9 +127,7 @@ def advance(plan: Plan, job: Any) -> int:
 @inlined
 def stride(plan: Plan, job: Any) -> int:
     """`advance` at once, where every save stalls the job for the same time and then is valid."""
-    by = stretch(
-        plan, job.progress_h, job.n_saved, job.left_h, job.until_h, plan.on_progress
-    )
+    by = stretch(plan, job.progress_h, job.n_saved, job.left_h, job.until_h, plan.on_progress)
     job.doubtful = by.doubtful
     job.worked_h += by.worked_h
     job.save_h += by.save_h

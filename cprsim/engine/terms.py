@@ -47,6 +47,7 @@ class Plan(NamedTuple):
     steady: bool  # all saves stall the job for the same time, and then are valid
     saves_vary: bool
     recovery_varies: bool
+    is_common: bool  # steady, and no recovery varies
     # what each costs; NaN where that varies
     stall_h: float
     behind_h: float  # of a save, in the background
@@ -89,6 +90,8 @@ def plan_of(setting: JobSetting, policy: RecoveryPolicy) -> Plan:
     detect_h, reschedule_h, load_h = (
         _always_h(cost, setting) for cost in (costs.detect, costs.reschedule, costs.load)
     )
+    steady = costs.save_background is None and not isnan(stall_h)
+    recovery_varies = isnan(detect_h + reschedule_h + load_h)
     return Plan(
         useful_h=useful_h,
         deadline_h=STOPPED_BEYOND * useful_h,
@@ -104,9 +107,10 @@ def plan_of(setting: JobSetting, policy: RecoveryPolicy) -> Plan:
         fraction=parts.fraction,
         extra_h=parts.extra_h,
         in_background=costs.save_background is not None,
-        steady=costs.save_background is None and not isnan(stall_h),
+        steady=steady,
         saves_vary=isnan(stall_h + behind_h),
-        recovery_varies=isnan(detect_h + reschedule_h + load_h),
+        recovery_varies=recovery_varies,
+        is_common=steady and not recovery_varies,
         stall_h=stall_h,
         behind_h=behind_h,
         period_h=interval_h + stall_h,

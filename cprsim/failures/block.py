@@ -13,7 +13,7 @@ from cprsim.failures.sources import FailureSource, counting
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Failure, FailureTrace, Floats, Ints
 
 FIRST_REPLICATIONS = 4000
-"""Of the first block: most runs need no more. The others are larger, as each costs some overhead."""
+"""Of the first block: most runs need no more. Others are larger: each block costs some overhead."""
 
 BORDERS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 13.0, 20.0, 30.0, 45.0, 67.0, STOPPED_BEYOND)
 """Ends of the chunks, in useful times of the job. Most jobs are over before the first, and what is

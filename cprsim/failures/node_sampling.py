@@ -213,4 +213,3 @@ def _survived_h(lifetime: Distribution, from_h: float, until_h: float) -> float:
     from scipy import integrate  # slow to load, and few sources need it
 
     return float(integrate.quad(survival, from_h, until_h, limit=200)[0])
-
