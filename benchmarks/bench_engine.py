@@ -7,9 +7,11 @@ replications per second of processor time on one core; what counts is the ratios
     full, partial   drawing the failures and simulating the strategy
     engine          simulating full recovery alone, as it is for each further strategy
     simpy           the same from drawn failures, event by event; x: full over simpy
-    limit           drawing bare random numbers: 1.1 x 50 h / 20 h + 1 gaps per replication in one
-                    call, and who fails in another; nothing that draws gaps can beat it.
-                    share: full over limit
+    limit           drawing the bare random numbers, each kind in one call of NumPy. Of one clock:
+                    1.1 x 50 h / 20 h + 1 gaps per replication, and who fails (so too for
+                    exponential node clocks, which are one). Of a clock per node: how many fail,
+                    when (the inverse of the distribution at uniform numbers), who, when again.
+    f, p            share of the limit: full and partial over it
 
 `--figure FILE` draws instead how the cost of a replication grows with failures and with nodes.
 """
@@ -29,7 +31,7 @@ from cprsim import engine
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.distributions import Constant, Distribution, with_mean
+from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
@@ -43,6 +45,7 @@ LIFETIMES = [("exponential", None), ("gamma", 0.7), ("gamma", 2.5)]
 NODES = [38, 1_000, 100_000]
 BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 10, 5, 200
 BARE = 100_000  # replications whose random numbers are drawn bare
+N_FAILURES = int(1.1 * USEFUL_H / MTBF_H * BARE)  # of all of them
 FULL = RecoveryPolicy("full", OnFailure.ROLL_BACK, INTERVAL_H, "given")
 PARTIAL = RecoveryPolicy("partial", OnFailure.RELOAD, INTERVAL_H, "given")
 MTBFS_H = [50.0, 20.0, 10.0, 5.0, 2.5]  # of the figure: 1 to 20 failures per job
@@ -59,15 +62,15 @@ def main() -> None:
 
 
 def table() -> None:
-    heads = ("full/s", "partial/s", "engine/s", "simpy/s", "x", "limit/s", "share")
-    print(f"{'case':<34}" + "".join(f"{head:>12}" for head in heads))
-    for name, source, n_nodes, gap in cases(MTBF_H):
-        rounds = [one_round(source, n_nodes, gap, number) for number in range(ROUNDS)]
+    heads = ("full/s", "partial/s", "engine/s", "simpy/s", "limit/s")
+    print(f"{'case':<32}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}{'f':>6}{'p':>6}")
+    for name, source, n_nodes, life in cases(MTBF_H):
+        rounds = [one_round(source, n_nodes, life, number) for number in range(ROUNDS)]
         draw, full, partial, simpy, limit = (median(column) for column in zip(*rounds, strict=True))
-        speeds = [1 / (draw + full), 1 / (draw + partial), 1 / full, 1 / simpy]
-        cells = "".join(f"{speed:>12,.0f}" for speed in speeds)
-        ratios = f"{simpy / (draw + full):>12,.0f}{1 / limit:>12,.0f}{limit / (draw + full):>12.0%}"
-        print(f"{name:<34}{cells}{ratios}")
+        whole = [draw + full, draw + partial]
+        cells = "".join(f"{1 / one:>12,.0f}" for one in [*whole, full, simpy, limit])
+        shares = "".join(f"{limit / one:>6.0%}" for one in whole)
+        print(f"{name:<32}{cells}{simpy / (draw + full):>8,.0f}{shares}")
 
 
 def cases(mtbf_h: float) -> Iterator[tuple[str, FailureSource, int, Distribution]]:
@@ -78,11 +81,11 @@ def cases(mtbf_h: float) -> Iterator[tuple[str, FailureSource, int, Distribution
         for n_nodes in NODES:
             life = with_mean(family, mtbf_h * n_nodes, shape)
             nodes = NodeClocks({"emb_ps": life}, start=Start.STATIONARY)
-            yield f"{word}, {n_nodes:,} node clocks", nodes, n_nodes, gap
+            yield f"{word}, {n_nodes:,} node clocks", nodes, n_nodes, life
 
 
 def one_round(
-    source: FailureSource, n_nodes: int, gap: Distribution, number: int
+    source: FailureSource, n_nodes: int, life: Distribution, number: int
 ) -> tuple[float, ...]:
     """Seconds per replication: drawing, full, partial, SimPy under full, bare draw."""
     drawing, full, partial = 0.0, 0.0, 0.0
@@ -97,11 +100,25 @@ def one_round(
         full += again / n / BLOCKS
         partial += seconds(in_arrays, block, PARTIAL) / n / BLOCKS
     by_simpy = seconds(by_events, block, FULL) / SIMPY_REPLICATIONS
-    rng = np.random.Generator(np.random.SFC64(number))
-    n_failures = int(1.1 * USEFUL_H / gap.mean_h * BARE)
-    limit = seconds(gap.sample, rng, n_failures + BARE) / BARE
-    limit += seconds(rng.integers, 0, n_nodes, n_failures) / BARE
+    one_clock = isinstance(source, JobClock) or isinstance(life, Exponential)
+    bare = bare_gaps if one_clock else bare_first_failures
+    limit = seconds(bare, life, n_nodes, np.random.Generator(np.random.SFC64(number))) / BARE
     return drawing, full, partial, by_simpy, limit
+
+
+def bare_gaps(life: Distribution, n_nodes: int, rng: np.random.Generator) -> None:
+    """The random numbers of one clock."""
+    life.sample_unchecked(rng, N_FAILURES + BARE)
+    rng.integers(0, n_nodes, N_FAILURES)
+
+
+def bare_first_failures(life: Distribution, n_nodes: int, rng: np.random.Generator) -> None:
+    """The random numbers of a clock per node."""
+    p_fails = N_FAILURES / BARE / n_nodes
+    n = int(rng.binomial(n_nodes, p_fails, BARE).sum())
+    life.quantile(p_fails * rng.random(n))
+    rng.integers(0, n_nodes, n)
+    life.sample_unchecked(rng, n)
 
 
 def seconds(work: Callable[..., object], *arguments: object) -> float:

@@ -76,14 +76,21 @@ def compile_now(
 
 
 class _Tables(local):
-    """Tables of all slots, one for each thread: filling a new one costs more than a short run."""
+    """Tables to write to, one set for each thread: a new one costs more than a short run."""
 
     def __init__(self) -> None:
         from cprsim.engine.standing import DESK, SLOT
 
         self._slots, self._desks = np.zeros(0, SLOT), np.zeros(1, DESK)
+        self._of_failures: Floats = np.empty((2, 0))
 
-    def of(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def of_failures(self, n: int) -> Floats:
+        """Two columns for so many failures, (2, n); what they hold does not matter."""
+        if n > self._of_failures.shape[1]:
+            self._of_failures = np.empty((2, n + n // 4))
+        return self._of_failures[:, :n]
+
+    def of_slots(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
         if n_slots > len(self._slots):
             self._slots = np.zeros(n_slots, self._slots.dtype)
         return self._slots[:n_slots], self._desks
@@ -142,8 +149,7 @@ class _Run:
         """As `steady.hurry`, with the rows of losses or their sums where those are not tallied."""
         plan, steady = self._plan, self._steady
         loses = plan.reloads and not tallies
-        n_failures = len(strikes.at_h) if loses else 0
-        progress_h, whole_h = np.empty(n_failures), np.empty(n_failures)
+        progress_h, whole_h = _tables().of_failures(len(strikes.at_h) if loses else 0)
         n_left, n_unsure = steady.hurry(
             plan, strikes, rows, self._hours, self._counts, tallies, progress_h, whole_h
         )
@@ -151,7 +157,7 @@ class _Run:
             losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
             n_lost = steady.lose(
                 plan, strikes, rows, progress_h, whole_h,
-                self._hours, self._counts, losses, self._keeps, *_tables().of(plan.n_slots),
+                self._hours, self._counts, losses, self._keeps, *_tables().of_slots(plan.n_slots),
             )  # fmt: skip
             self._lost += [losses[:n_lost]] if n_lost else []
         return n_left, n_unsure
@@ -163,7 +169,7 @@ class _Run:
         losses: Losses = np.empty(room, LOSS)
         n_lost = loops.run(
             self._plan, drawn, strikes, rows, self._hours, self._counts, losses, self._keeps,
-            *_tables().of(self._plan.n_slots if self._plan.reloads else 0),
+            *_tables().of_slots(self._plan.n_slots if self._plan.reloads else 0),
         )  # fmt: skip
         self._lost += [losses[:n_lost]] if n_lost else []
 
