@@ -83,7 +83,7 @@ def hurry(
                 if columns[STATUS + i] == GOING:
                     columns[STATUS + i] = WANTS_FAILURES
             if tallies:
-                tally(columns, n_struck, n_steps + 1)
+                tally(columns, n_struck, n_steps)
             elif plan.reloads:
                 for i in range(n_struck):
                     progress_h[failure[i]] = columns[PROGRESS_H + i]
@@ -156,21 +156,22 @@ def look_ahead(
         columns[AT_H + i] = at_h[failure[i]]
     if not plan.reloads:
         return
-    one_each = len(slot_of) == len(at_h)
-    one_h = hours_to_load(plan, plan.load_h, 1)
-    for i in range(n):
-        if one_each:
+    if len(slot_of) == len(at_h):  # each strikes one node
+        one_h = hours_to_load(plan, plan.load_h, 1)
+        for i in range(n):
             slot = slot_of[failure[i]]
-            columns[LOADING_H + i] = one_h if is_shard(plan, slot) else 0.0
-            columns[SHARD + i] = slot if is_shard(plan, slot) else -1
-            columns[N_REPLICAS + i] = is_replica(plan, slot)
-        else:
-            n_shards = n_replicas = 0
-            for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
-                n_shards += is_shard(plan, slot_of[j])
-                n_replicas += is_replica(plan, slot_of[j])
-            columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
-            columns[N_REPLICAS + i] = n_replicas
+            strikes_shard = is_shard(plan, slot)
+            columns[LOADING_H + i] = one_h if strikes_shard else 0.0
+            columns[SHARD + i] = float(slot) if strikes_shard else -1.0
+            columns[N_REPLICAS + i] = 1.0 if is_replica(plan, slot) else 0.0
+        return
+    for i in range(n):
+        n_shards = n_replicas = 0
+        for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
+            n_shards += is_shard(plan, slot_of[j])
+            n_replicas += is_replica(plan, slot_of[j])
+        columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
+        columns[N_REPLICAS + i] = n_replicas
 
 
 @compiled
@@ -250,27 +251,27 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
 
 
 @compiled
-def tally(columns: Floats, n: int, n_failures: int) -> None:
-    """Sum what the shards lost that the failures just have struck, the nth ones.
+def tally(columns: Floats, n: int, n_steps: float) -> None:
+    """Sum what the shards lost that failures have struck in this step, the one after so many.
 
     A shard loses the work since the last whole save; net, since its own last loss, if that is later
     (`loops.run` and `lose` keep that of every shard). It is if the last loss of all is later and
     was this shard's, and is not if there is no later one; between the two it is not known here.
     """
     for i in range(n):
-        loses = columns[N_FAILURES + i] == n_failures and columns[SHARD + i] >= 0.0
         at_h, whole_h, last_h = columns[PROGRESS_H + i], columns[WHOLE_H + i], columns[LAST_H + i]
-        later = last_h > whole_h
-        same = columns[SHARD + i] == columns[LAST_SHARD + i]
-        net_h = at_h - (last_h if later and same else whole_h)
-        n_since = columns[N_SINCE + i] if later else 0.0
-        unsure = loses and later and not same and n_since > 1.0
-        columns[UNSURE + i] = 1.0 if unsure else columns[UNSURE + i]
+        shard, last_shard = columns[SHARD + i], columns[LAST_SHARD + i]
+        n_before, n_since = columns[N_FAILURES + i] - 1.0, columns[N_SINCE + i]
+        loses = (n_before == n_steps) & (shard >= 0.0)
+        later, same = last_h > whole_h, shard == last_shard
+        unsure = loses & later & (not same) & (n_since > 1.0)
+        columns[UNSURE + i] += 1.0 if unsure else 0.0
         columns[STALE_H + i] += at_h - whole_h if loses else 0.0
-        columns[NET_H + i] += net_h if loses else 0.0
-        columns[N_SINCE + i] = n_since + 1.0 if loses else columns[N_SINCE + i]
+        columns[NET_H + i] += at_h - (last_h if later & same else whole_h) if loses else 0.0
+        n_now = (n_since if later else 0.0) + 1.0
+        columns[N_SINCE + i] = n_now if loses else n_since
         columns[LAST_H + i] = at_h if loses else last_h
-        columns[LAST_SHARD + i] = columns[SHARD + i] if loses else columns[LAST_SHARD + i]
+        columns[LAST_SHARD + i] = shard if loses else last_shard
 
 
 @compiled
