@@ -140,18 +140,19 @@ class _Run:
         """Run these replications as far as all is steady; those that are not over."""
         one_each = len(strikes.slot) == len(strikes.at_h)
         tallies = self._plan.reloads and not self._keeps and one_each
-        n_left, n_unsure = self._abreast(strikes, rows, tallies)
+        unsure = np.empty(len(rows) if tallies else 0, dtype=np.int64)
+        n_left, n_unsure = self._abreast(strikes, rows, unsure)
         if n_unsure:
-            self._abreast(strikes, rows[np.isnan(self._hours[7, rows])], False)
+            self._abreast(strikes, unsure[:n_unsure], unsure[:0])
         return rows[self._counts[0, rows] != self._standing.FINISHED] if n_left else rows[:0]
 
-    def _abreast(self, strikes: Strikes, rows: Ints, tallies: bool) -> tuple[int, int]:
+    def _abreast(self, strikes: Strikes, rows: Ints, unsure: Ints) -> tuple[int, int]:
         """As `steady.hurry`, with the rows of losses or their sums where those are not tallied."""
         plan, steady = self._plan, self._steady
-        loses = plan.reloads and not tallies
+        loses = plan.reloads and not len(unsure)
         progress_h, whole_h = _tables().of_failures(len(strikes.at_h) if loses else 0)
         n_left, n_unsure = steady.hurry(
-            plan, strikes, rows, self._hours, self._counts, tallies, progress_h, whole_h
+            plan, strikes, rows, self._hours, self._counts, unsure, progress_h, whole_h
         )
         if loses:
             losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
@@ -201,18 +202,18 @@ class _Run:
         """The rows of these replications, now that all of them are over."""
         within = slice(replications.start, replications.stop)
         hours, counts = self._hours[:, within], self._counts[:, within]
-        number = np.arange(replications.start, replications.stop)
+        number = np.arange(first_number + replications.start, first_number + replications.stop)
         finished = counts[0] == self._standing.FINISHED
         left = number[:0]
         if not finished.all() and (is_left := counts[0] == self._standing.LEFT).any():
-            left, number, finished = number[is_left], number[~is_left], finished[~is_left]
-            hours, counts = hours[:, ~is_left], counts[:, ~is_left]
+            left, number = number[is_left] - first_number, number[~is_left]
+            hours, counts, finished = hours[:, ~is_left], counts[:, ~is_left], finished[~is_left]
         wall_h, useful_h, lost_h, save_h, detect_h, reschedule_h, load_h, stale_h, net_h = hours
         n_emb_ps = self._setting.cluster.n_emb_ps
         if self._plan.reloads:
             stale_h, net_h = stale_h / max(n_emb_ps, 1), net_h / max(n_emb_ps, 1)
         costs = CostBreakdown(
-            replication=number + first_number,
+            replication=number,
             finished=finished,
             wall_h=wall_h,
             useful_h=useful_h,

@@ -7,7 +7,7 @@ that depends on them, so that the machine takes several at once. What is out of 
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ TOGETHER = 8  # of them that the machine may take at once
 @compiled
 def hurry(
     plan: Plan, strikes: Strikes, rows: Ints,
-    hours: Floats, counts: Ints, tallies: bool, progress_h: Floats, whole_h: Floats,
+    hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
 
@@ -47,15 +47,16 @@ def hurry(
     ----------
     rows : (n_rows,) numbers of the replications
     hours, counts : (n_columns, n_replications) what comes out, columns as in HOURS and COUNTS
-    tallies : whether to sum what the shards lose, where each failure strikes one node; the sums are
-        NaN for replications that need `lose`
-    progress_h, whole_h : (n_failures,) where the sums are wanted but not tallied, what comes out
-        for each failure: where it strikes, and the content of the last whole save; for `lose`
+    unsure : (n_rows,) where what the shards lose is to be summed, and each failure strikes one
+        node; filled with the replications that need `lose` for it. Else (0,)
+    progress_h, whole_h : (n_failures,) under partial recovery where it is not, what comes out for
+        each failure: where it strikes, and the content of the last whole save; for `lose`
 
     Returns
     -------
-    how many did not finish, and how many need `lose`
+    how many did not finish, and how many are unsure
     """
+    tallies = plan.reloads and len(unsure) > 0
     border_h = strikes.until_h
     if plan.on_progress and border_h >= plan.useful_h:
         border_h = inf
@@ -92,7 +93,9 @@ def hurry(
             n_steps += 1
         n_unfinished += write(some, n, columns, hours, counts)
         for i in range(n):
-            n_unsure += columns[UNSURE + i] > 0.0
+            if columns[UNSURE + i] > 0.0:
+                unsure[n_unsure] = some[i]
+                n_unsure += 1
     return n_unfinished, n_unsure
 
 
@@ -286,9 +289,7 @@ def write(rows: Ints, n: int, columns: Floats, hours: Floats, counts: Ints) -> i
         hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
         hours[3, row], hours[4, row] = columns[SAVE_H + i], columns[DETECT_H + i]
         hours[5, row], hours[6, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
-        unsure = columns[UNSURE + i] > 0.0
-        hours[7, row] = nan if unsure else columns[STALE_H + i]
-        hours[8, row] = nan if unsure else columns[NET_H + i]
+        hours[7, row], hours[8, row] = columns[STALE_H + i], columns[NET_H + i]
         counts[0, row] = status
         counts[1, row] = int(columns[N_FAILURES + i])
         counts[2, row] = int(columns[N_SAVES + i])
