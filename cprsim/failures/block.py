@@ -63,6 +63,11 @@ class BlockFailures:
         borders_h = borders(source.clock, useful_h)
         self._more = source.draw(cluster, seed, block, self.n_replications, borders_h)
 
+    @property
+    def n_drawn(self) -> int:
+        """Failures of all replications, as far as anybody has asked."""
+        return sum(chunk.n_failures for chunk in self._chunks)
+
     def chunk(self, number: int) -> FailureTrace | None:
         """The failures of all replications in one stretch of the clock; None after the last."""
         while number >= len(self._chunks):
