@@ -111,7 +111,9 @@ def simulate(
 
 
 def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch | None]]:
-    """Run experiments that meet the same failures, block after block, without the losses' rows.
+    """Run experiments that meet the same failures, block after block.
+
+    Losses have rows only where a staleness curve is there to price them.
 
     Parameters
     ----------
@@ -122,7 +124,10 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
     The number of an experiment and the next batch of its replications, None after the last. What
     an experiment yields does not depend on the others.
     """
-    going = {place: _Course(one, keep_losses=False) for place, one in enumerate(experiments)}
+    going = {
+        place: _Course(one, keep_losses=one.curve is not None)
+        for place, one in enumerate(experiments)
+    }
     for number in count():
         if not going:
             return

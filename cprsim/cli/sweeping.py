@@ -10,6 +10,7 @@ import typer
 
 from cprsim.cli.finished import found_again
 from cprsim.cli.progress import progress
+from cprsim.curves import curve_path
 from cprsim.results import Identity, input_digests
 from cprsim.results.publish import require_writable, sole
 from cprsim.scenario import LoadedScenario, dump_scenario
@@ -56,9 +57,7 @@ def sweep_into(
         _tell_damage(store)
         axes = sweep.axes()
         first = points[0]
-        said = about(
-            loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment.useful_h
-        )
+        said = about(loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment)
         from cprsim.plots.sweep import draw_sweep
 
         manifest = {
@@ -79,10 +78,11 @@ def sweep_into(
 
 
 def _identity(loaded: LoadedScenario) -> Identity:
+    paths = [path for path in (loaded.trace_path, curve_path(loaded)) if path is not None]
     return Identity(
         name=f"{loaded.scenario.name}-sweep",
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=input_digests([] if loaded.trace_path is None else [loaded.trace_path]),
+        inputs=input_digests(paths),
     )
 
 

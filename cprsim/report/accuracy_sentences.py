@@ -6,7 +6,7 @@ from math import isnan
 
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result
-from cprsim.results.words import percent
+from cprsim.results.words import percent, priced_by
 
 HOW_TO = (
     "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
@@ -25,8 +25,7 @@ def accuracy_sentences(result: Result) -> list[str]:
     if result.curve is None:
         return [HOW_TO]
     said = [
-        f"AUC loss by the staleness curve {result.curve.name} ({result.curve.origin}); "
-        "its error is in the interval.",
+        priced_by(result.curve.name, result.curve.origin),
         *result.curve.notes,
     ]
     return said + [sentence for policy in stale for sentence in _of(policy, result)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from cprsim.report.as_json import number
 from cprsim.report.run_report import say
-from cprsim.report.run_table import plain_table, print_whole
-from cprsim.results.words import NO_NUMBER, count, hours, with_interval
+from cprsim.report.run_table import AUC_LOSS, plain_table, print_whole
+from cprsim.results import Spread
+from cprsim.results.words import NO_NUMBER, count, hours, ten_thousandths, with_interval
 from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
 
 
@@ -27,6 +28,8 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     console.print()
     print_whole(console, _table(result))
     console.print()
+    for sentence in result.accuracy:
+        say(console, sentence)
     there = result.n_points - n_computed
     kept = f" ({there:,} of the points were there already)" if there > 0 else ""
     say(console, f"results  {result.path}{kept}")
@@ -65,8 +68,13 @@ def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
     return {
         "where": dict(extreme.where),
         "save_interval_h": number(extreme.save_interval_h),
-        **{name: number(getattr(extreme, name)) for name in ("mean", "low", "high")},
+        **_interval(extreme),
+        **({} if extreme.auc_loss is None else {"auc_loss": _interval(extreme.auc_loss)}),
     }
+
+
+def _interval(spread: Extreme | Spread) -> dict[str, float | None]:
+    return {name: number(getattr(spread, name)) for name in ("mean", "low", "high")}
 
 
 def _heading(result: SweepResult) -> str:
@@ -89,12 +97,16 @@ def _table(result: SweepResult) -> Any:
     for heading in ("lowest\noverhead", "highest\noverhead"):
         out.add_column(heading, justify="right", no_wrap=True)
         out.add_column("at", justify="left")
+        if result.accuracy:
+            out.add_column(AUC_LOSS, justify="right", no_wrap=True)
     out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
     out.add_column("more at", justify="right", no_wrap=True)
     names = _short_names(result)
     for summary in summaries(result):
         out.add_row(
-            summary.strategy, *_cells(summary.lowest, names), *_cells(summary.highest, names),
+            summary.strategy,
+            *_cells(summary.lowest, names, result.accuracy),
+            *_cells(summary.highest, names, result.accuracy),
             *_compared(summary, result.reference),
         )  # fmt: skip
     return out
@@ -110,13 +122,21 @@ def _short_names(result: SweepResult) -> dict[str, str]:
     }
 
 
-def _cells(extreme: Extreme | None, names: Mapping[str, str]) -> tuple[str, str]:
+def _cells(
+    extreme: Extreme | None, names: Mapping[str, str], accuracy: Sequence[str]
+) -> tuple[str, ...]:
+    """Overhead, where it is so, and where losses are priced what AUC it costs there."""
     if extreme is None:
-        return NO_NUMBER, "no point at which every replication finishes"
+        nowhere = NO_NUMBER, "no point at which every replication finishes"
+        return (*nowhere, NO_NUMBER) if accuracy else nowhere
     half_width = 100 * (extreme.high - extreme.low) / 2
     shown = with_interval(float(100 * extreme.mean), half_width)
-    where = extreme.where.items()
-    return shown, ", ".join(_at(column, names[column], value) for column, value in where)
+    there = extreme.where.items()
+    where = ", ".join(_at(column, names[column], value) for column, value in there)
+    if not accuracy:
+        return shown, where
+    loss = extreme.auc_loss
+    return shown, where, NO_NUMBER if loss is None else ten_thousandths(loss.mean, loss.half_width)
 
 
 def _at(column: str, name: str, value: Any) -> str:

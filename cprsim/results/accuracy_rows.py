@@ -55,10 +55,9 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
 
 def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
     replications = strategy.costs.replication
-    if strategy_key(strategy.policy) is None:
-        return nothing_lost(len(replications))
     if outcome.curve is None:
-        return None
+        keeps_no_stale = strategy_key(strategy.policy) is None
+        return nothing_lost(len(replications)) if keeps_no_stale else None
     return outcome.curve.predict(
         strategy.policy, metric, strategy.losses, replications, outcome.useful_h
     )
@@ -93,10 +92,25 @@ def difference_of_losses(
     """
     difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
     (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
-    if same_curve and a[RESPONSE].iloc[0] == b[RESPONSE].iloc[0]:
-        return MeanLoss(difference, *pooled(*simulated, ((error_b - error_a) ** 2, degrees_a)))
-    measured = ((error_a**2, degrees_a), (error_b**2, degrees_b))
+    same_response = same_curve and a[RESPONSE].iloc[0] == b[RESPONSE].iloc[0]
+    measured = of_difference((error_a, degrees_a), (error_b, degrees_b), same_response)
     return MeanLoss(difference, *pooled(*simulated, *measured))
+
+
+def of_difference(
+    a: tuple[float, float], b: tuple[float, float], same_response: bool
+) -> tuple[Variance, ...]:
+    """Variances of a difference of two losses that come from measurement.
+
+    Parameters
+    ----------
+    a, b : the curve's standard error of each, and its degrees of freedom
+    same_response : whether both are by one response of one curve, so that they err together
+    """
+    (error_a, degrees_a), (error_b, degrees_b) = a, b
+    if same_response:
+        return (((error_b - error_a) ** 2, degrees_a),)
+    return ((error_a**2, degrees_a), (error_b**2, degrees_b))
 
 
 def _values(rows: pd.DataFrame, quantity: str) -> Floats:

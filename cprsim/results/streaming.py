@@ -1,4 +1,8 @@
-"""Means of many replications without their rows: for sweeps, where rows would fill the memory."""
+"""Means of many replications without their rows: for sweeps, where rows would fill the memory.
+
+Where a staleness curve prices what shards lose, it does so batch by batch, and what is left are
+the losses' moments and the curve's mean error of them.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ import pandas as pd
 
 from cprsim import pipeline
 from cprsim.records import Bools, CostBreakdown, Floats, Ints, RecoveryPolicy
-from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
+from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, has_measured_error, of_difference
 from cprsim.results.metrics import (
+    CONFIDENCE,
     FINISHED,
     METRICS,
     Metric,
@@ -20,13 +25,17 @@ from cprsim.results.metrics import (
     interval_of_share,
     spread_of,
 )
+from cprsim.staleness import MeanLoss, pooled, strategy_key
 
 if TYPE_CHECKING:
     from cprsim.assemble import Experiment
     from cprsim.engines import Rows
 
-STREAMED = tuple(name for name in METRICS if name not in (*QUANTITIES.values(), BEYOND))
-"""The metrics that need no row per lost shard."""
+PRICED = (*QUANTITIES.values(), BEYOND)
+"""The metrics that need a staleness curve, and a row per lost shard."""
+
+STREAMED = tuple(name for name in METRICS if name not in PRICED)
+"""The metrics that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +53,23 @@ class Moments:
     engines: tuple[str, ...]  # (n_strategies,) that ran it: fast, simpy, or both
     mean: Floats  # (n_metrics, n_strategies)
     products: Floats  # (n_metrics, n_strategies, n_strategies) of deviations from the means
+    curve_error: Floats  # (n_metrics, n_strategies) mean standard error of the staleness curve
+    curve_degrees: Floats  # (n_metrics, n_strategies) of freedom of that
+    responses: tuple[str, ...]  # (n_strategies,) of the curve, that price the losses
 
     def spread(self, strategy: str, metric: str) -> Spread:
-        """Mean and 95 % interval of a metric; NaN where a replication did not finish."""
+        """Mean and 95 % interval of a metric; NaN where a replication did not finish.
+
+        That of a loss counts the curve's error too (`staleness.mean_loss`).
+        """
         i, k = self._place(strategy), self.metrics.index(metric)
         if self.n_finished[i] < self.n:
             return Spread(np.nan, np.nan, np.nan, self.n)
-        return spread_of(float(self.mean[k, i]), float(self.products[k, i, i]), self.n)
+        mean, squares = float(self.mean[k, i]), float(self.products[k, i, i])
+        if not has_measured_error(metric):
+            return spread_of(mean, squares, self.n)
+        error, degrees = self._error(k, i)
+        return self._of_loss(mean, squares, (error**2, degrees))
 
     def difference(self, strategy: str, other: str, metric: str) -> Spread:
         """Mean and 95 % interval of `strategy` minus `other`, replication by replication."""
@@ -58,8 +77,24 @@ class Moments:
         if min(self.n_finished[i], self.n_finished[j]) < self.n:
             return Spread(np.nan, np.nan, np.nan, self.n)
         products = self.products[k]
-        squares = float(products[i, i] + products[j, j] - 2 * products[i, j])
-        return spread_of(float(self.mean[k, i] - self.mean[k, j]), max(0.0, squares), self.n)
+        squares = max(0.0, float(products[i, i] + products[j, j] - 2 * products[i, j]))
+        mean = float(self.mean[k, i] - self.mean[k, j])
+        if not has_measured_error(metric):
+            return spread_of(mean, squares, self.n)
+        same_response = self.responses[i] == self.responses[j]
+        measured = of_difference(self._error(k, j), self._error(k, i), same_response)
+        return self._of_loss(mean, squares, *measured)
+
+    def _error(self, k: int, i: int) -> tuple[float, float]:
+        """The curve's standard error of a loss, and its degrees of freedom."""
+        return float(self.curve_error[k, i]), float(self.curve_degrees[k, i])
+
+    def _of_loss(self, mean: float, squares: float, *measured: tuple[float, float]) -> Spread:
+        if self.n == 1:
+            return Spread(mean, np.nan, np.nan, self.n)
+        simulated = squares / (self.n - 1) / self.n, float(self.n - 1)
+        low, high = MeanLoss(mean, *pooled(simulated, *measured)).interval(CONFIDENCE)
+        return Spread(mean, low, high, self.n)
 
     def half_width_fraction(self) -> float:
         """The widest interval of the strategies' mean overheads, as a share of the mean."""
@@ -94,7 +129,8 @@ def summarise(
     ----------
     experiments : in any order; those that meet the same failures (`pipeline.failures_key`) run
         side by side, on failures that are drawn once
-    metrics : names out of `STREAMED`
+    metrics : names out of `STREAMED`; an experiment with a staleness curve has those of `PRICED`
+        besides
     on_progress : called with the experiments done and all of them
 
     Notes
@@ -124,13 +160,16 @@ class _Sums:
     def __init__(self, experiment: Experiment, metrics: tuple[str, ...]) -> None:
         n = len(experiment.policies)
         self._experiment = experiment
-        self._metrics = metrics
+        asked = {*metrics, *(PRICED if experiment.curve else ())}
+        self._metrics = metrics = tuple(name for name in METRICS if name in asked)
         self._n = 0
         self._n_finished = np.zeros(n, dtype=np.int64)
         self._gave_up = np.zeros(n, dtype=bool)
         self._engines: list[set[str]] = [set() for _ in range(n)]
         self._mean = np.zeros((len(metrics), n))
         self._products = np.zeros((len(metrics), n, n))
+        self._error_sum = np.zeros((len(metrics), n))
+        self._degrees = np.full((len(metrics), n), np.inf)
 
     def add(self, batch: Sequence[Rows | None]) -> None:
         """Take in the rows of each strategy in some replications."""
@@ -143,12 +182,32 @@ class _Sums:
             if rows is not None:
                 self._engines[i] |= rows.engines
                 self._n_finished[i] += np.count_nonzero(rows.costs.finished)
-            columns.append(None if rows is None else columns_of(rows, self._experiment.useful_h))
+            columns.append(None if rows is None else self._columns(i, rows))
         # metric after metric in the same memory, which stays in the processor's cache
         values = np.full((len(batch), n_more), np.nan)
         for k, metric in enumerate(self._metrics):
             self._add_metric(k, METRICS[metric], columns, values)
         self._n += n_more
+
+    def _columns(self, i: int, rows: Rows) -> Mapping[str, Floats]:
+        """What the metrics of one strategy are made of."""
+        job = self._experiment
+        columns = columns_of(rows, job.useful_h)
+        if job.curve is None:
+            return columns
+        numbers, policy = rows.costs.replication, job.policies[i]
+        beyond = unknown = np.full(len(numbers), np.nan)
+        priced = {}
+        for metric, name in QUANTITIES.items():
+            found = job.curve.predict(policy, metric, rows.losses, numbers, job.useful_h)
+            priced[name] = unknown if found is None else found.loss
+            if found is None:
+                continue
+            k = self._metrics.index(name)
+            self._error_sum[k, i] += found.standard_error.sum()
+            self._degrees[k, i] = found.degrees
+            beyond = np.fmax(beyond, found.beyond)
+        return {**columns, **priced, BEYOND: beyond}
 
     def _add_metric(
         self, k: int, metric: Metric, columns: Sequence[Mapping[str, Floats] | None], values: Floats
@@ -177,6 +236,9 @@ class _Sums:
             engines=tuple(", ".join(sorted(names)) for names in self._engines),
             mean=self._mean,
             products=self._products,
+            curve_error=self._error_sum / max(self._n, 1),
+            curve_degrees=self._degrees,
+            responses=tuple(strategy_key(policy) or "" for policy in self._experiment.policies),
         )
 
 

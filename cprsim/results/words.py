@@ -71,3 +71,8 @@ def interval(save_interval_h: float, useful_h: float) -> str:
 def count(n: int, thing: str) -> str:
     """``1 replication``, ``1,000 replications``."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def priced_by(curve: str, origin: str) -> str:
+    """Which staleness curve priced what stale shards lose; `origin` is where it is from."""
+    return f"AUC loss by the staleness curve {curve} ({origin}); its error is in the interval."

@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.assemble import Experiment
 from cprsim.results.metrics import FINISHED, Spread, interval_of_share
-from cprsim.results.streaming import STREAMED, Moments, summarise
+from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.store import Body
 
 NONE = [None, None, None]
@@ -43,7 +43,7 @@ def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[floa
     name, n_finished = moments.strategies[i].name, int(moments.n_finished[i])
     share = (n_finished / moments.n, *interval_of_share(n_finished, moments.n))
     found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
-    for metric in STREAMED:
+    for metric in moments.metrics:
         paired = NONE if name == reference else _said(moments.difference(name, reference, metric))
         found[metric] = [*_said(moments.spread(name, metric)), *paired]
     return found

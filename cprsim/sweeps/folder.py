@@ -13,10 +13,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cprsim.assemble import Experiment
 from cprsim.errors import ResultError
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
+from cprsim.results.words import priced_by
 from cprsim.results.write import write_parquet
 from cprsim.scenario.sweep_schema import Axis
 from cprsim.sweeps.table import column
@@ -52,6 +54,9 @@ class SweepResult:
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
+    accuracy: tuple[
+        str, ...
+    ]  # sentences: which staleness curve prices losses; none where none does
     table: pd.DataFrame
 
     def of(self, quantity: str) -> pd.DataFrame:
@@ -70,9 +75,10 @@ class SweepResult:
 
 
 def about(
-    name: str, mode: str, axes: Sequence[Axis], reference: str, useful_h: float
+    name: str, mode: str, axes: Sequence[Axis], reference: str, experiment: Experiment
 ) -> dict[str, Any]:
-    """What a sweep says of itself beside its table."""
+    """What a sweep says of itself beside its table; `experiment` is that of its first point."""
+    curve = experiment.curve
     return {
         "name": name,
         "mode": mode,
@@ -87,7 +93,8 @@ def about(
             for axis in axes
         ],
         "reference": reference,
-        "useful_h": useful_h,
+        "useful_h": experiment.useful_h,
+        "accuracy": [] if curve is None else [priced_by(curve.name, curve.origin), *curve.notes],
     }
 
 
@@ -153,6 +160,7 @@ def _read(folder: Path) -> SweepResult:
             axes=tuple(AxisColumn(**axis) for axis in said["axes"]),
             reference=str(said["reference"]),
             useful_h=float(said["useful_h"]),
+            accuracy=tuple(said.get("accuracy", ())),
             table=pq.read_table(folder / TABLE).to_pandas(),
         )
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 import cprsim
 from cprsim.assemble import Experiment, assemble
+from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
@@ -128,9 +129,11 @@ def _digests(loaded: LoadedScenario) -> tuple[str, str]:
         "version": cprsim.__version__,
         "source": source_digest(),
     }
+    curve = curve_path(loaded)
+    numbers = {"scenario": plain, "curve": None if curve is None else _file_digest(curve), **common}
     failures = {name: said for name, said in plain.items() if name not in BESIDE_THE_FAILURES}
     failures["seed"] = loaded.scenario.simulation.seed
-    return _digest({"scenario": plain, **common}), _digest({"scenario": failures, **common})
+    return _digest(numbers), _digest({"scenario": failures, **common})
 
 
 def _digest(parts: Mapping[str, Any]) -> str:

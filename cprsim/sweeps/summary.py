@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.results import records_of
+from cprsim.results import Spread, records_of
 from cprsim.sweeps.folder import SweepResult
 
-OVERHEAD = "overhead_fraction"
+OVERHEAD, AUC_LOSS = "overhead_fraction", "auc_loss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Extreme:
     mean: float  # overhead, as a share of useful time; with its 95 % interval
     low: float
     high: float
+    auc_loss: Spread | None  # there; None where no staleness curve prices it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,20 @@ class Summary:
 
 def summaries(result: SweepResult) -> list[Summary]:
     """One summary per strategy, in the scenario's order."""
-    overhead = result.of(OVERHEAD)
-    return [_summary(result, overhead[overhead["strategy"] == name]) for name in result.strategies]
+    return [_summary(result, name) for name in result.strategies]
 
 
-def _summary(result: SweepResult, rows: pd.DataFrame) -> Summary:
-    there = records_of(rows[rows["mean"].notna()])
+def _summary(result: SweepResult, strategy: str) -> Summary:
+    rows, priced = (
+        of_all[of_all["strategy"] == strategy] for of_all in map(result.of, (OVERHEAD, AUC_LOSS))
+    )
+    finished = rows["mean"].notna().to_numpy()
+    there = records_of(rows[finished])
+    if len(priced):
+        for row, loss in zip(there, records_of(priced[finished]), strict=True):
+            row[AUC_LOSS] = Spread(loss["mean"], loss["low"], loss["high"], loss["n"])
     return Summary(
-        strategy=str(rows["strategy"].iloc[0]),
+        strategy=strategy,
         lowest=_extreme(result, min(there, key=_mean)) if there else None,
         highest=_extreme(result, max(there, key=_mean)) if there else None,
         n_less=int((rows["difference_high"] < 0).sum()),
@@ -67,5 +74,11 @@ def _mean(row: Mapping[str, Any]) -> float:
 
 def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
     where = {axis.column: row[axis.column] for axis in result.axes}
-    numbers = (float(row[name]) for name in ("save_interval_h", "mean", "low", "high"))
-    return Extreme({k: v for k, v in where.items() if not pd.isna(v)}, *numbers)
+    return Extreme(
+        where={k: v for k, v in where.items() if not pd.isna(v)},
+        save_interval_h=float(row["save_interval_h"]),
+        mean=float(row["mean"]),
+        low=float(row["low"]),
+        high=float(row["high"]),
+        auc_loss=row.get(AUC_LOSS),
+    )

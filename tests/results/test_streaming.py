@@ -16,7 +16,7 @@ from cprsim.results.compare import differences
 from cprsim.results.metrics import FINISHED
 from cprsim.results.metrics import summarise as summary_of_rows
 from cprsim.results.rows import replication_rows
-from cprsim.results.streaming import STREAMED, Moments, summarise
+from cprsim.results.streaming import PRICED, STREAMED, Moments, summarise
 from tests.making import Make, maker
 
 SCENARIO = """
@@ -50,6 +50,7 @@ def same(a: Moments, b: Moments) -> bool:
         "name=plain",
         "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",  # by events
         "simulation={seed: 5, precision: 2 %, at_most: 3000}",
+        "accuracy={curve: criteo-kaggle-linear}",
     ],
 )
 def test_the_same_table_as_from_rows(make: Make, override: str) -> None:
@@ -58,19 +59,21 @@ def test_the_same_table_as_from_rows(make: Make, override: str) -> None:
     experiment = make(*([] if "plain" in override else [override]), *few)
     (ours,) = moments(experiment)
     rows = summary_of_rows(pipeline.simulate(experiment))
-    rows = rows[rows["quantity"].isin([FINISHED, *STREAMED])].reset_index(drop=True)
+    priced = PRICED if experiment.curve else ()
+    rows = rows[rows["quantity"].isin([FINISHED, *STREAMED, *priced])].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.frame(), rows, rtol=1e-9, atol=1e-12, check_dtype=False)
     assert set(ours.engines) == {"simpy" if by_events else "fast"}
 
 
-def test_differences_are_paired(make: Make) -> None:
-    experiment = make()
+@pytest.mark.parametrize("curve", ["", "accuracy={curve: criteo-kaggle-linear}"])
+def test_differences_are_paired(make: Make, curve: str) -> None:
+    experiment = make(*([curve] if curve else []))
     (ours,) = moments(experiment)
     rows = replication_rows(pipeline.simulate(experiment))
     table = differences(rows, experiment.cluster.n_nodes, "full")
-    for row in table[
-        (table["strategy"] == "partial") & table["quantity"].isin(STREAMED)
-    ].itertuples():
+    table = table[(table["strategy"] == "partial") & table["quantity"].isin(ours.metrics)]
+    assert ("auc_loss" in set(table["quantity"])) == bool(curve)
+    for row in table.itertuples():
         found = ours.difference("partial", "full", row.quantity)
         assert (found.mean, found.low, found.high) == pytest.approx(
             (row.mean, row.low, row.high), rel=1e-9, abs=1e-12
