@@ -140,6 +140,11 @@ def _digest(parts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-@cache
 def _file_digest(path: Path) -> str:
+    return _digest_when(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@cache
+def _digest_when(path: Path, changed_ns: int) -> str:
+    """Read once for all points, unless it changes."""
     return file_digest(path)

@@ -47,19 +47,21 @@ def sweep(scenario: Path, *options: object) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-def test_a_point_is_what_a_run_of_the_same_scenario_gives(scenario, swift) -> None:
-    said = sweep(scenario)
+@pytest.mark.parametrize("curve", [[], ["accuracy.curve=criteo-kaggle-linear"]])
+def test_a_point_is_what_a_run_of_the_same_scenario_gives(scenario, swift, curve) -> None:
+    said = sweep(scenario, *(part for one in curve for part in ("--set", one)))
     table = load_sweep(said["results"]).table
     there = (table["costs.save [min]"] == 5) & (table["failures.mtbf [h]"] == 30)
     there &= table["recovery.full.interval [h]"] == 4
     mine = table[there].set_index(["strategy", "quantity"])
-    overrides = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h"]
+    overrides = ["costs.save=5 min", "failures.mtbf=30 h", "recovery.full.interval=4 h", *curve]
     experiment = assemble(load_scenario(scenario, overrides))
     outcome = simulate(experiment)
     single = summarise(outcome).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
-    assert set(METRICS) - set(mine.index.levels[1]) == {*QUANTITIES.values(), BEYOND}
+    without_curve = {*QUANTITIES.values(), BEYOND}
+    assert set(METRICS) - set(mine.index.levels[1]) == (set() if curve else without_curve)
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
     rows = replication_rows(outcome)
     paired = differences(rows, experiment.cluster.n_nodes, "full").set_index(
@@ -170,6 +172,27 @@ def test_a_sweep_prints_where_each_strategy_is_best(scenario, swift) -> None:
     assert again.stdout == re.sub(
         r"^(results .*)$", r"\1 (4 of the points were there already)", done.stdout, flags=re.M
     )
+
+
+OWN_CURVE = "strategy,metric,pls,loss,standard_error\npartial,auc,0.1,{},0.0001\n"
+
+
+def test_a_sweep_says_what_it_costs_in_accuracy_where_a_curve_prices_it(scenario, swift) -> None:
+    options = ["--over", "recovery.interval=30 min:10 h:log4", "--set", "accuracy.curve=my.csv"]
+    own = scenario.with_name("my.csv")
+    own.write_text(OWN_CURVE.format(0.003), "utf-8")
+    said = call("sweep", scenario, *options, "--workers", 1)
+    assert "AUC loss by the staleness curve my (your own, my.csv)" in said.stdout
+    partial = re.search(r"^partial .* interval 600 min +(\S+) ± ", said.stdout, re.MULTILINE)
+    assert partial is not None
+    assert float(partial[1]) > 0
+    own.write_text(OWN_CURVE.format(0.006), "utf-8")
+    twice = call("sweep", scenario, *options, "--workers", 1, "--json")
+    summary = {one["name"]: one["lowest"] for one in json.loads(twice.stdout)["strategies"]}
+    assert json.loads(twice.stdout)["computed"] == 4
+    found = 1e4 * summary["partial"]["auc_loss"]["mean"]
+    assert found == pytest.approx(2 * float(partial[1]), rel=0.01)
+    assert summary["full"]["auc_loss"]["mean"] == 0
 
 
 def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path) -> None:
