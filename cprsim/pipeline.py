@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
-from math import sqrt
+from itertools import count
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -28,7 +28,9 @@ from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
-STEP = 100  # replications between two looks at the precision reached
+STEP = 100  # replications by which those of a precision are counted
+MOST_GROWTH = 4  # times the replications so far, until the next look at the precision reached
+MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 Z_95 = 1.96
 
 
@@ -203,8 +205,6 @@ class _Course:
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
-        # with a precision, stretches are run to their end: the next one has to begin there
-        self.most = experiment.n_replications or experiment.at_most
 
     @property
     def is_over(self) -> bool:
@@ -213,22 +213,27 @@ class _Course:
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
         block = _block(self.experiment, self._setting, number, failures)
-        first = failures.replications.start
-        for begin, end in self._steps(failures.n_replications):
-            if self.is_over:
-                return
-            end = min(end, self.most - first)
-            rows = tuple(run.go_on(block, range(begin, end)) for run in self.runs)
-            self.n_done = first + end
+        first, last = failures.replications.start, failures.replications.stop
+        while self.n_done < last and not self.is_over:
+            begin = self.n_done
+            self.n_done = min(self._next_look(), last)
+            within = range(begin - first, self.n_done - first)
+            rows = tuple(run.go_on(block, within) for run in self.runs)
             self._look()
-            yield Batch(range(first + begin, first + end), rows)
+            yield Batch(range(begin, self.n_done), rows)
 
-    def _steps(self, n_replications: int) -> Iterator[tuple[int, int]]:
-        """Stretches of a block; the first is short, to see early whether jobs finish at all."""
-        step = STEP if self.experiment.n_replications is None else n_replications
-        edges = [0, FIRST_LOOK, *range(step, n_replications, step)]
-        within = [edge for edge in edges if edge < n_replications]
-        yield from pairwise([*within, n_replications])
+    def _next_look(self) -> int:
+        """How many replications to have before the next look at them.
+
+        The first look is early, to see whether jobs finish at all. A precision is looked at where
+        it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
+        """
+        if self.n_done < FIRST_LOOK:
+            return min(FIRST_LOOK, self.n_wanted)
+        if self.experiment.n_replications is not None:
+            return self.n_wanted
+        wanted = min(max(self.n_wanted, self.n_done + 1), MOST_GROWTH * self.n_done)
+        return min(self.experiment.at_most, max(1, ceil(wanted / STEP)) * STEP)
 
     def _look(self) -> None:
         """How many replications there have to be, as far as the ones so far tell."""
@@ -238,9 +243,7 @@ class _Course:
         assert precision is not None
         going = [run.half_width_fraction() for run in self.runs if not run.gave_up]
         excess = max(going, default=0.0) / precision
-        wanted = (
-            self.n_done if excess <= 1.0 else max(self.n_done + 1, int(self.n_done * excess**2))
-        )
+        wanted = self.n_done if excess <= 1.0 else ceil(self.n_done * excess**2 * MARGIN)
         self.n_wanted = min(self.experiment.at_most, wanted)
 
 
