@@ -14,7 +14,7 @@ import numpy as np
 
 from cprsim.compiling import compiled, inlined
 from cprsim.engine.failing import hours_to_load, is_replica, is_shard
-from cprsim.engine.standing import FINISHED, GOING, INTRICATE, WANTS_FAILURES
+from cprsim.engine.standing import FINISHED, GOING, INTRICATE, LEFT, WANTS_FAILURES
 from cprsim.engine.stretches import stretch, whole_h_of, whole_of
 from cprsim.engine.terms import Plan
 from cprsim.failures.block import Strikes
@@ -81,7 +81,8 @@ def hurry(
                 columns[AT_H + i] = border_h
             take_step(plan, columns, n_going)
             for i in range(n_struck, n_going):
-                if columns[STATUS + i] == GOING:
+                came_here = columns[N_FAILURES + i] >= n_steps
+                if columns[STATUS + i] != FINISHED and came_here and border_h < inf:
                     columns[STATUS + i] = WANTS_FAILURES
             if tallies:
                 tally(columns, n_struck, n_steps)
@@ -233,7 +234,6 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     n_saved = 0.0 if back and not plan.rolls_back else n_saved
     columns[PROGRESS_H + i] = n_saved * plan.interval_h if back else progress_h
     columns[N_SAVED + i] = n_saved
-    columns[N_FAILURES + i] += 1.0 if fails else 0.0
     detected_at_h = wall_h + plan.detect_h
     staffed_at_h = detected_at_h + plan.reschedule_h
     loaded_at_h = staffed_at_h + columns[LOADING_H + i]
@@ -244,13 +244,14 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     columns[WALL_H + i] = wall_h
     n_down = (columns[N_DOWN + i] if struck else 0.0) + columns[N_REPLICAS + i]
     columns[N_DOWN + i] = n_down
-    all_down = n_down > 0.0 and n_down >= plan.n_replicas
-    shares_storage = struck and plan.reloads and plan.shard_bytes > 0.0
-    doubtful = lives and by.doubtful
-    over = float(FINISHED) if finished else columns[STATUS + i]
-    if all_down or shares_storage or doubtful or wall_h > plan.deadline_h:
-        over = float(INTRICATE)
-    columns[STATUS + i] = over if going else columns[STATUS + i]
+    all_down = fails & (n_down > 0.0) & (n_down >= plan.n_replicas)
+    shares_storage = struck & plan.reloads & (plan.shard_bytes > 0.0)
+    intricate = going & (all_down | shares_storage | (wall_h > plan.deadline_h))
+    doubtful = lives & by.doubtful
+    status = float(FINISHED) if finished else columns[STATUS + i]
+    status = float(INTRICATE) if intricate else status
+    columns[STATUS + i] = float(LEFT) if doubtful else status
+    columns[N_FAILURES + i] += 1.0 if fails & (not intricate) & (not doubtful) else 0.0
 
 
 @compiled
@@ -283,7 +284,7 @@ def write(rows: Ints, n: int, columns: Floats, hours: Floats, counts: Ints) -> i
     n_unfinished = 0
     for i in range(n):
         row, status = rows[i], int(columns[STATUS + i])
-        if status == GOING:  # after very many failures
+        if status == GOING:  # after very many failures, or where it can't end
             status = INTRICATE
         hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
         hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])

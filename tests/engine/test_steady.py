@@ -99,3 +99,19 @@ def test_all_rows_of_a_common_job_are_done_abreast() -> None:
     rows = np.arange(failures.n_replications)
     assert run._is_common
     assert len(run._hurry(failures.strikes(9), rows)) == 0
+
+
+def test_a_save_that_commits_where_the_draws_end_is_no_doubt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = make(USEFUL_H, n_emb_ps=4, save_h=0.125, load_h=0.1)
+    failing = JobClock(with_mean("gamma", 9.0, 0.7), range(4), 1, setting.clock)
+    failures = BlockFailures(failing, setting.cluster, 3, 0, USEFUL_H)
+    how = policy(PARTIAL, 0.25)
+    period_h = course.plan_of(setting, how).period_h
+    assert failures.strikes(1).until_h == 20 * period_h
+    assert_rows_of_the_general_loops(setting, how, failures, False, monkeypatch)
+    costs = CostDraws.of(setting.costs, 3, 0, failures.n_replications)
+    monkeypatch.setattr(course._Run, "_run", lambda *_: pytest.fail("not abreast"))
+    ran = engine.simulate(setting, how, failures, costs, range(500), keep_losses=False)
+    assert len(ran.left) == 0
