@@ -9,7 +9,7 @@ records that the cluster's event log folds into, equal to rounding (tests/engine
     run         one replication after the other                 (loops.py), of what a job is
                 (standing.py), what it does until the next failure (stretches.py), what that does
                 (failing.py)
-    hurry       the same, several times as fast, in the common case (steady.py)
+    hurry       many abreast, in the common case                (steady.py)
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from cprsim.failures.block import Strikes
 from cprsim.records import Floats, Ints
 from cprsim.setting import HOPELESS_AFTER
 
-ABREAST = 200  # replications: their columns stay in the nearest cache
-TOGETHER = 8  # of them that the machine may take at once
+TOGETHER = 8  # replications that the machine may take at once
+ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
 
 # Where the columns begin. Of the job, as in JOB;
 (
@@ -237,7 +237,7 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     detected_at_h = wall_h + plan.detect_h
     staffed_at_h = detected_at_h + plan.reschedule_h
     loaded_at_h = staffed_at_h + columns[LOADING_H + i]
-    # of recoveries side by side the last one counts: none is longer than a later one
+    # of recoveries side by side the last one ends last, unless it has nothing to load
     columns[DETECTED_AT_H + i] = detected_at_h if fails else wall_h
     columns[STAFFED_AT_H + i] = staffed_at_h if fails else wall_h
     columns[RESUMES_AT_H + i] = max(resumes_at_h, loaded_at_h) if fails else wall_h

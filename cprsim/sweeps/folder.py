@@ -54,10 +54,8 @@ class SweepResult:
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
-    accuracy: tuple[
-        str, ...
-    ]  # sentences: which staleness curve prices losses; none where none does
     table: pd.DataFrame
+    accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
