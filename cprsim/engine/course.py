@@ -83,12 +83,29 @@ class _Tables(local):
 
         self._slots, self._desks = np.zeros(0, SLOT), np.zeros(1, DESK)
         self._of_failures: Floats = np.empty((2, 0))
+        self._lined_up: tuple[Strikes, range, Ints] | None = None
 
     def of_failures(self, n: int) -> Floats:
         """Two columns for so many failures, (2, n); what they hold does not matter."""
         if n > self._of_failures.shape[1]:
             self._of_failures = np.empty((2, n + n // 4))
         return self._of_failures[:, :n]
+
+    def lined_up(self, strikes: Strikes, rows: Ints) -> Ints:
+        """As `steady.line_up`, (2, n_rows); the last one is kept for further policies."""
+        from cprsim.engine.steady import line_up
+
+        span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
+        whole = len(span) == len(rows)
+        if whole and self._lined_up is not None:
+            of_strikes, of_rows, kept = self._lined_up
+            if of_strikes.first is strikes.first and of_rows == span:
+                return kept
+        found = np.empty((2, len(rows)), dtype=np.int64)
+        line_up(strikes, rows, *found)
+        if whole:
+            self._lined_up = strikes, span, found
+        return found
 
     def of_slots(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
         if n_slots > len(self._slots):
@@ -152,8 +169,9 @@ class _Run:
         loses = plan.reloads and not len(unsure)
         progress_h, whole_h = _tables().of_failures(len(strikes.at_h) if loses else 0)
         n_left, n_unsure = steady.hurry(
-            plan, strikes, rows, self._hours, self._counts, unsure, progress_h, whole_h
-        )
+            plan, strikes, *_tables().lined_up(strikes, rows),
+            self._hours, self._counts, unsure, progress_h, whole_h,
+        )  # fmt: skip
         if loses:
             losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
             n_lost = steady.lose(

@@ -37,15 +37,46 @@ ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
 
 
 @compiled
+def line_up(strikes: Strikes, rows: Ints, lined_up: Ints, n_strikes: Ints) -> None:
+    """Put replications beside those with as many failures, `ABREAST` by `ABREAST`; most first.
+
+    Parameters
+    ----------
+    rows : (n_rows,) their numbers
+    lined_up, n_strikes : (n_rows,) their numbers and those of their failures; filled
+    """
+    n_of = np.zeros(len(rows), np.int64)
+    most = 0
+    for chunk in range(len(strikes.first)):
+        for i in range(len(rows)):
+            n_of[i] += strikes.first[chunk, rows[i] + 1] - strikes.first[chunk, rows[i]]
+            most = max(most, n_of[i])
+    place = np.empty(most + 2, np.int64)
+    for begin in range(0, len(rows), ABREAST):
+        end = min(begin + ABREAST, len(rows))
+        for i in range(len(place)):
+            place[i] = 0
+        for i in range(begin, end):
+            place[most - n_of[i] + 1] += 1
+        for i in range(most):
+            place[i + 1] += place[i]
+        for i in range(begin, end):
+            bucket = most - n_of[i]
+            to = begin + place[bucket]
+            lined_up[to], n_strikes[to] = rows[i], n_of[i]
+            place[bucket] += 1
+
+
+@compiled
 def hurry(
-    plan: Plan, strikes: Strikes, rows: Ints,
+    plan: Plan, strikes: Strikes, rows: Ints, n_strikes: Ints,
     hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
 
     Parameters
     ----------
-    rows : (n_rows,) numbers of the replications
+    rows, n_strikes : (n_rows,) numbers of the replications, and of their failures; from `line_up`
     hours, counts : (n_columns, n_replications) what comes out, columns as in HOURS and COUNTS
     unsure : (n_rows,) where what the shards lose is to be summed, and each failure strikes one
         node; filled with the replications that need `lose` for it. Else (0,)
@@ -60,21 +91,17 @@ def hurry(
     border_h = strikes.until_h
     if plan.on_progress and border_h >= plan.useful_h:
         border_h = inf
-    n_strikes = np.zeros(len(rows), np.int64)
-    most = count_strikes(strikes, rows, n_strikes)
-    place = np.empty(most + 2, np.int64)
-    some, n_more = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
     chunk, failure = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
     columns = np.empty(END)
     n_unfinished = n_unsure = 0
     for begin in range(0, len(rows), ABREAST):
-        n = min(ABREAST, len(rows) - begin)
-        line_up(rows, n_strikes, begin, n, place, some, n_more)
-        stand(plan, strikes, some, n, chunk, failure, columns)
+        some = rows[begin : begin + ABREAST]
+        n = len(some)
+        stand(plan, strikes, some, chunk, failure, columns)
         n_going, n_steps = n, 0
         while n_going > 0 and n_steps <= HOPELESS_AFTER:
             n_struck = n_going
-            while n_struck > 0 and n_more[n_struck - 1] == n_steps:
+            while n_struck > 0 and n_strikes[begin + n_struck - 1] == n_steps:
                 n_struck -= 1
             look_ahead(plan, strikes, some, n_struck, chunk, failure, columns)
             for i in range(n_struck, n_going):
@@ -92,7 +119,7 @@ def hurry(
                     whole_h[failure[i]] = columns[WHOLE_H + i]
             n_going = n_struck
             n_steps += 1
-        n_unfinished += write(some, n, columns, hours, counts)
+        n_unfinished += write(some, columns, hours, counts)
         for i in range(n):
             if columns[UNSURE + i] > 0.0:
                 unsure[n_unsure] = some[i]
@@ -101,44 +128,14 @@ def hurry(
 
 
 @compiled
-def count_strikes(strikes: Strikes, rows: Ints, n_strikes: Ints) -> int:
-    """Add up the failures of each of some replications; the most that one of them has."""
-    most = 0
-    for chunk in range(len(strikes.first)):
-        for i in range(len(rows)):
-            n_strikes[i] += strikes.first[chunk, rows[i] + 1] - strikes.first[chunk, rows[i]]
-            most = max(most, n_strikes[i])
-    return most
-
-
-@compiled
-def line_up(
-    rows: Ints, n_strikes: Ints, begin: int, n: int, place: Ints, some: Ints, n_more: Ints
-) -> None:
-    """Some replications and their numbers of failures, those with the most failures first."""
-    most = len(place) - 2
-    for i in range(len(place)):
-        place[i] = 0
-    for i in range(begin, begin + n):
-        place[most - n_strikes[i] + 1] += 1
-    for i in range(most):
-        place[i + 1] += place[i]
-    for i in range(begin, begin + n):
-        bucket = most - n_strikes[i]
-        to = place[bucket]
-        some[to], n_more[to] = rows[i], n_strikes[i]
-        place[bucket] = to + 1
-
-
-@compiled
 def stand(
-    plan: Plan, strikes: Strikes, rows: Ints, n: int, chunk: Ints, failure: Ints, columns: Floats
+    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
     """Stand at the start of the job."""
     for i in range(END):
         columns[i] = 0.0
     everybody_h = hours_to_load(plan, plan.load_h, plan.n_shards if plan.rolls_back else 0)
-    for i in range(n):
+    for i in range(len(rows)):
         columns[LOADING_H + i] = everybody_h
         chunk[i], failure[i] = 0, strikes.first[0, rows[i]] - 1
 
@@ -279,10 +276,10 @@ def tally(columns: Floats, n: int, n_steps: float) -> None:
 
 
 @compiled
-def write(rows: Ints, n: int, columns: Floats, hours: Floats, counts: Ints) -> int:
+def write(rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
     """What has become of some replications; how many did not finish."""
     n_unfinished = 0
-    for i in range(n):
+    for i in range(len(rows)):
         row, status = rows[i], int(columns[STATUS + i])
         if status == GOING:  # after very many failures, or where it can't end
             status = INTRICATE

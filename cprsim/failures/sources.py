@@ -105,8 +105,20 @@ def firsts(numbers: Ints, n: int) -> Ints:
 
 
 def repairs(repair: Duration | None, rng: np.random.Generator | None, n: int) -> Floats:
-    """`n` repair times [h]; zero where the scenario names none."""
-    return np.zeros(n) if repair is None or rng is None else repair.sample(rng, n)
+    """`n` repair times [h]; zero where the scenario names none, and then not to be written to."""
+    return _none(n) if repair is None or rng is None else repair.sample(rng, n)
+
+
+_zeros: Floats = np.zeros(0)
+
+
+def _none(n: int) -> Floats:
+    """Zeros, (n,), which all blocks share."""
+    global _zeros
+    if n > len(_zeros):
+        _zeros = np.zeros(2 * n)
+        _zeros.flags.writeable = False
+    return _zeros[:n]
 
 
 _counting: Ints = np.zeros(0, dtype=np.int64)
