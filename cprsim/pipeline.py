@@ -29,6 +29,7 @@ from cprsim.staleness import StalenessCurve
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications by which those of a precision are counted
+EVENTS_AT_ONCE = 1000  # replications whose events are in memory at the same time
 MOST_GROWTH = 4  # times the replications so far, until the next look at the precision reached
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 Z_95 = 1.96
@@ -217,6 +218,8 @@ class _Course:
         while self.n_done < last and not self.is_over:
             begin = self.n_done
             self.n_done = min(self._next_look(), last)
+            if any(run.by_events for run in self.runs):
+                self.n_done = min(self.n_done, (begin // EVENTS_AT_ONCE + 1) * EVENTS_AT_ONCE)
             within = range(begin - first, self.n_done - first)
             rows = tuple(run.go_on(block, within) for run in self.runs)
             self._look()
@@ -254,6 +257,7 @@ class _Run:
         self.gave_up = False
         self._useful_h = experiment.useful_h
         fast = experiment.engine != "simpy" and why_not(experiment.cluster, policy) is None
+        self.by_events = not fast
         self._engine: Engine = Arrays(policy, keep_losses) if fast else Events(policy)
         self._looks = experiment.n_replications is None
         self._any_finished = False

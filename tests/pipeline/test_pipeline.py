@@ -235,3 +235,10 @@ class TestAssembling:
         (tmp_path / "log.csv").write_text("node,start,end\na,1,2\n")
         with pytest.raises(ScenarioError, match=r"failures.*1 outage"):
             make("failures={kind: trace, file: log.csv, format: tidy, time_unit: h, nodes: 9}")
+
+
+def test_events_are_in_memory_for_few_replications_at_once(make: Make) -> None:
+    told: list[int] = []
+    brief = make("simulation={seed: 5, replications: 2100, engine: simpy}", "recovery=[full]")
+    pipeline.simulate(brief, lambda done, wanted: told.append(done))
+    assert told == [pipeline.FIRST_LOOK, 1000, 2000, 2100]
