@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from math import ceil, sqrt
 
 import numpy as np
@@ -216,14 +216,21 @@ class _Course:
         block = _block(self.experiment, self._setting, number, failures)
         first, last = failures.replications.start, failures.replications.stop
         while self.n_done < last and not self.is_over:
-            begin = self.n_done
-            self.n_done = min(self._next_look(), last)
-            if any(run.by_events for run in self.runs):
-                self.n_done = min(self.n_done, (begin // EVENTS_AT_ONCE + 1) * EVENTS_AT_ONCE)
-            within = range(begin - first, self.n_done - first)
-            rows = tuple(run.go_on(block, within) for run in self.runs)
-            self._look()
-            yield Batch(range(begin, self.n_done), rows)
+            look_at = min(self._next_look(), last)
+            for begin, end in self._stretches(look_at):
+                within = range(begin - first, end - first)
+                rows = tuple(run.go_on(block, within) for run in self.runs)
+                self.n_done = end
+                if end == look_at:
+                    self._look()
+                yield Batch(range(begin, end), rows)
+
+    def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
+        """Replications to run at once until the next look at them."""
+        by_events = any(run.by_events for run in self.runs)
+        step = EVENTS_AT_ONCE if by_events else look_at
+        edges = range((self.n_done // step + 1) * step, look_at, step)
+        yield from pairwise([self.n_done, *edges, look_at])
 
     def _next_look(self) -> int:
         """How many replications to have before the next look at them.

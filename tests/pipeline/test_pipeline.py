@@ -87,6 +87,7 @@ def test_replications_go_on_over_the_end_of_a_block(make: Make) -> None:
 ENGINE_OVERRIDES = {
     "fixed replications": "simulation={{seed: 5, replications: 300, engine: {}}}",
     "a precision": "simulation={{seed: 5, precision: 4 %, at_most: 1500, engine: {}}}",
+    "more than are run at once": "simulation={{seed: 5, precision: 3 %, engine: {}}}",
     "one never finishes": "simulation={{seed: 5, replications: 30, engine: {}}}",
 }
 
