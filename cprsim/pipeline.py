@@ -154,7 +154,7 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 
 def compile_engine(experiment: Experiment) -> None:
-    """Compile the fast engine if it never was here: ten seconds, which workers would all spend."""
+    """Compile the fast engine if it never was here: seconds that workers would all spend."""
     setting, policy = _setting(experiment), experiment.policies[0]
     if not is_compiled(setting, policy):
         block = _block(experiment, setting, 0, _failures(experiment, 0))

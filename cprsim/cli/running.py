@@ -30,14 +30,22 @@ def identity_of(loaded: LoadedScenario, replay: int | None) -> Identity:
     """What decides the result of a run. Raises ResultError where an input can't be read."""
     if replay is not None and replay < 0:
         raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
-    curve = curve_path(loaded)
-    of_curve = input_digests([] if curve is None else [curve])
     return Identity(
         name=loaded.scenario.name,
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve},
+        inputs=inputs_of(loaded),
         replay=replay,
     )
+
+
+def inputs_of(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of each file beside the scenario that decides its numbers: trace and curve, by name.
+
+    The two may have one name, so that the curve's says what it is.
+    """
+    curve = curve_path(loaded)
+    of_curve = input_digests([] if curve is None else [curve])
+    return trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve}
 
 
 def trace_digests(loaded: LoadedScenario) -> dict[str, str]:

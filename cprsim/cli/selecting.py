@@ -9,10 +9,11 @@ from datetime import datetime
 from pathlib import Path
 
 from cprsim.assemble import Experiment, assemble, sub_saves_of
-from cprsim.curves import chosen_curve, curve_path, shipped_names
+from cprsim.cli.running import inputs_of
+from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ScenarioError
 from cprsim.records import SubSaves
-from cprsim.results import Identity, input_digests
+from cprsim.results import Identity
 from cprsim.results.publish import require_writable
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.selector import WAYS, Limit, Quantity, Selection, select
@@ -59,11 +60,10 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
     curve = chosen_curve(loaded)
     if curve is None and limit.quantity is not Quantity.PLS:
         raise _no_curve(loaded)
-    paths = [path for path in (loaded.trace_path, curve_path(loaded)) if path is not None]
     identity = Identity(
         name=f"{loaded.scenario.name}-select",
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=input_digests(paths),
+        inputs=inputs_of(loaded),
     )
     ways = {**WAYS, **sub_saves_of(loaded)}
     experiment = assemble(loaded, with_policies=False)

@@ -10,8 +10,8 @@ import typer
 
 from cprsim.cli.finished import found_again
 from cprsim.cli.progress import progress
-from cprsim.curves import curve_path
-from cprsim.results import Identity, input_digests
+from cprsim.cli.running import inputs_of
+from cprsim.results import Identity
 from cprsim.results.publish import require_writable, sole
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.sweeps import (
@@ -78,11 +78,10 @@ def sweep_into(
 
 
 def _identity(loaded: LoadedScenario) -> Identity:
-    paths = [path for path in (loaded.trace_path, curve_path(loaded)) if path is not None]
     return Identity(
         name=f"{loaded.scenario.name}-sweep",
         scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=input_digests(paths),
+        inputs=inputs_of(loaded),
     )
 
 

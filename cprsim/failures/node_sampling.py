@@ -127,8 +127,8 @@ class Lazy:
     rng: np.random.Generator
     _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
     _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
+    # by chunk, (n_replications + 1,): where the clocks of each replication begin that it began
     _first: list[Ints] = field(init=False, default_factory=list)
-    """Where the clocks of each replication begin that were begun in each chunk."""
     _marks: Ints = field(init=False)  # (n_slots,) for `settle`
     _next_at_h: Floats = field(init=False)  # (n_clocks,)
     _lives: Lifetimes = field(init=False)

@@ -106,13 +106,13 @@ def firsts(numbers: Ints, n: int) -> Ints:
 
 def repairs(repair: Duration | None, rng: np.random.Generator | None, n: int) -> Floats:
     """`n` repair times [h]; zero where the scenario names none, and then not to be written to."""
-    return _none(n) if repair is None or rng is None else repair.sample(rng, n)
+    return _no_hours(n) if repair is None or rng is None else repair.sample(rng, n)
 
 
 _zeros: Floats = np.zeros(0)
 
 
-def _none(n: int) -> Floats:
+def _no_hours(n: int) -> Floats:
     """Zeros, (n,), which all blocks share."""
     global _zeros
     if n > len(_zeros):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import count, islice
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from cprsim.failures.distributions import (
 )
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
+from cprsim.failures.loops import in_order
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import outages_of
+from cprsim.failures.renewal import Lifetimes, renewals_until
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
     MOST_REPLICATIONS,
@@ -34,7 +37,7 @@ from cprsim.failures.sources import (
     replications_for,
     trace_of,
 )
-from cprsim.records import Cluster, FailureTrace, Holds, Role
+from cprsim.records import Cluster, FailureTrace, Floats, Holds, Role
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)
 OUTAGES = outages_of(
@@ -342,3 +345,37 @@ def test_rows_of_one_instant_become_one_failure() -> None:
         (1.0, (7,), (0.7,)),
         (2.0, (3, 5), (0.3, 0.5)),
     ]
+
+
+class Unsound(Exponential):
+    """Draws one lifetime that no lifetime can be."""
+
+    wrong: ClassVar[float]
+
+    def _draw(self, rng: np.random.Generator, size: int) -> Floats:
+        drawn = super()._draw(rng, size)
+        drawn[size // 2] = self.wrong
+        return drawn
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
+def test_a_lifetime_that_is_none_is_refused(wrong: float) -> None:
+    Unsound.wrong = wrong
+    source = JobClock(Unsound(10.0), range(4))
+    with pytest.raises(ParameterError, match="negative or not finite"):
+        next(source.draw(Cluster((Role("emb_ps", 4, Holds.SHARD),)), 1, 0, 200, [50.0]))
+    # and where the first failures are sound, but not a gap after them
+    clocks, lives = np.ones(50), Lifetimes(Unsound(10.0), np.random.default_rng(1))
+    with pytest.raises(ParameterError, match="negative or not finite"):
+        renewals_until(50.0, clocks, lives)
+
+
+@pytest.mark.parametrize(("n", "n_replications"), [(0, 3), (1, 1), (300, 100), (3000, 7)])
+def test_failures_stand_in_order_of_replication_instant_and_slot(
+    n: int, n_replications: int
+) -> None:
+    rng = np.random.default_rng(n)
+    replication, slot = rng.integers(0, n_replications, n), rng.permutation(n)
+    at_h = rng.integers(0, 20, n) / 4.0  # many fail at the same instant
+    order = in_order(replication, at_h, slot, n_replications)
+    assert order.tolist() == np.lexsort((slot, at_h, replication)).tolist()
