@@ -8,6 +8,7 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
 ├── CheckpointError         no checkpoint of a training run can be used
+├── BudgetError             what is asked for takes more memory or time than it may
 ├── WorkerError             the processes that do the work die, or are not there
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
@@ -34,6 +35,10 @@ class ResultError(CprsimError):
 
 class CheckpointError(CprsimError):
     """No checkpoint of a training run can be used: damaged, or of another run."""
+
+
+class BudgetError(CprsimError):
+    """What is asked for takes more than the budget; the message says what would fit."""
 
 
 class WorkerError(CprsimError):
