@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.scenario.yaml_text import Plain, one_line, scalar
+from cprsim.scenario.yaml_text import Plain, Scalar, one_line, scalar
 from cprsim.units import plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
@@ -53,26 +53,28 @@ def values_along(said: str | Sequence[Plain]) -> Values:
     return _listed([scalar(entry.strip()) for entry in said.split(",")])
 
 
-def _plain(entry: Plain) -> Plain:
+def _plain(entry: Plain) -> Scalar:
     if isinstance(entry, list | dict):
         raise ParameterError("holds a list or a section: an axis changes one value")
     return entry
 
 
-def _listed(written: list[Plain]) -> Values:
+def _listed(written: list[Scalar]) -> Values:
     """A list, in the order in which it stands."""
     if not written or any(value is None or value == "" for value in written):
         raise ParameterError(f"has an empty value: {EXAMPLE}")
     if len(written) > MOST_VALUES:
         raise ParameterError(f"has {len(written)} values; at most {MOST_VALUES} are possible")
-    twice = [value for i, value in enumerate(written) if value in written[:i]]
-    if twice:
-        raise ParameterError(f"has `{one_line(str(twice[0]))}` twice")
+    seen: set[Scalar] = set()
+    for value in written:
+        if value in seen:
+            raise ParameterError(f"has `{one_line(str(value))}` twice")
+        seen.add(value)
     numbers, unit = _as_numbers(written)
     return Values(tuple(written), numbers, unit)
 
 
-def _as_numbers(written: list[Plain]) -> tuple[tuple[float, ...] | None, str]:
+def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
     """Numbers in the unit of the first one, None where they are words or do not go together."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in written):
         return tuple(float(str(value)) for value in written), ""

@@ -30,9 +30,10 @@ MAX_SHOWN = 60  # characters of a value or key found
 MAX_DEPTH = 20  # levels; the schema has 5
 MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
-Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+Scalar = None | bool | int | float | str
+Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 
-_WORDS: dict[str, Plain] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _WORDS |= {word.title(): value for word, value in _WORDS.items()}
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -87,7 +88,7 @@ def _character(error: yaml.reader.ReaderError) -> str:
     return chr(found) if isinstance(found, int) else str(found)
 
 
-def scalar(text: str) -> Plain:
+def scalar(text: str) -> Scalar:
     """What an unquoted scalar means in YAML 1.2's core schema."""
     if text in _WORDS:
         return _WORDS[text]
