@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, column_names
+from cprsim.cli.options import AsJson, column_names, settled
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -95,7 +95,8 @@ def fit(
     ] = False,
     as_json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to draw figures.", callback=settled),
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""

@@ -17,6 +17,7 @@ from cprsim.cli.options import (
     NumberOfWorkers,
     Overrides,
     ScenarioFile,
+    settled,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def measure(
             metavar="FILE",
             help="The curve to write; its runs are kept beside it, in FILE.runs.",
             show_default=f"{FOLDER}/NAME.json",
+            callback=settled,
         ),
     ] = None,
     precision: Annotated[

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cprsim.errors import ParameterError
+
+
+def settled(path: Path | None) -> Path | None:
+    """A path to write to, without a `..` in its middle.
+
+    ``a/../b`` is ``b`` also where there is no ``a`` yet: none is made. Where ``a`` is a link, it
+    leads to where the link does, as everywhere else in the system.
+
+    Raises ParameterError where links lead nowhere but in a ring.
+    """
+    if path is None or not any(
+        before != ".." and part == ".." for before, part in pairwise(path.parts)
+    ):
+        return path
+    try:
+        there = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise ParameterError(f"--out {path}: leads nowhere: {error}") from None
+    return there if path.is_absolute() else Path(os.path.relpath(there))
+
 
 ScenarioFile = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="The scenario file (YAML).", show_default=False)
@@ -24,7 +46,8 @@ Overrides = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where the results folders go.")
+    Path,
+    typer.Option("--out", metavar="DIR", help="Where the results folders go.", callback=settled),
 ]
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cprsim.cli.options import settled
+
 
 def report(
     results: Annotated[
@@ -17,9 +19,10 @@ def report(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="Where to write.", callback=settled),
+    ] = Path("report.html"),
     title: Annotated[
         str | None, typer.Option(help="Title of the page, in place of its own.", show_default=False)
     ] = None,

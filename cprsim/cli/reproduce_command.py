@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import AsJson, settled
 
 if TYPE_CHECKING:
     from cprsim.reproduce import Study
@@ -35,7 +35,10 @@ def reproduce(
         Path, typer.Option(metavar="DIR", help="Where the project's scenarios are.")
     ] = SCENARIOS,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the finished results go.")
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Where the finished results go.", callback=settled
+        ),
     ] = OUT,
     keep: Annotated[
         bool,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import AsJson, settled
 
 
 def compare(
@@ -55,7 +55,9 @@ def plot(
     result: Annotated[
         Path, typer.Argument(metavar="RESULT", help="A results folder.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to draw.")] = Path(),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to draw.", callback=settled)
+    ] = Path(),
     formats: Annotated[
         list[str] | None,
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),

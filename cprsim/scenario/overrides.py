@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.foreign import one_line
 from cprsim.scenario.problems import shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, one_line, read_document
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 

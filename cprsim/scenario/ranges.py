@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.scenario.yaml_text import Plain, Scalar, one_line, scalar
+from cprsim.foreign import one_line
+from cprsim.scenario.yaml_text import Plain, Scalar, scalar
 from cprsim.units import plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"

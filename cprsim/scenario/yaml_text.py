@@ -25,8 +25,8 @@ from yaml.events import (
 )
 
 from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.foreign import one_line
 
-MAX_SHOWN = 60  # characters of a value or key found
 MAX_DEPTH = 20  # levels; the schema has 5
 MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
@@ -102,12 +102,6 @@ def scalar(text: str) -> Scalar:
 def line_of(event: Event) -> int:
     """The line on which it starts, from 1."""
     return event.start_mark.line + 1 if event.start_mark is not None else 1
-
-
-def one_line(text: str) -> str:
-    """The text, not too long, with what can't be printed spelled out."""
-    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def dotted(path: KeyPath) -> str:
