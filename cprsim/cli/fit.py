@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, column_names, settled
+from cprsim.cli.saying import say, say_json
+from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -100,11 +102,8 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
-    import json
-
-    from rich.console import Console
-
     from cprsim.cli.fit_output import as_object, print_fit
+    from cprsim.cli.terminal import Terminal
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
 
@@ -117,28 +116,26 @@ def fit(
     compared = _close_circle(fitted, seed) if circle else ()
     figures = _draw(fitted, out) if out is not None else []
     if as_json:
-        said = as_object(fitted, trace.name, compared, figures)
-        typer.echo(json.dumps(said, allow_nan=False, indent=2))
+        said = as_object(fitted, one_line(trace.name), compared, figures)
+        say_json(said)
         return
-    print_fit(Console(), fitted, trace.name, compared)
+    print_fit(Terminal(), fitted, one_line(trace.name), compared)
     for path in figures:
-        typer.echo(path)
+        say(path)
 
 
 def presets(as_json: AsJson = False) -> None:
     """List failure rates that others published or that were fitted to public logs."""
-    import json
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from cprsim.cli.fit_output import print_presets
+    from cprsim.cli.terminal import Terminal
     from cprsim.failures.presets import PRESETS
 
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in PRESETS], indent=2))
+        say_json([asdict(one) for one in PRESETS])
         return
-    print_presets(Console())
+    print_presets(Terminal())
 
 
 def _read(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import settled
+from cprsim.cli.saying import say
 
 
 def report(
@@ -34,4 +35,4 @@ def report(
     from cprsim.page import page_of, write_page
 
     write_page(page_of(results, title), out)
-    typer.echo(out)
+    say(out)

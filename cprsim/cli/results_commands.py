@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import AsJson, settled
+from cprsim.cli.saying import say, say_json
 
 
 def compare(
@@ -20,10 +21,7 @@ def compare(
     Replications are paired where both results met the same failures (same seed, job, cluster and
     failures); otherwise the results count as independent samples (Welch).
     """
-    import json
-
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.report.as_json import comparison_as_json
     from cprsim.report.compare_table import print_comparison
     from cprsim.report.run_report import say
@@ -33,9 +31,9 @@ def compare(
     results = load_result(a), load_result(b)
     table, paired = differences(*results), same_failures(*results)
     if as_json:
-        typer.echo(json.dumps(comparison_as_json(table, paired), allow_nan=False, indent=2))
+        say_json(comparison_as_json(table, paired))
         return
-    console = Console()
+    console = Terminal()
     say(console, f"A  {a}\nB  {b}")
     how = (
         "Both met the same failures: replications are paired."
@@ -84,4 +82,4 @@ def plot(
     except OSError as error:
         raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:
-        typer.echo(path)
+        say(path)

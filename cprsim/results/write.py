@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cprsim.foreign import spreadsheet_cell
 from cprsim.records import EventLog
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
@@ -111,12 +112,20 @@ def _write_tables(
     write_parquet(loss_rows(outcome), folder / "losses.parquet")
     write_parquet(events, folder / "timeline.parquet")
     summary = summarise_rows(rows, outcome.cluster.n_nodes)
-    summary.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
+    write_csv(summary, folder / "summary.csv")
     if identity.replay is not None:
-        events.to_csv(folder / "events.csv", index=False, lineterminator="\n")
+        write_csv(events, folder / "events.csv")
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, path, compression="zstd")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """As text that no spreadsheet takes for formulas: see `cprsim.foreign.spreadsheet_cell`."""
+    words = frame.select_dtypes(exclude=["number", "bool"])
+    safe = frame.assign(**{str(name): words[name].map(spreadsheet_cell) for name in words})
+    safe.columns = [spreadsheet_cell(name) for name in safe.columns]
+    safe.to_csv(path, index=False, lineterminator="\n")

@@ -149,8 +149,8 @@ class TraceFailures(Model):
         strict=True,
         min_length=1,
         max_length=1000,
-        description="Path of the trace, relative to the scenario; ${NAME} is an environment "
-        "variable.",
+        description="Path of the trace, relative to the scenario; ${CPRSIM_NAME} is an "
+        "environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
     )
     format: Literal["tidy", "infinitehbd", "lanl"] = Field(

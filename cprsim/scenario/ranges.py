@@ -17,6 +17,7 @@ from cprsim.units import plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
 MOST_VALUES = 10_000
+MOST_COUNTED = 10**15  # by a range of whole numbers: floats are exact as far
 DIGITS = 6  # of the values between the ends: they are read by people
 _RANGE = re.compile(r"(?P<low>[^:]+):(?P<high>[^:]+):\s*(?P<kind>lin|log)\s*(?P<n>\d{1,6})\s*")
 
@@ -82,7 +83,7 @@ def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
     try:
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        return tuple(float(number * unit_factor(own, unit)) for number, own in parts), unit
+        return tuple(_as_float(number * unit_factor(own, unit)) for number, own in parts), unit
     except ParameterError:
         return None, ""
 
@@ -90,6 +91,7 @@ def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
 def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
     last *= unit_factor(own, unit)
+    low_number, high_number = _as_float(first), _as_float(last)
     if not 2 <= n <= MOST_VALUES:
         raise ParameterError(f"has {n} values; a range has 2 to {MOST_VALUES}")
     if logarithmic and min(first, last) <= 0:
@@ -97,9 +99,11 @@ def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     if first == last:
         raise ParameterError("begins where it ends")
     spaced = np.geomspace if logarithmic else np.linspace
-    inner = [_rounded(value) for value in spaced(float(first), float(last), n)[1:-1]]
+    inner = [_rounded(value) for value in spaced(low_number, high_number, n)[1:-1]]
     numbers = [_exact(first), *inner, _exact(last)]
     if not unit and all(_is_whole(end) for end in (low, high)):
+        if max(abs(first), abs(last)) > MOST_COUNTED:
+            raise ParameterError(f"counts beyond {MOST_COUNTED:,}")
         numbers = list(dict.fromkeys(number.quantize(Decimal(1)) for number in numbers))
         whole = [int(number) for number in numbers]
         return Values(tuple(whole), tuple(map(float, whole)), "", logarithmic)
@@ -107,6 +111,13 @@ def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
         f"{plain_number(number)} {unit}" if unit else float(number) for number in numbers
     ]
     return Values(tuple(written), tuple(map(float, numbers)), unit, logarithmic)
+
+
+def _as_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise ParameterError("is too large") from None
 
 
 def _is_whole(text: str) -> bool:

@@ -27,7 +27,9 @@ from yaml.events import (
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
 
+MOST_OF_A_COMPLAINT = 120  # characters of what PyYAML says, which may hold a name from the text
 MAX_DEPTH = 20  # levels; the schema has 5
+MOST_DIGITS_OF_AN_ENTRY = 6
 MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
 Scalar = None | bool | int | float | str
@@ -72,14 +74,19 @@ def read_document(text: str, file: Path | str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else None
-        raise reader.error(line, f"is not valid YAML: {error.problem or error.context}") from None
+        raise reader.error(line, f"is not valid YAML: {_what(error)}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise reader.error(line, f"is not a text file: it holds {_character(error)!r}") from None
     except yaml.YAMLError as error:
-        raise reader.error(None, f"is not valid YAML: {error}") from None
+        raise reader.error(None, f"is not valid YAML: {one_line(str(error))}") from None
     document.data = _Plainly(reader, document.lines).plain(root, ())
     return document
+
+
+def _what(error: yaml.MarkedYAMLError) -> str:
+    """The complaint without the line of the text, which PyYAML would quote."""
+    return one_line(error.problem or error.context or "", MOST_OF_A_COMPLAINT)
 
 
 def _character(error: yaml.reader.ReaderError) -> str:
@@ -102,6 +109,18 @@ def scalar(text: str) -> Scalar:
 def line_of(event: Event) -> int:
     """The line on which it starts, from 1."""
     return event.start_mark.line + 1 if event.start_mark is not None else 1
+
+
+def entry_number(part: str) -> int | None:
+    """The number of a list's entry, where a part of a key is one; `²` is a digit, but no number."""
+    is_number = part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS_OF_AN_ENTRY
+    return int(part) if is_number else None
+
+
+def as_written(part: str) -> str | int:
+    """A part of a dotted key as a step of a path: the number of an entry, or a name."""
+    number = entry_number(part)
+    return part if number is None else number
 
 
 def dotted(path: KeyPath) -> str:

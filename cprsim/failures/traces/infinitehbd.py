@@ -14,6 +14,7 @@ import numpy as np
 
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.traces.reading import checked, n_observed, read_text, trace_error
+from cprsim.foreign import one_line, whole_number
 
 KEYS = ("node_id", "event_time", "event_type", "fault_type")
 BLANK = re.compile(r"[\s,]*")
@@ -87,17 +88,20 @@ def _paired(events: list[_Event], path: Path) -> tuple[list[_Event], list[float]
 
 def _event(item: Any, line: int, path: Path) -> _Event:
     if not isinstance(item, dict):
-        raise trace_error(path, line, f"an event is an object, not {item!r:.40}")
+        raise trace_error(path, line, f"an event is an object, not `{one_line(str(item))}`")
     for key in KEYS:
         if key not in item:
             raise trace_error(path, line, "is missing in this event", key)
     node, day, kind, fault = (item[key] for key in KEYS)
     is_number = isinstance(day, int | float) and not isinstance(day, bool)
     if not is_number or not isfinite(day) or day < 0:
-        raise trace_error(path, line, f"{day!r} is no number of days", "event_time")
+        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
     if kind not in ("fault_start", "fault_end"):
         raise trace_error(
-            path, line, f"{kind!r} is neither fault_start nor fault_end", "event_type"
+            path,
+            line,
+            f"`{one_line(str(kind))}` is neither fault_start nor fault_end",
+            "event_type",
         )
     fault_id = json.dumps(fault, sort_keys=True)
     return _Event(line, str(node), day * 24.0, kind == "fault_end", fault_id, _cause(fault))
@@ -115,7 +119,7 @@ def _items(path: Path) -> Iterator[tuple[int, Any]]:
     begin = re.match(r"\s*\[", text)
     if begin is None:
         raise trace_error(path, 1, "is no JSON array of events")
-    decoder, at, line, counted = json.JSONDecoder(), begin.end(), 1, 0
+    decoder, at, line, counted = json.JSONDecoder(parse_int=whole_number), begin.end(), 1, 0
     while True:
         if blank := BLANK.match(text, at):
             at = blank.end()
@@ -124,7 +128,8 @@ def _items(path: Path) -> Iterator[tuple[int, Any]]:
             return
         try:
             item, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep"
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", str(error))
+            reason = "nested too deep" if isinstance(error, RecursionError) else reason
             raise trace_error(path, line, f"is no valid JSON: {reason}") from None
         yield line, item

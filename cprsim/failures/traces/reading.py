@@ -20,6 +20,7 @@ import pandas as pd
 
 from cprsim.errors import Place, Problem, TraceError
 from cprsim.failures.outages import Outages
+from cprsim.foreign import one_line
 from cprsim.records import Bools
 
 UNREADABLE = (
@@ -103,10 +104,10 @@ def named_columns(
         elif name not in optional or name in columns:
             near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            there = ", ".join(str(column) for column in table.columns)
-            if len(table.columns) == 1 and re.search(r"[;\t|]", there):
+            n_columns = len(table.columns)  # their names are not told: it may be no log at all
+            if n_columns == 1 and re.search(r"[;\t|]", str(table.columns[0])):
                 hint = "; separate columns by commas"
-            message = f"there is no column {theirs!r}{hint} (there are: {there})"
+            message = f"there is no column {theirs!r} among the {n_columns} of the header{hint}"
             raise trace_error(path, 1, message, name)
     return table[list(found)].rename(columns=found)
 
@@ -126,7 +127,7 @@ def _unreadable(path: Path, error: BaseException) -> TraceError:
     row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     reason = getattr(error, "strerror", None) or (str(error).strip() or "damaged").splitlines()[-1]
     number = int(line[1]) if line else int(row[1]) + 1 if row else None
-    return trace_error(path, number, f"can't be read: {reason}")
+    return trace_error(path, number, f"can't be read: {one_line(reason, 200)}")
 
 
 def no_row_where(
@@ -149,7 +150,7 @@ def no_row_where(
     value: Any = "" if pd.isna(cell) else cell
     more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
     line = int(rows.index[first]) + FIRST_ROW
-    raise trace_error(path, line, what.replace("{value}", repr(value)) + more, key)
+    raise trace_error(path, line, what.replace("{value}", f"'{one_line(str(value))}'") + more, key)
 
 
 def n_observed(given: int | None, named: int, path: Path) -> int:
