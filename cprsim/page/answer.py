@@ -7,7 +7,7 @@ from math import isnan
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
-from cprsim.results.words import count, hours, interval, percent, percent_number, significant
+from cprsim.results.words import count, hours, percent, percent_number, saves, significant
 
 WAYS = {
     OnFailure.RESTART: "start again from nothing",
@@ -46,8 +46,7 @@ def _plain_full(policies: list[RecoveryPolicy]) -> RecoveryPolicy | None:
 
 def _full(result: Result, policy: RecoveryPolicy, mine: dict[str, Spread]) -> str:
     return (
-        f"Under full recovery ({policy.name}, saving "
-        f"{interval(policy.save_interval_h, result.useful_h)}), failures and saves cost "
+        f"Under full recovery ({policy.name}, {_saving(policy, result)}), failures and saves cost "
         f"{spread_in_percent(mine['overhead_fraction'])} of useful time: {_hours(mine)}."
     )
 
@@ -55,13 +54,16 @@ def _full(result: Result, policy: RecoveryPolicy, mine: dict[str, Spread]) -> st
 def _cheapest(
     result: Result, policy: RecoveryPolicy, mine: dict[str, Spread], *, alone: bool
 ) -> str:
-    every = interval(policy.save_interval_h, result.useful_h)
-    saving = "without saves" if "no saves" in every else f"saving {every}"
-    what = f"{policy.name} ({WAYS[policy.on_failure]}; {saving})"
+    what = f"{policy.name} ({WAYS[policy.on_failure]}; {_saving(policy, result)})"
     cost = f"{spread_in_percent(mine['overhead_fraction'])} of useful time, {_hours(mine)}"
     if alone:
         return f"With {what}, failures and saves cost {cost}."
     return f"Use {what}: it costs least, {cost}."
+
+
+def _saving(policy: RecoveryPolicy, result: Result) -> str:
+    every = saves(policy, result.useful_h)
+    return "without saves" if "no saves" in every else f"saving {every}"
 
 
 def _hours(mine: dict[str, Spread]) -> str:

@@ -9,7 +9,7 @@ from cprsim.errors import ParameterError
 from cprsim.page.answer import spread_in_percent
 from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
 from cprsim.results import FINISHED, Result, compare, records_of, same_failures
-from cprsim.results.words import NO_NUMBER, count, hours, interval, percent, percent_number
+from cprsim.results.words import NO_NUMBER, count, hours, percent, percent_number, saves
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -55,7 +55,7 @@ def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
                     name,
                     policy.name,
                     hours(result.useful_h),
-                    interval(policy.save_interval_h, result.useful_h),
+                    saves(policy, result.useful_h),
                     _overhead(mine["overhead_fraction"].mean, mine[FINISHED].mean),
                     _range(mine["overhead_fraction"].low, mine["overhead_fraction"].high),
                     NO_NUMBER if isnan(mine["pls"].mean) else f"{mine['pls'].mean:.4f}",

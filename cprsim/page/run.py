@@ -36,9 +36,9 @@ from cprsim.results.words import (
     NO_NUMBER,
     count,
     hours,
-    interval,
     percent,
     percent_number,
+    saves,
     significant,
     ten_thousandths,
     with_interval,
@@ -156,7 +156,7 @@ def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bo
     stale, lost = policy.on_failure is OnFailure.RELOAD, mine["auc_loss"]
     return [
         policy.name,
-        interval(policy.save_interval_h, result.useful_h),
+        saves(policy, result.useful_h),
         _share(mine["overhead_fraction"], mine[FINISHED]),
         *(_share(mine[part]) for part in parts),
         significant(mine["failures"].mean),

@@ -12,6 +12,7 @@ from math import inf
 from cprsim.intervals import expected_pls, full_overhead_fraction, partial_overhead_fraction
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
 from cprsim.recovery.strategy import Planning, Strategy, require_sense, save_interval
+from cprsim.setting import n_saves_due
 
 DEFAULT_INTERVAL = "cpr"
 
@@ -39,7 +40,7 @@ def decide(job: Planning) -> tuple[Decision, str]:
         return Decision("full", 0.0, full_interval_h, inf, full_fraction, 0.0), "cpr"
     partial_interval_h, rule = save_interval(job)
     partial_fraction = partial_overhead_fraction(
-        partial_interval_h if partial_interval_h < job.useful_h else inf,  # no save is due then
+        partial_interval_h if _saves_within(job, partial_interval_h) else inf,
         job.partial_save_cost_h,
         job.partial_recovery_h,
         job.failures.mtbf_h,
@@ -58,6 +59,12 @@ def decide(job: Planning) -> tuple[Decision, str]:
         ),
     )
     return decision, rule
+
+
+def _saves_within(job: Planning, interval_h: float) -> bool:
+    """Whether a save or a sub-save is due in the job."""
+    part = 1.0 if job.sub_saves is None else job.sub_saves.fraction
+    return n_saves_due(part * interval_h, job.useful_h) > 0
 
 
 STRATEGY = Strategy(

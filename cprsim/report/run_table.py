@@ -19,10 +19,13 @@ from cprsim.results.words import (
     hours,
     percent,
     percent_number,
+    saves,
     significant,
     ten_thousandths,
     with_interval,
+    writes_parts_only,
 )
+from cprsim.setting import n_saves_due
 
 WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, if they have to be
 UNFOLDED = 1000
@@ -160,9 +163,10 @@ def _every(policy: RecoveryPolicy, useful_h: float) -> str:
     if policy.save_interval_h == inf:
         never = policy.on_failure is OnFailure.RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
-    if policy.save_interval_h > useful_h:
-        return f"no saves ({hours(policy.save_interval_h)}, {policy.interval_rule})"
-    return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+    if n_saves_due(policy.save_interval_h, useful_h):
+        return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+    what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    return f"{what} ({hours(policy.save_interval_h)}, {policy.interval_rule})"
 
 
 def _overhead(line: Line) -> str:

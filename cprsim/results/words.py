@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import inf, isnan
 
+from cprsim.records import RecoveryPolicy
+from cprsim.setting import n_saves_due
+
 NO_NUMBER = "–"
 
 
@@ -59,13 +62,30 @@ def hours(value_h: float) -> str:
     return f"{3600 * value_h:.3g} s"
 
 
-def interval(save_interval_h: float, useful_h: float) -> str:
-    """How often something is saved: ``every 2.05 h``; a job shorter than that is never saved."""
-    if save_interval_h == inf:
+def saves(policy: RecoveryPolicy, useful_h: float) -> str:
+    """How often a policy saves in a job: ``every 2.05 h``, or that it never does.
+
+    A priority strategy whose interval is at least the job writes no whole checkpoint, but parts:
+    ``12.5 % of the rows every 3 h``.
+    """
+    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    if interval_h == inf:
         return "no saves"
-    if save_interval_h > useful_h:
-        return f"{hours(save_interval_h)}: no saves"
-    return f"every {hours(save_interval_h)}"
+    if n_saves_due(interval_h, useful_h):
+        return f"every {hours(interval_h)}"
+    if parts is not None and writes_parts_only(policy, useful_h):
+        return f"{percent(parts.fraction)} of the rows every {hours(parts.fraction * interval_h)}"
+    return f"{hours(interval_h)}: no saves"
+
+
+def writes_parts_only(policy: RecoveryPolicy, useful_h: float) -> bool:
+    """Whether a priority strategy's interval is at least the job, but not that of its sub-saves."""
+    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    return (
+        parts is not None
+        and n_saves_due(interval_h, useful_h) == 0
+        and n_saves_due(parts.fraction * interval_h, useful_h) > 0
+    )
 
 
 def count(n: int, thing: str) -> str:
