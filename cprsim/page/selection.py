@@ -21,7 +21,7 @@ from cprsim.report.selection_sentences import (
     warnings,
 )
 from cprsim.results.manifest import read_manifest
-from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
+from cprsim.results.words import NO_NUMBER, hours, percent, portion, with_interval
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import read_selection
 from cprsim.selector.words import decimals, quantity_of
@@ -128,8 +128,8 @@ def _row(selection: Selection, one: Candidate, name: str) -> list[str]:
         every(one),
         with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width),
         NO_NUMBER if same else with_interval(100 * benefit.mean, 100 * benefit.half_width),
-        NO_NUMBER if one is selection.full else f"{one.pls.mean:.4f}",
-        f"{one.loss.mean:.{digits}f} ± {one.loss.half_width:.{digits}f}",
+        NO_NUMBER if one is selection.full else portion(one.pls.mean),
+        with_interval(one.loss.mean, one.loss.half_width, at_least=digits),
         f"{one.held:.{digits}f}",
         "yes" if one.keeps else "no",
     ]

@@ -19,6 +19,7 @@ from cprsim.results.words import (
     hours,
     percent,
     percent_number,
+    portion,
     saves,
     significant,
     ten_thousandths,
@@ -147,7 +148,10 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
         Column("cost\nnode-h", lambda line: significant(line.mean("overhead_node_h"))),
     ]
     partial = any(line.policy.on_failure is OnFailure.RELOAD for line in rows)
-    known = partial and any(line.mean("auc_loss") > 0 for line in rows)
+    known = any(
+        line.policy.on_failure is OnFailure.RELOAD and not isnan(line.mean("auc_loss"))
+        for line in rows
+    )
     shown = {"PLS": partial, AUC_LOSS: known}
     return [column for column in columns if shown.get(column.heading, True)]
 
@@ -182,7 +186,7 @@ def _percent_of(part: str) -> Callable[[Line], str]:
 
 def _pls(line: Line) -> str:
     partial = line.policy.on_failure is OnFailure.RELOAD
-    return _fixed(line.mean("pls"), 4) if partial else NO_NUMBER
+    return portion(line.mean("pls")) if partial else NO_NUMBER
 
 
 def _auc_loss(line: Line) -> str:

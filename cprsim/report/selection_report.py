@@ -15,6 +15,7 @@ from cprsim.results.words import (
     count,
     hours,
     percent,
+    portion,
     with_interval,
 )
 from cprsim.selector import Candidate, Limit, Selection
@@ -90,12 +91,12 @@ def _row(selection: Selection, one: Candidate, name: str, digits: int, *, wide: 
         return [*first, f"{percent(one.finished_fraction)} done"]
     against = one.benefit
     same = one is selection.full or isnan(against.mean)
-    expected = f"{one.loss.mean:.{digits}f} ± {one.loss.half_width:.{digits}f}"
+    expected = with_interval(one.loss.mean, one.loss.half_width, at_least=digits)
     return [
         *first,
         with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width),
         NO_NUMBER if same else with_interval(100 * against.mean, 100 * against.half_width),
-        f"{one.pls.mean:.4f}" if one is not selection.full else NO_NUMBER,
+        portion(one.pls.mean) if one is not selection.full else NO_NUMBER,
         *([expected] if wide else []),
         f"{one.held:.{digits}f}",
         "yes" if one.keeps else "no",

@@ -9,9 +9,9 @@ from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
 from cprsim.results.words import (
     count,
+    ends,
     hours,
     percent,
-    percent_number,
     saves,
     writes_parts_only,
 )
@@ -76,8 +76,8 @@ def verdicts(result: Result) -> list[str]:
             said.append(
                 f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
                 f"were done within 100 times their useful hours (95 % interval "
-                f"{percent_number(finished.low)} to {percent(finished.high)}); means of the others "
-                "would mislead."
+                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
+                "mislead."
             )
         elif interval_h < inf and not n_saves_due(interval_h, result.useful_h):
             said.append(_no_whole_save(strategy.policy, result.useful_h))
@@ -145,4 +145,4 @@ def savings(result: Result) -> list[str]:
 def _points(low: float, high: float) -> str:
     if isnan(low):
         return "."
-    return f" ({percent_number(low)} to {percent_number(high)} percentage points, 95 % interval)."
+    return f" ({ends(100 * low, 100 * high)} percentage points, 95 % interval)."

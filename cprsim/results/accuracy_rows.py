@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cprsim.records import Floats
+from cprsim.records import Floats, RecoveryPolicy, SubSaves
 from cprsim.staleness import (
     MeanLoss,
     Metric,
     Prediction,
+    StalenessCurve,
     mean_loss,
     nothing_lost,
     pooled,
@@ -51,6 +52,26 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
         columns[f"{name}_degrees"] = predicted.degrees
         beyond = np.fmax(beyond, predicted.beyond)
     return columns | {BEYOND: beyond}
+
+
+def why_unpriced(curve: StalenessCurve, policy: RecoveryPolicy) -> str:
+    """Why a curve does not say what AUC a policy loses; empty where it does, or nothing is lost."""
+    key = strategy_key(policy)
+    if key is None or curve.of_policy(policy, Metric.AUC) is not None:
+        return ""
+    response = curve.of(key, Metric.AUC)
+    if response is not None and response.settings is not None and policy.sub_saves is not None:
+        measured, here = _settings(response.settings), _settings(policy.sub_saves)
+        return f"it was measured with sub-saves of {measured}, here they are of {here}"
+    if curve.of(key, Metric.LOG_LOSS) is not None:
+        return f"the response of `{key}` is in log-loss alone, not in AUC"
+    known = ", ".join(one.strategy for one in curve.responses if one.metric is Metric.AUC)
+    return f"it has no response of `{key}` in AUC; it has: {known or 'none'}"
+
+
+def _settings(sub_saves: SubSaves) -> str:
+    every = f", every {sub_saves.sample_period}th sample" if sub_saves.tracker == "ssu" else ""
+    return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
 
 
 def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:

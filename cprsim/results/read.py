@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class CurveUsed:
     notes: tuple[str, ...]  # sentences: what to be careful with
     file: str  # its copy in the results folder
     sha256: str  # of that file
+    unpriced: Mapping[str, str] = field(default_factory=dict)  # why not, by strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from rich.console import Console
 from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
+from cprsim.page.content import Table, Words
+from cprsim.page.run import chapter_of_run
 from cprsim.records import SubSaves
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.as_json import run_as_json
@@ -149,7 +151,65 @@ def test_settings_that_were_not_measured_are_said(written, priced):
     policy = replace(priced.strategies[2].policy, sub_saves=other)
     strategies = (*priced.strategies[:2], replace(priced.strategies[2], policy=policy))
     said = accuracy_sentences(written(outcome=replace(priced, strategies=strategies)))
-    assert said[-1] == "cpr-mfu: the curve does not say what it loses, saving as it does here."
+    assert said[2] == (
+        "cpr-mfu: lines does not say what it loses: it was measured with sub-saves of 12.5 % of 7 "
+        "large tables, here they are of 50 % of 7 large tables."
+    )
+
+
+@pytest.mark.parametrize(
+    ("responses", "why"),
+    [
+        (LINES[1:], "it has no response of `partial` in AUC; it has: mfu"),
+        (
+            (Response.linear("partial", Metric.LOG_LOSS, (0.02, 0.002), 0.1),),
+            "the response of `partial` is in log-loss alone, not in AUC",
+        ),
+    ],
+)
+@pytest.mark.parametrize("width", [70, 200])
+def test_a_curve_that_prices_nothing_is_not_said_to_be_in_an_interval(
+    written, priced, responses, why, width
+):
+    curve = replace(FILE, responses=responses).curve("by hand", ("Take care.",))
+    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
+    said = accuracy_sentences(result)
+    assert said == [
+        "There is no AUC loss to show: the staleness curve lines (by hand) prices no strategy that "
+        "finished every job.",
+        "Take care.",
+        f"cpr: lines does not say what it loses: {why}.",
+    ]
+    assert run_as_json(result)["accuracy"] == said
+    assert run_as_json(result)["curve"]["unpriced"] == {"cpr": why}
+    text = " ".join(text_of(print_run, result, width=width).split())
+    assert "in the interval" not in text
+    assert "×10⁻⁴" not in text
+    assert why in text
+    table = next(block for block in blocks_of(result) if isinstance(block, Table))
+    assert "AUC" not in table.caption + str(table.columns)
+    assert said[0] in next(b for b in blocks_of(result) if isinstance(b, Words)).paragraphs
+
+
+def blocks_of(result):
+    """What the page shows of costs."""
+    return chapter_of_run(result).sections[0].blocks
+
+
+def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):
+    nothing = replace(LINES[0], loss=np.zeros(2), standard_error=np.zeros(2))
+    curve = replace(FILE, responses=(nothing,)).curve("by hand")
+    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
+    assert "in the interval" in accuracy_sentences(result)[0]
+    assert "×10⁻⁴" in text_of(print_run, result)
+
+
+def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval(written, priced):
+    full, cpr, _ = priced.strategies
+    costs = replace(cpr.costs, finished=np.array([True, False, True]))
+    result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
+    assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
+    assert "×10⁻⁴" not in text_of(print_run, result)
 
 
 def test_without_a_curve_it_is_said_how_to_get_one(write, outcome, made):

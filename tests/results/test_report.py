@@ -177,7 +177,8 @@ def test_numbers_have_about_three_digits(value, text):
 
 def test_intervals_have_the_digits_of_their_value():
     assert with_interval(10.23, 0.613) == "10.2 ± 0.6"
-    assert with_interval(6.75, 0.0031) == "6.75 ± 0.003"
+    assert with_interval(6.75, 0.0031) == "6.7500 ± 0.0031"
+    assert with_interval(6.75, 0.0045) == "6.750 ± 0.004"
     assert with_interval(1661.1, 1234.5) == "1,661 ± 1,234"
     assert with_interval(5.0, nan) == "5.00"
     assert with_interval(5.0, 0.0) == "5.00 ± 0"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.metrics import Spread
 from cprsim.results.write import write_parquet
+from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.body import _said
-from cprsim.sweeps.folder import ABOUT, TABLE, AxisColumn, _read
+from cprsim.sweeps.folder import ABOUT, TABLE, AxisColumn, _accuracy, _read
 from cprsim.sweeps.store import Store
 from tests.generated import anything, comparable, names
 
@@ -65,3 +68,22 @@ def test_what_a_sweep_says_of_itself_is_read_back(tmp_path_factory, said, means)
 def test_a_point_keeps_finite_numbers_and_leaves_the_others_out(spread):
     for kept, value in zip(_said(spread), (spread.mean, spread.low, spread.high), strict=True):
         assert kept == (value if isfinite(value) else None)
+
+
+def test_a_sweep_does_not_claim_an_interval_for_losses_that_its_curve_does_not_price():
+    curve = StalenessCurve(
+        "lines", "by hand", (Response.linear("mfu", Metric.AUC, (0.02, 0.002), 0.1),)
+    )
+    whole = RecoveryPolicy("partial", OnFailure.RELOAD, 2.0, "given")
+    first = replace(whole, name="cpr-mfu", sub_saves=SubSaves("mfu"))
+
+    def accuracy(*policies):
+        return _accuracy([SimpleNamespace(curve=curve, policies=policies)])
+
+    none = accuracy(whole)
+    assert none[0].startswith("There is no AUC loss to show")
+    assert "it has no response of `partial` in AUC" in none[1]
+    assert accuracy(first) == [
+        "AUC loss by the staleness curve lines (by hand); its error is in the interval."
+    ]
+    assert accuracy(first, whole)[1].startswith("partial: lines does not say what it loses")
