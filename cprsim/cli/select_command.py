@@ -117,8 +117,10 @@ def _print(
         import json
 
         from cprsim.selector.stored import as_plain
+        from cprsim.selector.words import entries
 
         shown = {"name": asked.name, "results": str(folder), **as_plain(selection)}
+        shown["entries"] = entries(selection)
         typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
         return
     from rich.console import Console

@@ -8,10 +8,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table, Words
+from cprsim.page.content import Block, Chapter, Column, Listing, Picture, Section, Table, Words
 from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.pareto import pareto_figure
-from cprsim.report.selection_report import every, limit_in_words
+from cprsim.report.selection_report import entries_text, every, limit_in_words
 from cprsim.report.selection_sentences import (
     decision,
     drawn,
@@ -71,6 +71,7 @@ def chapter_of_selection(made: Selected) -> Chapter:
         answer=[*decision(chosen), *warnings(chosen)],
         sections=[
             Section("What there is to choose from", [_picture(made), _table(chosen)]),
+            Section("How to run it", [Listing("For the scenario", entries_text(chosen))]),
             Section("What the decision rests on", why),
             Section("The scenario", [file_listing(made.path / "scenario.yaml", "as it was read")]),
             Section("Where these numbers come from", provenance(made.manifest, made.path)),

@@ -2,7 +2,8 @@
 
 The decision is the paper's: compare the first-order overhead of partial recovery at its interval
 with that of full recovery at Young's (Maeng et al. 2021). Both prices go into the policy, so that
-the choice can be shown and explained.
+the choice can be shown and explained. Where the user names the interval and no target PLS, there is
+nothing to decide: recovery is partial, at that interval.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ DEFAULT_INTERVAL = "cpr"
 
 
 def plan(name: str, job: Planning) -> RecoveryPolicy:
+    if job.leaves_nothing_to_decide:
+        interval_h, rule = save_interval(job)
+        return RecoveryPolicy(name, OnFailure.RELOAD, interval_h, rule)
     decision, rule = decide(job.with_interval(DEFAULT_INTERVAL))
     if decision.chosen == "partial":
         return RecoveryPolicy(name, OnFailure.RELOAD, decision.partial_interval_h, rule, decision)

@@ -19,9 +19,10 @@ from cprsim.results.words import (
     with_interval,
 )
 from cprsim.selector import Candidate, Limit, Selection
-from cprsim.selector.words import decimals, quantity_of, typed
+from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"
+HOW_TO_RUN = "To run them so, put into the scenario:"
 HEADINGS = ("overhead\n% of useful", "less than full\n% points", "PLS")
 
 
@@ -46,6 +47,18 @@ def print_selection(console: Console, selection: Selection, name: str, n_nodes: 
         console.print()
         for sentence in paragraph:
             say(console, sentence)
+    console.print(f"\n{HOW_TO_RUN}\n", markup=False, highlight=False)
+    console.print(entries_text(selection), markup=False, highlight=False, soft_wrap=True)
+
+
+def entries_text(selection: Selection) -> str:
+    """The section `recovery` of a scenario that runs every strategy as selected."""
+    chosen = selection.chosen.strategy
+    lines = [
+        f"  - {text}{'  # recommended' if strategy == chosen else ''}"
+        for strategy, text in entries(selection).items()
+    ]
+    return "\n".join(["recovery:", *lines])
 
 
 def limit_in_words(limit: Limit) -> str:
