@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 from cprsim.errors import ParameterError
 from cprsim.page.answer import spread_in_percent
 from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
-from cprsim.results import FINISHED, Result, Spread, compare, records_of, same_failures
+from cprsim.report.compare_table import SAME_INPUTS
+from cprsim.results import (
+    FINISHED,
+    Result,
+    Spread,
+    compare,
+    different,
+    records_of,
+    same_failures,
+)
 from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, saves, suited
 
+INPUTS = "In what the inputs differ"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -26,6 +36,20 @@ def overview_of_runs(results: Sequence[Result]) -> Chapter:
             Section("Differences from the first", _differences(results, names)),
         ],
     )
+
+
+def different_inputs(inputs: Sequence[Mapping[str, str]]) -> Section:
+    """In what several results differ that went into them: a column per result."""
+    found = different(inputs)
+    if not found:
+        return Section(INPUTS, [Words([SAME_INPUTS])])
+    letters = LETTERS[: len(inputs)]
+    table = Table(
+        caption=f"What went into them and is not the same in all; {NO_NUMBER} where there is none",
+        columns=[Column(heading, is_number=False) for heading in ("input", *letters)],
+        rows=[[one.key, *one.values] for one in found],
+    )
+    return Section(INPUTS, [table])
 
 
 def _cheapest(results: Sequence[Result], names: Sequence[str]) -> str:

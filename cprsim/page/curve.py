@@ -13,6 +13,7 @@ from cprsim.curves import CurveFile
 from cprsim.page.charts import chart_blocks
 from cprsim.page.content import Block, Chapter, Column, Facts, Section, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.results.inputs import flat
 from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
 
@@ -131,6 +132,12 @@ def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
         ],
         rows,
     )
+
+
+def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
+    """What was trained and what made the file, key by key."""
+    made = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
+    return dict(flat(made, ""))
 
 
 def _measured(curve: CurveFile) -> list[Block]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 
 from cprsim.records import OVERHEAD_PARTS
 from cprsim.report.run_table import plain_table, print_whole
-from cprsim.results import records_of
+from cprsim.results import Differing, records_of
 from cprsim.results.words import NO_NUMBER, suited
 
 _SHARES = ("overhead_fraction", *OVERHEAD_PARTS)  # shown in percent of useful time
@@ -27,6 +29,7 @@ _LABELS = {
     "overhead_node_h": "overhead, node-h",
 }
 _LOSSES = ("auc_loss", "log_loss_rise")  # shown in ten-thousandths; not known without a curve
+SAME_INPUTS = "All inputs are the same: scenario, seed, replications, files and versions."
 _FINE = ("pls", "ettr")  # shares that need four decimals
 
 
@@ -49,6 +52,19 @@ def print_comparison(console: Console, table: pd.DataFrame) -> None:
             out.add_section()
         out.add_row(row["strategy"] if row["strategy"] != previous else "", *_cells(row))
         previous = row["strategy"]
+    print_whole(console, out)
+
+
+def print_inputs(console: Console, inputs: Sequence[Differing]) -> None:
+    """Print in what the inputs of two results differ, with both values."""
+    if not inputs:
+        console.print(SAME_INPUTS, highlight=False)
+        return
+    out = plain_table()
+    for heading in ("inputs that differ", "A", "B"):
+        out.add_column(heading, overflow="fold")
+    for one in inputs:
+        out.add_row(*(escape(text) for text in (one.key, *one.values)))
     print_whole(console, out)
 
 
