@@ -55,8 +55,9 @@ def sweep_into(
             bodies, n_computed = run_points(points, store, workers, on_progress)
         _tell_damage(store)
         axes = sweep.axes()
-        first = points[0]
-        said = about(loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment)
+        experiments = [point.experiment for point in points]
+        name, reference = loaded.scenario.name, points[0].reference
+        said = about(name, sweep.mode, axes, reference, experiments)
         from cprsim.plots.sweep import draw_sweep
 
         manifest = {

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from cprsim.foreign import spreadsheet_cell
 from cprsim.records import EventLog
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.metrics import summarise_rows
@@ -84,7 +85,13 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
         return None
     copy = folder / f"curve{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy))
+    unpriced = {
+        one.policy.name: why
+        for one in outcome.strategies
+        if (why := why_unpriced(curve, one.policy))
+    }
+    digest = file_digest(copy)
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
 
 
 def _write_tables(

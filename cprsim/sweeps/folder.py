@@ -16,12 +16,15 @@ import pyarrow.parquet as pq
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.records import OnFailure
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
 from cprsim.results.words import priced_by
 from cprsim.results.write import write_csv, write_parquet
 from cprsim.scenario.sweep_schema import Axis
+from cprsim.staleness import strategy_key
 from cprsim.sweeps.table import column
 
 TABLE = "sweep.parquet"
@@ -68,16 +71,22 @@ class SweepResult:
         return tuple(self.table["strategy"].unique())
 
     @property
+    def knows_loss(self) -> bool:
+        """Whether there is a loss of AUC of any strategy whose shards go stale."""
+        rows = self.of("auc_loss")
+        reloads = rows["on_failure"] == OnFailure.RELOAD.value
+        return bool(rows.loc[reloads, "mean"].notna().any())
+
+    @property
     def n_points(self) -> int:
         """Points of the sweep."""
         return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
 
 
 def about(
-    name: str, mode: str, axes: Sequence[Axis], reference: str, experiment: Experiment
+    name: str, mode: str, axes: Sequence[Axis], reference: str, experiments: Sequence[Experiment]
 ) -> dict[str, Any]:
-    """What a sweep says of itself beside its table; `experiment` is that of its first point."""
-    curve = experiment.curve
+    """What a sweep says of itself beside its table; `experiments` are those of its points."""
     return {
         "name": name,
         "mode": mode,
@@ -92,9 +101,20 @@ def about(
             for axis in axes
         ],
         "reference": reference,
-        "useful_h": experiment.useful_h,
-        "accuracy": [] if curve is None else [priced_by(curve.name, curve.origin), *curve.notes],
+        "useful_h": experiments[0].useful_h,
+        "accuracy": _accuracy(experiments),
     }
+
+
+def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
+    """Which curve prices losses, and which strategies it does not price at some point, and why."""
+    curve = experiments[0].curve
+    if curve is None:
+        return []
+    stale = [p for one in experiments for p in one.policies if strategy_key(p) is not None]
+    unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
+    shown = any(not why_unpriced(curve, p) for p in stale)
+    return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
 
 
 def write_sweep(
