@@ -109,7 +109,7 @@ def test_compressed_and_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("node,start,end\na,1,2\n,5,6\n", 3, "node: the row names no node"),
         ("node,start,end\na,1,2\na,,6\n", 3, "start: the outage has no start"),
         ("node,start,end\na,1,2\na,5,6,7\n", 3, "can't be read"),
-        ("nod,start,end\na,1,2\n", 1, "no column 'node'; did you mean 'nod'?"),
+        ("nod,start,end\na,1,2\n", 1, "no column 'node' among the 3 of the header; did you mean 'nod'?"),
         ('node,start,end\na,1,2\n"b,3,4\n', 3, "can't be read"),
         ("node;start\na;1\n", 1, "no column 'node'; separate columns by commas"),
         ("node,start,end\na,1e300,2e300\nb,3e300,\n", None, "are its times in another unit?"),
