@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.errors import ParameterError
+from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures import renewal
 from cprsim.failures.distributions import (
     Constant,
@@ -265,7 +265,7 @@ def test_failures_too_fast_to_simulate_are_an_error(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
-    with pytest.raises(ParameterError, match="too fast to simulate"):
+    with pytest.raises(BudgetError, match=r"too fast to simulate.*raise the MTBF .* times"):
         next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, [50.0]))
 
 
