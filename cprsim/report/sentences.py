@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.records import STOPPED_BEYOND, Decision, OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
 from cprsim.results.words import count, hours, percent, percent_number
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
 
 FORMULAS = "By the first-order formulas"
+LIMITS = (
+    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
+    "a row without any"
+)
+"""When a replication is given up (docs/model.md, section 12)."""
 
 
 def decisions(result: Result) -> list[str]:
@@ -51,13 +58,13 @@ def verdicts(result: Result) -> list[str]:
         share, n = finished.mean, finished.n
         if share == 0:
             said.append(
-                f"{name} never finishes: of {count(n, 'replication')} none was done after 100 "
-                "times its useful hours; failures come faster than it recovers."
+                f"{name} never finishes: of {count(n, 'replication')} none was done after "
+                f"{LIMITS}; failures come faster than it recovers."
             )
         elif share < 1:
             said.append(
                 f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
-                f"were done within 100 times their useful hours (95 % interval "
+                f"were done; the others were stopped after {LIMITS} (95 % interval of the share "
                 f"{percent_number(finished.low)} to {percent(finished.high)}); means of the others "
                 "would mislead."
             )
