@@ -92,8 +92,10 @@ class BlockFailures:
         """Give the memory back; what is asked for from here on is drawn again."""
         self._more = self._draw()
         self._complete = False
-        self._chunks = [_Chunk(0.0, np.zeros(self.n_replications + 1, dtype=np.int64), 0, 0)]
-        self._first: dict[int, Ints] = {}  # of so many chunks, (n_chunks, n_replications + 1)
+        self._chunks = [_Chunk(0.0, 0, 0)]
+        # where in each chunk the failures of each replication begin, with room for more chunks
+        self._first: Ints = np.empty((len(self._borders_h), self.n_replications + 1), np.int64)
+        self._first_of: dict[int, Ints] = {}  # the first rows: the same object for the same chunks
         self._at_h: Floats = np.zeros(0)
         self._first_slot: Ints = np.zeros(1, dtype=np.int64)
         self._slot: Ints = np.zeros(0, dtype=np.int64)
@@ -113,9 +115,9 @@ class BlockFailures:
     def n_bytes(self) -> int:
         """Memory that they take."""
         repair_bytes = 0 if are_no_hours(self._repair_h) else self._repair_h.nbytes
-        return (
+        return int(
             self._at_h.nbytes + self._first_slot.nbytes + self._slot.nbytes + repair_bytes
-            + sum(first.nbytes for first in self._first.values())
+            + (len(self._chunks) - 1) * self._first[0].nbytes
         )  # fmt: skip
 
     def strikes(self, n_chunks: int) -> Strikes:
@@ -123,11 +125,11 @@ class BlockFailures:
         complete = not self._reach(n_chunks)
         n_chunks = min(n_chunks, len(self._chunks) - 1)
         last = self._chunks[n_chunks]
-        if n_chunks not in self._first:
-            self._first[n_chunks] = np.stack([c.first for c in self._chunks[1 : n_chunks + 1]])
+        if n_chunks not in self._first_of:
+            self._first_of[n_chunks] = self._first[:n_chunks]
         return Strikes(
             until_h=inf if complete else last.until_h,
-            first=self._first[n_chunks],
+            first=self._first_of[n_chunks],
             at_h=self._at_h[: last.n_failures],
             first_slot=self._first_slot[: last.n_failures + 1],
             slot=self._slot[: last.n_slots],
@@ -138,10 +140,10 @@ class BlockFailures:
         for number in count():
             if not self._reach(number + 1):
                 return
-            chunk = self._chunks[number + 1]
             yield from FailureTrace(
-                chunk.until_h, chunk.first, self._at_h, self._first_slot, self._slot, self._repair_h
-            ).of(replication)
+                self._chunks[number + 1].until_h, self._first[number],
+                self._at_h, self._first_slot, self._slot, self._repair_h,
+            ).of(replication)  # fmt: skip
 
     def _reach(self, n_chunks: int) -> bool:
         """Have so many chunks; False where there are fewer."""
@@ -158,9 +160,12 @@ class BlockFailures:
         """Have a further chunk behind those that are there."""
         last = self._chunks[-1]
         n_failures, n_slots = last.n_failures + chunk.n_failures, last.n_slots + len(chunk.slot)
-        self._chunks.append(
-            _Chunk(chunk.until_h, chunk.first + last.n_failures, n_failures, n_slots)
-        )
+        number = len(self._chunks) - 1
+        if number == len(self._first):
+            self._first = np.concatenate([self._first, np.empty_like(self._first)])
+            self._first_of = {}
+        np.add(chunk.first, last.n_failures, out=self._first[number])
+        self._chunks.append(_Chunk(chunk.until_h, n_failures, n_slots))
         if not last.n_failures:
             self._at_h, self._slot, self._first_slot = chunk.at_h, chunk.slot, chunk.first_slot
             self._repair_h = chunk.repair_h
@@ -194,7 +199,6 @@ class _Chunk(NamedTuple):
     """Where a chunk ends in the arrays of a block."""
 
     until_h: float  # of the clock
-    first: Ints  # (n_replications + 1,) where the failures of each replication begin
     n_failures: int  # in this chunk and before it
     n_slots: int
 

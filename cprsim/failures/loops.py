@@ -70,6 +70,24 @@ def renew(
 
 
 @compiled
+def give_way(place: Ints, n_places: int) -> None:
+    """Floyd's sampling without replacement: a place that is taken gives way to the last one.
+
+    Parameters
+    ----------
+    place : (n, together) drawn for each; the nth of them from the first ``n_places - together + n +
+        1`` places. Distinct afterwards.
+    """
+    taken_by = np.full(n_places, -1, np.int64)
+    n, together = place.shape
+    for row in range(n):
+        for i in range(together):
+            if taken_by[place[row, i]] == row:
+                place[row, i] = n_places - together + i
+            taken_by[place[row, i]] = row
+
+
+@compiled
 def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
     """Give clocks to nodes that were drawn for them, unless they have one.
 

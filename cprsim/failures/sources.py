@@ -22,7 +22,7 @@ import numpy as np
 
 from cprsim.budget import require_room
 from cprsim.errors import ParameterError
-from cprsim.failures.pieces import Kept, drawn, integers, n_kept, pieces
+from cprsim.failures.pieces import Kept, drawn, integers, n_kept
 from cprsim.records import (
     Bools,
     Clock,
@@ -226,13 +226,13 @@ def random_slots(
     if together == 1:
         return slots[integers(rng, 0, len(slots), n_failures, kept)][:, None]
     chosen = np.empty((n, together), dtype=np.int64)
+    if n_failures == 0:
+        return chosen
+    from cprsim.failures.loops import give_way
+
     for i, last in enumerate(range(len(slots) - together, len(slots))):
-        # Floyd's sampling without replacement: a place that is taken gives way to the last one
-        place = integers(rng, 0, last + 1, n_failures, kept)
-        for begin, end in pieces(n):
-            some, before = place[begin:end], chosen[begin:end, :i]
-            taken = (before == some[:, None]).any(axis=1)
-            chosen[begin:end, i] = np.where(taken, last, some)
+        chosen[:, i] = integers(rng, 0, last + 1, n_failures, kept)
+    give_way(chosen, len(slots))
     for i in range(together):
         chosen[:, i] = slots[chosen[:, i]]
     return chosen

@@ -286,6 +286,17 @@ def test_random_slots_are_distinct(n_slots: int, data: st.DataObject) -> None:
     assert np.isin(chosen, slots).all()
 
 
+def test_places_that_are_taken_give_way_as_floyd_says() -> None:
+    n, together, slots = 50, 7, np.arange(9)
+    rng = np.random.default_rng(1)
+    chosen: list[list[int]] = [[] for _ in range(n)]
+    for last in range(len(slots) - together, len(slots)):
+        for row, place in zip(chosen, rng.integers(0, last + 1, n).tolist(), strict=True):
+            row.append(last if place in row else place)
+    found = random_slots(slots, n, together, np.random.default_rng(1))
+    assert found.tolist() == chosen
+
+
 def test_p_strikes_at_its_limits() -> None:
     assert p_strikes(1, 4, 8) == 0.5
     assert p_strikes(5, 4, 8) == 1.0
