@@ -20,6 +20,7 @@ from cprsim.errors import ParameterError
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.publish import require_writable
+from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
 from cprsim.scenario import LoadedScenario, dump_scenario
 
@@ -100,6 +101,7 @@ def simulate_into(
         started=started,
         draw=lambda result: draw_result(result, result.path),
         curve_path=curve_path(loaded),
+        warnings=warnings(experiment),
     )
 
 

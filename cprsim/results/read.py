@@ -63,6 +63,7 @@ class Result:
     summary: pd.DataFrame
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
     curve: CurveUsed | None = None
+    warnings: tuple[str, ...] = ()  # of `results.warnings`
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -105,6 +106,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
             curve=_curve_from(job.get("curve")),
+            warnings=tuple(job.get("warnings", ())),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +45,7 @@ def write_result(
     started: datetime,
     draw: Callable[[Result], object] | None = None,
     curve_path: Path | None = None,
+    warnings: Sequence[str] = (),
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -57,6 +58,7 @@ def write_result(
     about : what the manifest says of the run: command, seed, replications, failures_digest
     started : when the run began, for the manifest
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
+    warnings : of `results.warnings`
     draw : puts the figures into ``result.path``; called before the folder is in place
 
     Returns
@@ -70,7 +72,8 @@ def write_result(
     final = root / identity.folder_name
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        _write_tables(folder, identity, outcome, logbook, _keep_curve(folder, outcome, curve_path))
+        curve = _keep_curve(folder, outcome, curve_path)
+        _write_tables(folder, identity, outcome, logbook, curve, warnings)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -99,6 +102,7 @@ def _write_tables(
     outcome: Outcome,
     logbook: Logbook,
     curve: CurveUsed | None,
+    warnings: Sequence[str],
 ) -> None:
     job = {
         "name": identity.name,
@@ -108,6 +112,7 @@ def _write_tables(
         "timeline_replication": logbook.replication,
         "replay": identity.replay,
         "curve": curve and asdict(curve),
+        "warnings": list(warnings),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)
