@@ -67,8 +67,8 @@ def _saving(policy: RecoveryPolicy, useful_h: float) -> str:
 
 
 def verdicts(result: Result) -> list[str]:
-    """What the numbers alone would not tell: jobs that do not finish, intervals past the end."""
-    said, spreads = [], result.spreads()
+    """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
+    said, spreads = [f"Warning: {one}" for one in result.warnings], result.spreads()
     for strategy in result.strategies:
         name, interval_h = strategy.policy.name, strategy.policy.save_interval_h
         finished = spreads[name][FINISHED]
