@@ -20,6 +20,7 @@ from cprsim.records import Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
 MOST_FAILURES_OF_A_CHUNK = 2e7  # beyond: too fast to simulate
+FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
 
@@ -60,10 +61,12 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     Notes
     -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
-    straight between points; proportional to time beyond.
+    straight between points; proportional to time beyond. Fewer than `FEWEST_RENEWALS` count as so
+    many: what rounding leaves of them may be 0, or less.
     """
     lives = np.logspace(-9, 6, 46)
-    table = np.log([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    solved = [expected_renewals(unit_lifetime, float(life)) for life in lives]
+    table = np.log(np.maximum(solved, FEWEST_RENEWALS))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
