@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, column_names
+from cprsim.cli.options import AsJson, column_names, settled
+from cprsim.cli.saying import say, say_json
+from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -79,6 +82,13 @@ def fit(
     cause: Annotated[str | None, typer.Option(help="Only causes that contain this text.")] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a CSV: how long outages last of which it names no end, e.g. '2 h'.",
+            show_default=False,
+        ),
+    ] = None,
     age: Annotated[
         Age,
         typer.Option(
@@ -95,19 +105,17 @@ def fit(
     ] = False,
     as_json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to draw figures.", callback=settled),
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
-    import json
-
-    from rich.console import Console
-
     from cprsim.cli.fit_output import as_object, print_fit
+    from cprsim.cli.terminal import Terminal
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
 
-    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit)
+    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
     if cause is not None:
         outages = outages.of_cause(cause)
     if node is not None:
@@ -116,28 +124,26 @@ def fit(
     compared = _close_circle(fitted, seed) if circle else ()
     figures = _draw(fitted, out) if out is not None else []
     if as_json:
-        said = as_object(fitted, trace.name, compared, figures)
-        typer.echo(json.dumps(said, allow_nan=False, indent=2))
+        said = as_object(fitted, one_line(trace.name), compared, figures)
+        say_json(said)
         return
-    print_fit(Console(), fitted, trace.name, compared)
+    print_fit(Terminal(), fitted, one_line(trace.name), compared)
     for path in figures:
-        typer.echo(path)
+        say(path)
 
 
 def presets(as_json: AsJson = False) -> None:
     """List failure rates that others published or that were fitted to public logs."""
-    import json
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from cprsim.cli.fit_output import print_presets
+    from cprsim.cli.terminal import Terminal
     from cprsim.failures.presets import PRESETS
 
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in PRESETS], indent=2))
+        say_json([asdict(one) for one in PRESETS])
         return
-    print_presets(Console())
+    print_presets(Terminal())
 
 
 def _read(
@@ -148,6 +154,7 @@ def _read(
     period: tuple[str | None, str | None],
     columns: list[str],
     time_unit: str | None,
+    repair: str | None,
 ) -> Outages:
     from cprsim.errors import ParameterError
     from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
@@ -155,6 +162,8 @@ def _read(
     if form is Format.auto:
         is_json = ".json" in trace.suffixes
         form = Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+    if form is not Format.tidy and repair is not None:
+        raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
     if form is Format.infinitehbd:
         if period != (None, None):
             raise ParameterError("--from and --to: this format is read as a whole")
@@ -162,8 +171,27 @@ def _read(
     if form is Format.lanl:
         return read_lanl(trace, system=system, period=period, n_nodes=nodes)
     return read_tidy(
-        trace, columns=column_names(columns), time_unit=time_unit, n_nodes=nodes, period=period
+        trace,
+        columns=column_names(columns),
+        time_unit=time_unit,
+        n_nodes=nodes,
+        period=period,
+        repair_h=None if repair is None else _hours(repair),
     )
+
+
+def _hours(repair: str) -> float:
+    """The option ``--repair`` [h]. Raises ParameterError where it is no time."""
+    from cprsim.errors import ParameterError
+    from cprsim.units import TIME
+
+    try:
+        hours = TIME.parse(repair)
+        if not 0 <= hours < inf:
+            raise ParameterError("is no time from 0 on")
+    except ParameterError as error:
+        raise ParameterError(f"--repair: {repair!r} {error}") from None
+    return hours
 
 
 def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:

@@ -6,11 +6,10 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-import typer
-
 from cprsim.cli.finished import found_again
 from cprsim.cli.progress import progress
 from cprsim.cli.running import inputs_of
+from cprsim.cli.saying import complain
 from cprsim.results import Identity
 from cprsim.results.publish import require_writable, sole
 from cprsim.scenario import LoadedScenario, dump_scenario
@@ -56,8 +55,9 @@ def sweep_into(
             bodies, n_computed = run_points(points, store, workers, on_progress)
         _tell_damage(store)
         axes = sweep.axes()
-        first = points[0]
-        said = about(loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment)
+        experiments = [point.experiment for point in points]
+        name, reference = loaded.scenario.name, points[0].reference
+        said = about(name, sweep.mode, axes, reference, experiments)
         from cprsim.plots.sweep import draw_sweep
 
         manifest = {
@@ -89,6 +89,4 @@ def _tell_damage(store: Store) -> None:
     if store.damaged:
         which = f"{store.damaged[0]}" + (", ..." if len(store.damaged) > 1 else "")
         n = len(store.damaged)
-        typer.echo(
-            f"cprsim: {n} damaged point{'s' if n > 1 else ''} computed anew: {which}", err=True
-        )
+        complain(f"cprsim: {n} damaged point{'s' if n > 1 else ''} computed anew: {which}")

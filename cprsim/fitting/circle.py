@@ -108,13 +108,15 @@ def close_circle(
     n : simulated traces, each of the trace's nodes and length
     seed : of the simulation
     """
-    simulated = list(portraits(fitted, n, seed))
+    simulated = list(portraits(fitted, n, seed, whole=all(outages.window_given)))
     real = portrait_of(outages)
     return tuple(_compared(field.name, real, simulated) for field in fields(Portrait))
 
 
-def portraits(fitted: CorrelatedFit, n: int, seed: int) -> Iterator[Portrait]:
-    """Statistics of simulated traces, each watched from its beginning on."""
+def portraits(
+    fitted: CorrelatedFit, n: int, seed: int, *, whole: bool = False
+) -> Iterator[Portrait]:
+    """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
     cluster = Cluster((Role("node", fitted.n_nodes, Holds.NOTHING),))
     source = fitted.source(watched=False)
     trace = next(source.draw(cluster, seed, 0, n, [fitted.watched_h]))
@@ -124,7 +126,8 @@ def portraits(fitted: CorrelatedFit, n: int, seed: int) -> Iterator[Portrait]:
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             mine = slice(first, last)
-            yield portrait(at_h[mine], trace.slot[mine], fitted.n_nodes, fitted.watched_h)
+            nodes = trace.slot[mine]
+            yield portrait(at_h[mine], nodes, fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cprsim.foreign import spreadsheet_cell
 from cprsim.records import EventLog
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.metrics import summarise_rows
@@ -44,6 +46,7 @@ def write_result(
     started: datetime,
     draw: Callable[[Result], object] | None = None,
     curve_path: Path | None = None,
+    log_notes: Sequence[str] = (),
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -55,6 +58,7 @@ def write_result(
     logbook : the replication that the timeline shows
     about : what the manifest says of the run: command, seed, replications, failures_digest
     started : when the run began, for the manifest
+    log_notes : what is replayed of a log of failures, and what its reader left out or assumed
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
     draw : puts the figures into ``result.path``; called before the folder is in place
 
@@ -69,7 +73,8 @@ def write_result(
     final = root / identity.folder_name
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        _write_tables(folder, identity, outcome, logbook, _keep_curve(folder, outcome, curve_path))
+        curve = _keep_curve(folder, outcome, curve_path)
+        _write_tables(folder, identity, outcome, logbook, curve, log_notes)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -83,7 +88,13 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
         return None
     copy = folder / f"curve{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy))
+    unpriced = {
+        one.policy.name: why
+        for one in outcome.strategies
+        if (why := why_unpriced(curve, one.policy))
+    }
+    digest = file_digest(copy)
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
 
 
 def _write_tables(
@@ -92,6 +103,7 @@ def _write_tables(
     outcome: Outcome,
     logbook: Logbook,
     curve: CurveUsed | None,
+    log_notes: Sequence[str],
 ) -> None:
     job = {
         "name": identity.name,
@@ -101,6 +113,7 @@ def _write_tables(
         "timeline_replication": logbook.replication,
         "replay": identity.replay,
         "curve": curve and asdict(curve),
+        "log_notes": list(log_notes),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)
@@ -111,12 +124,20 @@ def _write_tables(
     write_parquet(loss_rows(outcome), folder / "losses.parquet")
     write_parquet(events, folder / "timeline.parquet")
     summary = summarise_rows(rows, outcome.cluster.n_nodes)
-    summary.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
+    write_csv(summary, folder / "summary.csv")
     if identity.replay is not None:
-        events.to_csv(folder / "events.csv", index=False, lineterminator="\n")
+        write_csv(events, folder / "events.csv")
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, path, compression="zstd")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """As text that no spreadsheet takes for formulas: see `cprsim.foreign.spreadsheet_cell`."""
+    words = frame.select_dtypes(exclude=["number", "bool"])
+    safe = frame.assign(**{str(name): words[name].map(spreadsheet_cell) for name in words})
+    safe.columns = [spreadsheet_cell(name) for name in safe.columns]
+    safe.to_csv(path, index=False, lineterminator="\n")

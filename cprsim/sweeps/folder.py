@@ -15,12 +15,16 @@ import pyarrow.parquet as pq
 
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.records import OnFailure
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
 from cprsim.results.words import priced_by
-from cprsim.results.write import write_parquet
+from cprsim.results.write import write_csv, write_parquet
 from cprsim.scenario.sweep_schema import Axis
+from cprsim.staleness import strategy_key
 from cprsim.sweeps.table import column
 
 TABLE = "sweep.parquet"
@@ -67,16 +71,22 @@ class SweepResult:
         return tuple(self.table["strategy"].unique())
 
     @property
+    def knows_loss(self) -> bool:
+        """Whether there is a loss of AUC of any strategy whose shards go stale."""
+        rows = self.of("auc_loss")
+        reloads = rows["on_failure"] == OnFailure.RELOAD.value
+        return bool(rows.loc[reloads, "mean"].notna().any())
+
+    @property
     def n_points(self) -> int:
         """Points of the sweep."""
         return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
 
 
 def about(
-    name: str, mode: str, axes: Sequence[Axis], reference: str, experiment: Experiment
+    name: str, mode: str, axes: Sequence[Axis], reference: str, experiments: Sequence[Experiment]
 ) -> dict[str, Any]:
-    """What a sweep says of itself beside its table; `experiment` is that of its first point."""
-    curve = experiment.curve
+    """What a sweep says of itself beside its table; `experiments` are those of its points."""
     return {
         "name": name,
         "mode": mode,
@@ -91,9 +101,20 @@ def about(
             for axis in axes
         ],
         "reference": reference,
-        "useful_h": experiment.useful_h,
-        "accuracy": [] if curve is None else [priced_by(curve.name, curve.origin), *curve.notes],
+        "useful_h": experiments[0].useful_h,
+        "accuracy": _accuracy(experiments),
     }
+
+
+def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
+    """Which curve prices losses, and which strategies it does not price at some point, and why."""
+    curve = experiments[0].curve
+    if curve is None:
+        return []
+    stale = [p for one in experiments for p in one.policies if strategy_key(p) is not None]
+    unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
+    shown = any(not why_unpriced(curve, p) for p in stale)
+    return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
 
 
 def write_sweep(
@@ -124,7 +145,7 @@ def write_sweep(
         text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
         (folder / ABOUT).write_text(text + "\n", "utf-8")
         write_parquet(table, folder / TABLE)
-        table.to_csv(folder / "sweep.csv", index=False, lineterminator="\n")
+        write_csv(table, folder / "sweep.csv")
         draw(_read(folder))
         write_manifest(folder, identity, manifest, started)
     return load_sweep(final)
@@ -150,7 +171,7 @@ def is_sweep(folder: Path) -> bool:
 
 def _read(folder: Path) -> SweepResult:
     try:
-        said = json.loads((folder / ABOUT).read_text("utf-8"))
+        said = read_json(folder / ABOUT)
         return SweepResult(
             path=folder,
             name=str(said["name"]),
@@ -161,5 +182,6 @@ def _read(folder: Path) -> SweepResult:
             accuracy=tuple(said.get("accuracy", ())),
             table=pq.read_table(folder / TABLE).to_pandas(),
         )
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise ResultError(f"{folder} can't be read as a sweep: {error}") from error
+    except (OSError, pa.ArrowException, *UNUSABLE) as error:
+        told = one_line(str(error), 200)
+        raise ResultError(f"{folder} can't be read as a sweep: {told}") from error
