@@ -23,6 +23,7 @@ N_STEPS = 4096  # of the grid on which the renewal equation is solved
 MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
 BYTES_OF_A_FAILURE = 32  # while it is drawn: its instant twice, its slot, where that is
 PIECE = 2**20  # lifetimes that are drawn at once
+FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
 
@@ -63,10 +64,12 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     Notes
     -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
-    straight between points; proportional to time beyond.
+    straight between points; proportional to time beyond. Fewer than `FEWEST_RENEWALS` count as so
+    many: what rounding leaves of them may be 0, or less.
     """
     lives = np.logspace(-9, 6, 46)
-    table = np.log([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    solved = [expected_renewals(unit_lifetime, float(life)) for life in lives]
+    table = np.log(np.maximum(solved, FEWEST_RENEWALS))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
