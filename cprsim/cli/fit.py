@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,6 +84,13 @@ def fit(
     ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a CSV: how long outages last of which it names no end, e.g. '2 h'.",
+            show_default=False,
+        ),
+    ] = None,
     age: Annotated[
         Age | None,
         typer.Option(
@@ -137,7 +145,7 @@ def fit(
     if save is not None:
         require_new(save)
     form = _form(form, trace, system)
-    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit)
+    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
     if cause is not None:
         outages = outages.choosing(cause)
     if node is not None:
@@ -205,10 +213,13 @@ def _read(
     period: tuple[str | None, str | None],
     columns: list[str],
     time_unit: str | None,
+    repair: str | None,
 ) -> Outages:
     from cprsim.errors import ParameterError
     from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
 
+    if form is not Format.tidy and repair is not None:
+        raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
     if form is Format.infinitehbd:
         if period != (None, None):
             raise ParameterError("--from and --to: this format is read as a whole")
@@ -216,8 +227,27 @@ def _read(
     if form is Format.lanl:
         return read_lanl(trace, system=system, period=period, n_nodes=nodes)
     return read_tidy(
-        trace, columns=column_names(columns), time_unit=time_unit, n_nodes=nodes, period=period
+        trace,
+        columns=column_names(columns),
+        time_unit=time_unit,
+        n_nodes=nodes,
+        period=period,
+        repair_h=None if repair is None else _hours(repair),
     )
+
+
+def _hours(repair: str) -> float:
+    """The option ``--repair`` [h]. Raises ParameterError where it is no time."""
+    from cprsim.errors import ParameterError
+    from cprsim.units import TIME
+
+    try:
+        hours = TIME.parse(repair)
+        if not 0 <= hours < inf:
+            raise ParameterError("is no time from 0 on")
+    except ParameterError as error:
+        raise ParameterError(f"--repair: {repair!r} {error}") from None
+    return hours
 
 
 def _draw(fitted: TraceFit, out: Path) -> list[Path]:

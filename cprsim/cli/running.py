@@ -100,6 +100,7 @@ def simulate_into(
         started=started,
         draw=lambda result: draw_result(result, result.path),
         curve_path=curve_path(loaded),
+        log_notes=experiment.log_notes,
     )
 
 

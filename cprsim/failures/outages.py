@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.failures.open_ends import with_ends
 from cprsim.records import Bools, Floats, Ints
 
 
@@ -47,6 +48,7 @@ class Outages:
     origin: str  # what time 0 is, as the log writes it
     node_names: tuple[str, ...] = ()  # of those that the log names
     notes: tuple[str, ...] = ()  # what the reader had to decide
+    window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
 
     @property
     def n_outages(self) -> int:
@@ -119,18 +121,15 @@ class Outages:
         begins, or before that one ends, joins it, and the first one's cause stands for both (of
         those that begin together a chosen one's).
         """
-        ordered = self._taken(np.lexsort((self.end_h, ~self.chosen, self.start_h, self.node)))
-        up_to_h = _running_end(ordered.node, ordered.end_h)
-        begins = _begins(ordered, up_to_h)
-        firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts[1:], len(begins)) - 1 if len(begins) else firsts
-        merged = ordered._taken(firsts)
+        order, up_to_h, firsts = _merging(self)
+        lasts = np.append(firsts[1:], self.n_outages) - 1 if self.n_outages else firsts
+        merged = self._taken(order[firsts])
         return _sorted(
             replace(
                 merged,
                 end_h=up_to_h[lasts],
-                ended=~_any_of(~ordered.ended, firsts, lasts),
-                guessed=_any_of(ordered.guessed, firsts, lasts),
+                ended=~_any_of(~self.ended[order], firsts, lasts),
+                guessed=_any_of(self.guessed[order], firsts, lasts),
             )
         )
 
@@ -149,30 +148,33 @@ def outages_of(
     origin: str,
     node_names: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
+    window_given: tuple[bool, bool] = (False, False),
+    unended_h: float | None = None,
 ) -> Outages:
     """Outages from columns in any order: those that touch the window ``[0, window_h]``.
 
     Parameters
     ----------
-    node, start_h, end_h, cause : (n,) columns; an `end_h` of NaN is an outage that has not ended
-    n_nodes, window_h, origin, node_names, notes : see `Outages`
+    node, start_h, end_h, cause : (n,) columns; an `end_h` of NaN is an outage without an end
+    n_nodes, window_h, origin, node_names, notes, window_given : see `Outages`; the notes get what
+        is left out, closed, assumed or part of another outage
+    unended_h : how long outages without an end last, see `open_ends.with_ends`
 
     Raises
     ------
     ParameterError
         where an outage ends before it begins.
     """
-    ended = ~np.isnan(end_h)
-    until_h = np.where(ended, end_h, window_h)
-    if (ended & (end_h < start_h)).any():
+    if (end_h < start_h).any():
         raise ParameterError("an outage ends before it begins")
+    ends = with_ends(node, start_h, end_h, window_h, unended_h)
     causes = cause if isinstance(cause, Causes) else Causes.of(cause)
     whole = Outages(
         node=node,
         start_h=start_h,
-        end_h=until_h,
-        ended=ended,
-        guessed=np.zeros(len(node), dtype=bool),
+        end_h=ends.end_h,
+        ended=~np.isnan(end_h),
+        guessed=ends.guessed,
         cause_code=causes.code,
         chosen=np.ones(len(node), dtype=bool),
         cause_names=causes.names,
@@ -180,32 +182,59 @@ def outages_of(
         window_h=window_h,
         origin=origin,
         node_names=node_names,
-        notes=notes,
+        notes=(*notes, *ends.notes),
+        window_given=window_given,
     )
-    kept = (start_h <= window_h) & ((start_h >= 0) | (until_h > 0))
-    return _sorted(whole.where(kept))
+    kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
+    outages = _sorted(whole if kept.all() else whole.where(kept))
+    counted = {
+        "outage(s) outside the observation left out": int((~kept).sum()),
+        "outage(s) of nodes that were down already, part of the outage under way": (
+            outages.n_outages - len(_merging(outages)[2])
+        ),
+    }
+    more = tuple(f"{n} {what}" for what, n in counted.items() if n)
+    return replace(outages, notes=(*outages.notes, *more))
 
 
 def _sorted(outages: Outages) -> Outages:
+    before = np.diff(outages.start_h) < 0
+    before |= (np.diff(outages.start_h) == 0) & (np.diff(outages.node) < 0)
+    if not before.any():
+        return outages
     return outages._taken(np.lexsort((outages.node, outages.start_h)))
 
 
-def _begins(ordered: Outages, up_to_h: Floats) -> Bools:
-    """Which outages, sorted by node and start, strike a node that is up, (n_outages,)."""
-    begins = np.ones(ordered.n_outages, dtype=bool)
-    later = np.diff(ordered.start_h) > 0
-    begins[1:] = (np.diff(ordered.node) != 0) | ((ordered.start_h[1:] >= up_to_h[:-1]) & later)
-    return begins
+def _merging(outages: Outages) -> tuple[Ints, Floats, Ints]:
+    """How outages of a node join.
+
+    Returns
+    -------
+    order of the outages by node and start; in it, until when the node of each is down by then [h];
+    in it, those that strike a node that is up
+    """
+    order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
+    node, start_h = outages.node[order], outages.start_h[order]
+    up_to_h = _running_end(node, outages.end_h[order])
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = np.diff(node) != 0
+    begins[1:] |= (start_h[1:] >= up_to_h[:-1]) & (np.diff(start_h) > 0)
+    return order, up_to_h, np.flatnonzero(begins)
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:
-    """Until when each node is down, outage after outage, (n,); `node` is sorted."""
-    n = len(node)
-    by_end = np.argsort(end_h, kind="stable")
-    rank = np.empty(n, dtype=np.int64)
-    rank[by_end] = np.arange(n)
-    highest = np.maximum.accumulate(node * n + rank)  # a further node begins above all others
-    return np.asarray(end_h[by_end[highest - node * n]], dtype=np.float64)
+    """Until when each node is down, outage after outage, (n,); `node` is sorted.
+
+    Each step looks back twice as far; where one changes nothing, none that follows does.
+    """
+    up_to_h, back = end_h.copy(), 1
+    while back < len(node):
+        longer = (node[back:] == node[:-back]) & (up_to_h[:-back] > up_to_h[back:])
+        if not longer.any():
+            break
+        up_to_h[back:][longer] = up_to_h[:-back][longer]
+        back *= 2
+    return up_to_h
 
 
 def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:

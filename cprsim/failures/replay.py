@@ -89,6 +89,20 @@ class Replay:
                 replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
             )  # fmt: skip
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is replayed, and what the log's reader left out, closed or assumed."""
+        outages, failures = self.outages, self._failures()
+        n = len(failures.slot)
+        n_last = int((outages.start_h == outages.window_h).sum())
+        last = f"{n_last} outage(s) at its very end left out: there it begins again"
+        return (
+            f"{n} node failure(s) of {outages.n_nodes} nodes in {outages.window_h:.6g} h from "
+            f"{outages.origin} on",
+            *outages.notes,
+            *([last] if n_last else []),
+        )
+
     def _check_slots(self, cluster: Cluster) -> None:
         if cluster.n_nodes > self.outages.n_nodes:
             raise ParameterError(

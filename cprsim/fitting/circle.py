@@ -137,7 +137,7 @@ def close_circle(
             f"each simulated log has {expected:.3g} failures, and {FEWEST_SIMULATED} such logs are "
             f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
         )
-    simulated = list(portraits(fitted, n, seed))
+    simulated = list(portraits(fitted, n, seed, whole=all(outages.window_given)))
     if len(simulated) < FEWEST_SIMULATED:
         raise ParameterError(
             f"only {len(simulated)} of {n} simulated logs have two failures, as the log itself has"
@@ -152,8 +152,10 @@ def _expected_failures(fitted: CorrelatedFit) -> float:
     return fitted.n_nodes * own + struck * fitted.watched_h
 
 
-def portraits(fitted: CorrelatedFit, n: int, seed: int) -> Iterator[Portrait]:
-    """Statistics of simulated traces, each watched from its beginning on."""
+def portraits(
+    fitted: CorrelatedFit, n: int, seed: int, *, whole: bool = False
+) -> Iterator[Portrait]:
+    """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
     cluster = Cluster((Role("node", fitted.n_nodes, Holds.NOTHING),))
     source = fitted.source(watched=False)
     trace = next(source.draw(cluster, seed, 0, n, [fitted.watched_h]))
@@ -163,7 +165,8 @@ def portraits(fitted: CorrelatedFit, n: int, seed: int) -> Iterator[Portrait]:
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             mine = slice(first, last)
-            yield portrait(at_h[mine], trace.slot[mine], fitted.n_nodes, fitted.watched_h)
+            nodes = trace.slot[mine]
+            yield portrait(at_h[mine], nodes, fitted.n_nodes, fitted.watched_h, whole=whole)
 
 
 def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:

@@ -82,13 +82,17 @@ def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) ->
     return float(counts[:n_worst].sum() / counts.sum())
 
 
-def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrait:
+def portrait(
+    at_h: Floats, node: Ints, n_nodes: int, window_h: float, *, whole: bool = False
+) -> Portrait:
     """The statistics of failures within a window.
 
     Parameters
     ----------
     at_h, node : (n_failures,) instants [h] and nodes
     n_nodes, window_h : what was observed
+    whole : the window was observed from end to end, also before the first failure and after the
+        last one: the mean gap is its length per failure; otherwise that between the failures
 
     Raises
     ------
@@ -99,7 +103,7 @@ def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrai
         raise ParameterError("two failures at least are needed to speak of gaps")
     gaps_h = np.diff(np.sort(at_h))
     return Portrait(
-        mean_gap_h=float(gaps_h.mean()),
+        mean_gap_h=window_h / len(at_h) if whole else float(gaps_h.mean()),
         share_of_zero_gaps=float((gaps_h == 0).mean()),
         weekly_dispersion=dispersion(weekly_counts(at_h, window_h)),
         concentration=concentration(node, n_nodes),
@@ -110,4 +114,10 @@ def portrait_of(outages: Outages) -> Portrait:
     """The statistics of a log's (chosen) failures, overlapping outages of a node being one."""
     merged = outages.merged()
     merged = merged.where(merged.in_window & merged.chosen)
-    return portrait(merged.start_h, merged.node, merged.n_nodes, merged.window_h)
+    return portrait(
+        merged.start_h,
+        merged.node,
+        merged.n_nodes,
+        merged.window_h,
+        whole=all(outages.window_given),
+    )

@@ -150,15 +150,25 @@ def gaps(outages: Outages) -> Lifetimes:
     """Hours between one failure of the cluster and the next, of whatever node.
 
     Of the chosen cause's failures, where one was chosen: those of other causes do not end a gap.
-    Only gaps between two failures within the window; nothing is censored. Gaps of zero (nodes that
-    failed together) are counted and left out.
+    Where the window is the log's own, only gaps between two of its failures count, and nothing is
+    censored. Where its end was given, the gap that is open then is censored there; where its begin
+    was given, the first failure's gap counts from there, which is exact if that gap is exponential.
+    Gaps of zero (nodes that failed together) are counted and left out.
     """
-    return lifetimes_of(np.diff(outages.start_h[outages.in_window & outages.chosen]))
+    from_given, to_given = outages.window_given
+    at_h = outages.start_h[outages.in_window & outages.chosen]
+    ends_h = np.diff(at_h, prepend=0.0) if from_given else np.diff(at_h)
+    open_h = outages.window_h - at_h[-1:] if to_given else np.zeros(0)
+    ended = np.append(np.ones(len(ends_h), dtype=bool), np.zeros(len(open_h), dtype=bool))
+    return lifetimes_of(np.append(ends_h, open_h), ended)
 
 
 def repair_times(outages: Outages) -> Lifetimes:
-    """Length of each outage that began in the window; censored where no end is known."""
-    mine = outages.in_window & outages.chosen
+    """Length of each outage that began in the window; censored where the node was still down.
+
+    Outages of which the log has no end, though they did end, are left out.
+    """
+    mine = outages.in_window & outages.chosen & ~outages.guessed
     return lifetimes_of(outages.down_h[mine], outages.ended[mine], unit=outages.node[mine])
 
 
@@ -166,7 +176,8 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     """How long each node stayed up, from the end of an outage to the start of the next.
 
     Overlapping outages of a node are one. A node that is up at the end of the window, or never
-    failed, is censored there.
+    failed, is censored there. Left out is the up-time after an outage that the node's next failure
+    closed, as the log has no end of it.
 
     Where a cause was chosen, an up-time that ends with an outage of another cause is censored
     there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
@@ -179,21 +190,24 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     """
     merged = outages.merged()
     order = np.lexsort((merged.start_h, merged.node))
-    node, down_h, up_h = merged.node[order], merged.start_h[order], merged.end_h[order]
-    chosen = merged.chosen[order]
-    everybody = np.arange(outages.n_nodes)
+    node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
-    begin_node = np.concatenate([everybody, node])
-    begin_h = np.concatenate([np.zeros(outages.n_nodes), up_h])
-    order = np.lexsort((np.append(np.full(outages.n_nodes, -1), np.arange(len(node))), begin_node))
-    begin_node, begin_h, is_first = begin_node[order], begin_h[order], order < outages.n_nodes
-    last = np.append(np.diff(begin_node) != 0, True)
-    end_h = np.full(len(begin_h), outages.window_h)
-    end_h[~last] = down_h
+    firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)
+    is_first = np.zeros(len(node) + n_nodes, dtype=bool)
+    is_first[firsts] = True
+    last = np.append(is_first[1:], True)
+    begin_node = np.cumsum(is_first) - 1
+    begin_h, end_h = np.zeros(len(last)), np.full(len(last), outages.window_h)
+    begin_h[~is_first] = merged.end_h[order]
+    end_h[~last] = merged.start_h[order]
+    guessed = np.zeros(len(last), dtype=bool)
+    guessed[~is_first] = merged.guessed[order]
     ended = ~last
-    ended[~last] = chosen
+    ended[~last] = merged.chosen[order]
+    del merged, order, node
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= outages.window_h))
+    kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
     if first is FirstUptime.UNKNOWN:
         kept &= ~is_first
     return lifetimes_of(

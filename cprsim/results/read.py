@@ -62,6 +62,7 @@ class Result:
     summary: pd.DataFrame
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
     curve: CurveUsed | None = None
+    log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -104,6 +105,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
             curve=_curve_from(job.get("curve")),
+            log_notes=tuple(str(note) for note in job.get("log_notes", ())),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )
