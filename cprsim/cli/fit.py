@@ -13,7 +13,6 @@ from cprsim.cli.options import AsJson, column_names
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.fitting.circle import Compared
     from cprsim.fitting.trace_fit import TraceFit
 
 
@@ -77,7 +76,12 @@ def fit(
         str | None, typer.Option("--to", help="End of the observation, itself excluded.")
     ] = None,
     node: Annotated[str | None, typer.Option(help="This node alone, by its name.")] = None,
-    cause: Annotated[str | None, typer.Option(help="Only causes that contain this text.")] = None,
+    cause: Annotated[
+        str | None,
+        typer.Option(
+            help="Only causes that contain this text; the others' outages censor the up-times."
+        ),
+    ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
     repair: Annotated[
@@ -88,11 +92,13 @@ def fit(
         ),
     ] = None,
     age: Annotated[
-        Age,
+        Age | None,
         typer.Option(
-            help="new: nodes are new when the log begins; unknown: their first up-time is left out."
+            help="new: nodes are new when the log begins; unknown: their first up-time is left "
+            "out. Absent: as new, with a warning where that matters.",
+            show_default=False,
         ),
-    ] = Age.new,
+    ] = None,
     bootstrap: Bootstrap = 199,
     seed: Seed = 0,
     circle: Annotated[
@@ -101,6 +107,23 @@ def fit(
             "--circle", help="Simulate the log from its fit, and compare the two (groups, lemons)."
         ),
     ] = False,
+    job_nodes: Annotated[
+        int | None,
+        typer.Option(
+            help="Write the fragment for a job on so many of the nodes; default: all of them.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Write the fragment to a new file (YAML).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to draw figures.")
@@ -111,25 +134,51 @@ def fit(
 
     from rich.console import Console
 
-    from cprsim.cli.fit_output import as_object, print_fit
+    from cprsim.cli.fit_observed import observed
+    from cprsim.cli.fit_output import Shown, as_object, print_fit
+    from cprsim.errors import ParameterError
+    from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.results.new_file import require_new, write_new
 
+    if save is not None:
+        require_new(save)
+    form = _form(form, trace, system)
     outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
     if cause is not None:
-        outages = outages.of_cause(cause)
+        outages = outages.choosing(cause)
     if node is not None:
         outages = outages.of_node(node)
-    fitted = fit_trace(outages, first=FirstUptime(age.value), n_bootstrap=bootstrap, seed=seed)
-    compared = _close_circle(fitted, seed) if circle else ()
+    nodes_of_job(job_nodes, outages.n_nodes)
+    policy = FirstUptime((age or Age.new).value)
+    known = observed(
+        outages,
+        policy,
+        form=form.value,
+        nodes=nodes,
+        node=node,
+        period=(first, last),
+        age=age and age.value,
+        cause=cause,
+    )
+    fitted = fit_trace(outages, first=policy, n_bootstrap=bootstrap, seed=seed, observed=known)
+    shown = Shown.of(
+        fitted, trace.name, n_job_nodes=job_nodes, circle_seed=seed if circle else None
+    )
     figures = _draw(fitted, out) if out is not None else []
+    if save is not None and shown.fragment is not None:
+        write_new(save, shown.fragment)
     if as_json:
-        said = as_object(fitted, trace.name, compared, figures)
-        typer.echo(json.dumps(said, allow_nan=False, indent=2))
-        return
-    print_fit(Console(), fitted, trace.name, compared)
-    for path in figures:
-        typer.echo(path)
+        typer.echo(json.dumps(as_object(shown, figures), allow_nan=False, indent=2))
+    else:
+        print_fit(Console(), shown)
+        for path in figures:
+            typer.echo(path)
+    if save is not None and shown.fragment is None:
+        raise ParameterError(f"--save: there is no fragment to write: {shown.why_no_fragment}")
+    if save is not None:
+        typer.echo(f"fragment written to {save}", err=True)
 
 
 def presets(as_json: AsJson = False) -> None:
@@ -148,6 +197,14 @@ def presets(as_json: AsJson = False) -> None:
     print_presets(Console())
 
 
+def _form(form: Format, trace: Path, system: int | None) -> Format:
+    """How the log is written, where the user leaves that to us."""
+    if form is not Format.auto:
+        return form
+    is_json = ".json" in trace.suffixes
+    return Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+
+
 def _read(
     trace: Path,
     form: Format,
@@ -161,9 +218,6 @@ def _read(
     from cprsim.errors import ParameterError
     from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
 
-    if form is Format.auto:
-        is_json = ".json" in trace.suffixes
-        form = Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
     if form is not Format.tidy and repair is not None:
         raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
     if form is Format.infinitehbd:
@@ -194,15 +248,6 @@ def _hours(repair: str) -> float:
     except ParameterError as error:
         raise ParameterError(f"--repair: {repair!r} {error}") from None
     return hours
-
-
-def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:
-    from cprsim.errors import ParameterError
-    from cprsim.fitting.circle import close_circle
-
-    if fitted.correlated is None:
-        raise ParameterError("--circle: nodes that differ could not be fitted to this log")
-    return close_circle(fitted.outages, fitted.correlated, seed=seed)
 
 
 def _draw(fitted: TraceFit, out: Path) -> list[Path]:

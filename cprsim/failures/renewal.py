@@ -63,7 +63,10 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     straight between points; proportional to time beyond.
     """
     lives = np.logspace(-9, 6, 46)
-    table = np.log([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    found = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    # within a tiny horizon of a rising hazard: the first renewal alone, which does not cancel
+    once = np.maximum(-np.expm1(-unit_lifetime.cumulative_hazard(lives)), np.finfo(float).tiny)
+    table = np.log(np.where(found > 0, found, once))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
