@@ -27,7 +27,7 @@ _UNPRINTABLE = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)")
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # begin what a spreadsheet may run, the wide signs too
+_FORMULA = tuple("=+-@\t\n＝＋－＠")  # begin what a spreadsheet may run, the wide signs too
 
 
 def printable(text: str) -> str:
@@ -47,10 +47,14 @@ def json_printable(text: str) -> str:
 
 
 def spreadsheet_cell(cell: Any) -> Any:
-    """A cell for a CSV: text that a spreadsheet would take for a formula gets a ' before it."""
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
+    """A cell for a CSV: text that a spreadsheet would take for a formula gets a ' before it.
+
+    Controls are spelled out: a carriage return would end the row, and begin another cell.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def parse_json(text: str | bytes) -> Any:

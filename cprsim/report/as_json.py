@@ -39,6 +39,7 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "n_nodes": result.n_nodes,
         "results": str(result.path),
         "verdicts": verdicts(result),
+        "warnings": list(result.warnings),
         "accuracy": accuracy_sentences(result),
         "curve": result.curve and asdict(result.curve),
         "log_notes": list(result.log_notes),

@@ -28,7 +28,7 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     console.print()
     print_whole(console, _table(result))
     console.print()
-    for sentence in result.accuracy:
+    for sentence in (*result.accuracy, *(f"Warning: {one}" for one in result.warnings)):
         say(console, sentence)
     there = result.n_points - n_computed
     kept = f" ({there:,} of the points were there already)" if there > 0 else ""
@@ -47,6 +47,7 @@ def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
         "computed": n_computed,
         "reference": result.reference,
         "accuracy": list(result.accuracy),
+        "warnings": list(result.warnings),
         "results": str(result.path),
         "figures": [str(path) for path in sorted(result.path.glob("*.png"))],
         "strategies": [_as_json(summary) for summary in summaries(result)],

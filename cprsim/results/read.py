@@ -64,6 +64,7 @@ class Result:
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
     curve: CurveUsed | None = None
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
+    warnings: tuple[str, ...] = ()  # of `results.warnings`
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -107,6 +108,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             timeline=_table(folder / "timeline.parquet"),
             curve=_curve_from(job.get("curve")),
             log_notes=tuple(str(note) for note in job.get("log_notes", ())),
+            warnings=tuple(job.get("warnings", ())),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )

@@ -47,6 +47,7 @@ def write_result(
     draw: Callable[[Result], object] | None = None,
     curve_path: Path | None = None,
     log_notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -60,6 +61,7 @@ def write_result(
     started : when the run began, for the manifest
     log_notes : what is replayed of a log of failures, and what its reader left out or assumed
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
+    warnings : of `results.warnings`
     draw : puts the figures into ``result.path``; called before the folder is in place
 
     Returns
@@ -74,7 +76,7 @@ def write_result(
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
         curve = _keep_curve(folder, outcome, curve_path)
-        _write_tables(folder, identity, outcome, logbook, curve, log_notes)
+        _write_tables(folder, identity, outcome, logbook, curve, log_notes, warnings)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -104,6 +106,7 @@ def _write_tables(
     logbook: Logbook,
     curve: CurveUsed | None,
     log_notes: Sequence[str],
+    warnings: Sequence[str],
 ) -> None:
     job = {
         "name": identity.name,
@@ -114,6 +117,7 @@ def _write_tables(
         "replay": identity.replay,
         "curve": curve and asdict(curve),
         "log_notes": list(log_notes),
+        "warnings": list(warnings),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)

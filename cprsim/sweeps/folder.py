@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +22,8 @@ from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
-from cprsim.results.words import priced_by
+from cprsim.results.warnings import warnings
+from cprsim.results.words import count, priced_by
 from cprsim.results.write import write_csv, write_parquet
 from cprsim.scenario.sweep_schema import Axis
 from cprsim.staleness import strategy_key
@@ -60,6 +62,7 @@ class SweepResult:
     useful_h: float
     table: pd.DataFrame
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
+    warnings: tuple[str, ...] = ()
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
@@ -103,7 +106,21 @@ def about(
         "reference": reference,
         "useful_h": experiments[0].useful_h,
         "accuracy": _accuracy(experiments),
+        "warnings": _warnings(experiments),
     }
+
+
+def _warnings(experiments: Sequence[Experiment]) -> list[str]:
+    """Of `results.warnings`: the first of each strategy, and at how many points it is warned of."""
+    first: dict[str, str] = {}
+    n_points: Counter[str] = Counter()
+    for experiment in experiments:
+        for said in warnings(experiment):
+            strategy = said.partition(":")[0]
+            first.setdefault(strategy, said)
+            n_points[strategy] += 1
+    n = len(experiments)
+    return [f"At {n_points[name]:,} of {count(n, 'point')}: {said}" for name, said in first.items()]
 
 
 def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
@@ -180,6 +197,7 @@ def _read(folder: Path) -> SweepResult:
             reference=str(said["reference"]),
             useful_h=float(said["useful_h"]),
             accuracy=tuple(said.get("accuracy", ())),
+            warnings=tuple(said.get("warnings", ())),
             table=pq.read_table(folder / TABLE).to_pandas(),
         )
     except (OSError, pa.ArrowException, *UNUSABLE) as error:

@@ -16,7 +16,7 @@ from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from tests.plots import test_sweep_figures as sweeps
 
-NO_FORMULA = r"$x_{,$\alpha$"  # matplotlib ends in an error where it takes this for mathematics
+NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
 NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")
 
 

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import shutil
+import signal
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -153,8 +155,24 @@ def test_a_manifest_that_is_a_pipe_is_refused_at_once(write):
     result = write()
     (result.path / "manifest.json").unlink()
     os.mkfifo(result.path / "manifest.json")
-    with pytest.raises(ResultError, match="is no manifest"):
+    with at_most(20), pytest.raises(ResultError, match="is no manifest"):
         load_result(result.path)
+
+
+@contextmanager
+def at_most(seconds):
+    """A wait ends in an error."""
+
+    def ring(number, frame):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("folder", sorted(KEPT.iterdir()), ids=lambda path: path.name)
