@@ -95,12 +95,12 @@ def _event(item: Any, line: int, path: Path) -> _Event:
     node, day, kind, fault = (item[key] for key in KEYS)
     is_number = isinstance(day, int | float) and not isinstance(day, bool)
     if not is_number or not isfinite(day) or day < 0:
-        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
+        raise trace_error(path, line, f"{one_line(str(day))} is no number of days", "event_time")
     if kind not in ("fault_start", "fault_end"):
         raise trace_error(
             path,
             line,
-            f"`{one_line(str(kind))}` is neither fault_start nor fault_end",
+            f"{one_line(str(kind))!r} is neither fault_start nor fault_end",
             "event_type",
         )
     fault_id = json.dumps(fault, sort_keys=True)

@@ -107,7 +107,7 @@ def named_columns(
             n_columns = len(table.columns)  # their names are not told: it may be no log at all
             if n_columns == 1 and re.search(r"[;\t|]", str(table.columns[0])):
                 hint = "; separate columns by commas"
-            message = f"there is no column {theirs!r} among the {n_columns} of the header{hint}"
+            message = f"there is no column {theirs!r}{hint} (the header has {n_columns})"
             raise trace_error(path, 1, message, name)
     return table[list(found)].rename(columns=found)
 

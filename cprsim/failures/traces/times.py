@@ -13,7 +13,7 @@ from cprsim.failures.traces.reading import FIRST_ROW, no_row_where, trace_error
 from cprsim.records import Bools, Floats
 
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-ZONE = re.compile(r"(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$")
+ZONE = re.compile(r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$")  # after a time of day
 
 
 class Times(NamedTuple):
@@ -65,15 +65,9 @@ def _stamps(text: pd.Series[str], empty: Bools, path: Path, like: Times | None) 
         stamps.isna().to_numpy() & ~empty, text, path, key,
         "{value} is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z",
     )  # fmt: skip
-    zones = text.map(_has_zone).to_numpy(dtype=bool)
+    zones = text.map(lambda cell: ZONE.search(cell) is not None).to_numpy(dtype=bool)
     zoned = bool(zones[~empty][:1].any()) if like is None else like.zoned
     odd = (zones != zoned) & ~empty
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
     hours = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(hours=1)
     return Times(np.asarray(hours, dtype=np.float64), dated=True, zoned=zoned)
-
-
-def _has_zone(stamp: str) -> bool:
-    """Whether a zone ends the stamp, after a time of day: in a day alone, `-01` is none."""
-    zone = ZONE.search(stamp)
-    return zone is not None and 0 <= stamp.find(":") < zone.start()
