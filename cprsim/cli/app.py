@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import cprsim
+from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     fit,
     fit_costs,
@@ -29,6 +30,12 @@ from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
 from cprsim.errors import CprsimError, InputError
 from cprsim.foreign import printable
+
+OUT_OF_MEMORY = (
+    "cprsim: the memory that this process may have is used up: ask for less (half as many "
+    "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in smaller "
+    f"pieces: {MEMORY} in the environment says how much there is (unless said, {DEFAULT_MEMORY})"
+)
 
 
 class Guarded(TyperGroup):
@@ -51,6 +58,9 @@ class Guarded(TyperGroup):
             raise typer.Exit(2) from error
         except CprsimError as error:
             complain(f"cprsim: {error}")
+            raise typer.Exit(2) from error
+        except MemoryError as error:
+            typer.echo(OUT_OF_MEMORY, err=True)
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(128 + signal.SIGINT) from None

@@ -88,9 +88,17 @@ def measure(
         n_seeds=seeds,
         workers=by,
     )
-    with _progress(request) as on_seed:
-        measured = run(request, on_seed)
-    _show(measured, request, path, as_json)
+    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.measuring.runs import n_finished
+
+    with telling_what_is_kept() as kept:
+        kept.say = lambda: (
+            f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
+            f"{path} is not written yet"
+        )
+        with _progress(request) as on_seed:
+            measured = run(request, on_seed)
+        _show(measured, request, path, as_json)
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:

@@ -99,4 +99,7 @@ def column_names(columns: list[str]) -> dict[str, str]:
     for ours, sign, _ in pairs:
         if not sign:
             raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
+    names = [ours for ours, _, _ in pairs]
+    if twice := [ours for ours in names if names.count(ours) > 1]:
+        raise ParameterError(f"--column: {twice[0]!r} is given two names; it can have one")
     return {ours: theirs for ours, _, theirs in pairs}

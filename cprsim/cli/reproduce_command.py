@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,6 +89,15 @@ def reproduce(
     _make(wanted, request, keep=keep, as_json=as_json)
 
 
+def _finished(study: Study, number: int, n_studies: int, request: Request) -> str:
+    """How many results and parts of the present one are finished, in a clause."""
+    n_parts = request.work(study).n_finished()
+    return (
+        f"{number - 1} of {n_studies} results are finished and kept in {request.out}, and "
+        f"{n_parts} finished part{'' if n_parts == 1 else 's'} of {study.name} in {request.parts}"
+    )
+
+
 def _require_sense(
     names: Sequence[str],
     known: Sequence[str],
@@ -134,6 +144,7 @@ def _make(
     keep: bool,
     as_json: bool,
 ) -> None:
+    from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
     from cprsim.reproduce.rendering import print_reproduced
     from cprsim.reproduce.runner import record, reproduce
@@ -141,7 +152,9 @@ def _make(
     console, told = Terminal(), {}
     for number, study in enumerate(studies, start=1):
         complain(f"[{number}/{len(studies)}] {study.name} ...")
-        made = reproduce(study, request)
+        with telling_what_is_kept() as kept:
+            kept.say = partial(_finished, study, number, len(studies), request)
+            made = reproduce(study, request)
         if keep:
             record(made, KEPT)
         told[study.name] = {"path": str(made.path), **made.summary.as_json()}

@@ -19,19 +19,24 @@ def compare(
     """Say what changes from result A to result B, with 95 % intervals.
 
     Replications are paired where both results met the same failures (same seed, job, cluster and
-    failures); otherwise the results count as independent samples (Welch).
+    failures); otherwise the results count as independent samples (Welch). Inputs that differ are
+    listed.
     """
     from cprsim.cli.terminal import Terminal
     from cprsim.report.as_json import comparison_as_json
-    from cprsim.report.compare_table import print_comparison
+    from cprsim.report.compare_table import print_comparison, print_inputs
     from cprsim.report.run_report import say
     from cprsim.results import compare as differences
-    from cprsim.results import load_result, same_failures
+    from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
+    for path in (a, b):
+        _require_kind(path, ("run",), "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
+    inputs = different([inputs_of(result.path, result.manifest) for result in results])
     table, paired = differences(*results), same_failures(*results)
+    errors = shared_errors(*results)
     if as_json:
-        say_json(comparison_as_json(table, paired))
+        say_json(comparison_as_json(table, paired, inputs, errors))
         return
     console = Terminal()
     say(console, f"A  {a}\nB  {b}")
@@ -42,7 +47,11 @@ def compare(
     )
     say(console, how)
     console.print()
+    print_inputs(console, inputs)
+    console.print()
     print_comparison(console, table)
+    for sentence in errors:
+        say(console, sentence)
     names = [{policy.name for policy in result.policies} for result in results]
     for path, alone in ((a, names[0] - names[1]), (b, names[1] - names[0])):
         if alone:
@@ -71,6 +80,7 @@ def plot(
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
         raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
+    _require_kind(result, ("run", "sweep"), "draws runs and sweeps")
     prefix = f"{result.resolve().name}-"
     loaded = load_sweep(result) if is_sweep(result) else load_result(result)
     try:
@@ -83,3 +93,18 @@ def plot(
         raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:
         say(path)
+
+
+def _require_kind(path: Path, kinds: tuple[str, ...], does: str) -> None:
+    """Raise ResultError for a result that is of none of some kinds."""
+    from cprsim.errors import ResultError
+    from cprsim.page.kinds import KINDS, kind_of
+
+    kind = kind_of(path)
+    name = next(name for name, one in KINDS.items() if one is kind)
+    if name not in kinds:
+        what = "a file, no results folder" if path.is_file() else f"the folder of a {name}"
+        raise ResultError(
+            f"{path} is {what}: this command {does}; `cprsim report` shows results of every kind, "
+            "also several side by side"
+        )

@@ -20,6 +20,7 @@ from cprsim.curves import curve_path
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.publish import require_writable
+from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
 from cprsim.scenario import LoadedScenario, dump_scenario
 
@@ -99,6 +100,8 @@ def simulate_into(
         started=started,
         draw=lambda result: draw_result(result, result.path),
         curve_path=curve_path(loaded),
+        log_notes=experiment.log_notes,
+        warnings=warnings(experiment),
     )
 
 

@@ -13,9 +13,14 @@ def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa
     loaded = load_scenario(scenario, overrides)
     from cprsim.assemble import assemble  # slow to load: what is wrong is said before
 
-    assemble(loaded)  # finds what only building the parts shows, in a failure trace for example
+    # finds what only building the parts shows, in a failure trace for example
+    experiment = assemble(loaded)
+    from cprsim.results.warnings import warnings
+
     strategies = ", ".join(entry.name for entry in loaded.scenario.recovery)
     say(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")
+    for warning in warnings(experiment):
+        say(f"{scenario}: warning: {warning}")
 
 
 def schema() -> None:

@@ -116,8 +116,10 @@ def _print(
     folder = out / asked.identity.folder_name
     if as_json:
         from cprsim.selector.stored import as_plain
+        from cprsim.selector.words import entries
 
         shown = {"name": asked.name, "results": str(folder), **as_plain(selection)}
+        shown["entries"] = entries(selection)
         say_json(shown)
         return
     from cprsim.cli.terminal import Terminal

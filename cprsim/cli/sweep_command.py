@@ -90,9 +90,11 @@ def sweep(
     said += [f"simulation.precision={precision}"] if precision is not None else []
     said += [f"sweep.mode={mode.value}"] if mode is not None else []
     loaded = load_scenario(scenario, said, over)
+    from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.sweeping import sweep_into
 
-    result, n_computed = sweep_into(out, loaded, by, started)
+    with telling_what_is_kept() as kept:
+        result, n_computed = sweep_into(out, loaded, by, started, kept)
     _print(result, n_computed, as_json=as_json)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from cprsim.cli.finished import found_again
+from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import progress
 from cprsim.cli.running import inputs_of
 from cprsim.cli.saying import complain
 from cprsim.results import Identity
 from cprsim.results.publish import require_writable, sole
+from cprsim.results.words import count
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.sweeps import (
     Store,
@@ -24,13 +27,19 @@ from cprsim.sweeps import (
     sweep_table,
     write_sweep,
 )
+from cprsim.sweeps.points import Point
+from cprsim.sweeps.store import FOLDER
 from cprsim.workers import Workers
 
 
 def sweep_into(
-    root: Path, loaded: LoadedScenario, workers: Workers, started: datetime
+    root: Path, loaded: LoadedScenario, workers: Workers, started: datetime, kept: Kept
 ) -> tuple[SweepResult, int]:
     """Compute what is missing of a sweep, and write its folder under `root`, or find it there.
+
+    Parameters
+    ----------
+    kept : learns how many points are finished
 
     Returns
     -------
@@ -50,13 +59,15 @@ def sweep_into(
         return found, 0
     points = points_of(loaded)
     store = Store(root)
+    kept.say = lambda: _finished(store, points)
     with sole(root / identity.folder_name):
         with progress("points") as on_progress:
             bodies, n_computed = run_points(points, store, workers, on_progress)
         _tell_damage(store)
         axes = sweep.axes()
-        first = points[0]
-        said = about(loaded.scenario.name, sweep.mode, axes, first.reference, first.experiment)
+        experiments = [point.experiment for point in points]
+        name, reference = loaded.scenario.name, points[0].reference
+        said = about(name, sweep.mode, axes, reference, experiments)
         from cprsim.plots.sweep import draw_sweep
 
         manifest = {
@@ -74,6 +85,14 @@ def sweep_into(
             draw=lambda result: draw_sweep(result, result.path),
         )
     return result, n_computed
+
+
+def _finished(store: Store, points: Sequence[Point]) -> str:
+    """How many points are finished, in a clause."""
+    digests = {point.digest for point in points}
+    n = sum(store.path(digest).is_file() for digest in digests)
+    where = store.root / FOLDER
+    return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {where}"
 
 
 def _identity(loaded: LoadedScenario) -> Identity:

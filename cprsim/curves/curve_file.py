@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.curves.correlations import correlations
 from cprsim.curves.identity import canonical_digest, identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
@@ -55,7 +56,8 @@ class CurveFile:
 
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
-        return StalenessCurve(self.name, origin, self.responses, notes)
+        shared = correlations(self.checks)
+        return StalenessCurve(self.name, origin, self.responses, notes, shared)
 
 
 def read_curve(path: Path | str) -> CurveFile:

@@ -7,7 +7,7 @@ from math import isnan
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
-from cprsim.results.words import count, hours, interval, percent, percent_number, significant
+from cprsim.results.words import NO_NUMBER, count, hours, saves, significant, with_ends
 
 WAYS = {
     OnFailure.RESTART: "start again from nothing",
@@ -46,8 +46,7 @@ def _plain_full(policies: list[RecoveryPolicy]) -> RecoveryPolicy | None:
 
 def _full(result: Result, policy: RecoveryPolicy, mine: dict[str, Spread]) -> str:
     return (
-        f"Under full recovery ({policy.name}, saving "
-        f"{interval(policy.save_interval_h, result.useful_h)}), failures and saves cost "
+        f"Under full recovery ({policy.name}, {_saving(policy, result)}), failures and saves cost "
         f"{spread_in_percent(mine['overhead_fraction'])} of useful time: {_hours(mine)}."
     )
 
@@ -55,13 +54,16 @@ def _full(result: Result, policy: RecoveryPolicy, mine: dict[str, Spread]) -> st
 def _cheapest(
     result: Result, policy: RecoveryPolicy, mine: dict[str, Spread], *, alone: bool
 ) -> str:
-    every = interval(policy.save_interval_h, result.useful_h)
-    saving = "without saves" if "no saves" in every else f"saving {every}"
-    what = f"{policy.name} ({WAYS[policy.on_failure]}; {saving})"
+    what = f"{policy.name} ({WAYS[policy.on_failure]}; {_saving(policy, result)})"
     cost = f"{spread_in_percent(mine['overhead_fraction'])} of useful time, {_hours(mine)}"
     if alone:
         return f"With {what}, failures and saves cost {cost}."
     return f"Use {what}: it costs least, {cost}."
+
+
+def _saving(policy: RecoveryPolicy, result: Result) -> str:
+    every = saves(policy, result.useful_h)
+    return "without saves" if "no saves" in every else f"saving {every}"
 
 
 def _hours(mine: dict[str, Spread]) -> str:
@@ -71,10 +73,9 @@ def _hours(mine: dict[str, Spread]) -> str:
 
 def spread_in_percent(spread: Spread) -> str:
     """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
-    if isnan(spread.low):
-        return percent(spread.mean)
-    low, high = percent_number(spread.low), percent(spread.high)
-    return f"{percent(spread.mean)} ({low} to {high}, 95 % interval)"
+    if isnan(spread.mean):
+        return NO_NUMBER
+    return with_ends(100 * spread.mean, 100 * spread.low, 100 * spread.high, "%")
 
 
 def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> list[str]:
@@ -100,11 +101,11 @@ def _staleness(
     if best.on_failure is not OnFailure.RELOAD:
         return []
     pls = mine["pls"]
-    within = "" if isnan(pls.low) else f" ({pls.low:.4f} to {pls.high:.4f}, 95 % interval)"
     instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
     return [
-        f"The price of {best.name} besides hours: on average a portion of {pls.mean:.4f}{within} "
-        f"of the samples is lost to the embeddings (PLS). {_accuracy(mine['auc_loss'])}{instead}"
+        f"The price of {best.name} besides hours: on average a portion of "
+        f"{with_ends(pls.mean, pls.low, pls.high)} of the samples is lost to the embeddings "
+        f"(PLS). {_accuracy(mine['auc_loss'])}{instead}"
     ]
 
 
@@ -115,5 +116,4 @@ def _accuracy(lost: Spread) -> str:
             "What that does to accuracy is not in these hours; cprsim train shows it on a small "
             "model."
         )
-    within = "" if isnan(lost.low) else f" ({lost.low:.5f} to {lost.high:.5f}, 95 % interval)"
-    return f"By the staleness curve it loses {lost.mean:.5f}{within} of AUC."
+    return f"By the staleness curve it loses {with_ends(lost.mean, lost.low, lost.high)} of AUC."

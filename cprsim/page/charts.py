@@ -7,7 +7,7 @@ from math import ceil, isnan, nan
 from cprsim.page.content import Block, Column, Picture, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.results.words import NO_NUMBER, significant
+from cprsim.results.words import NO_NUMBER, ends, significant, suited
 
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 
@@ -48,16 +48,19 @@ def _rows(one: Series) -> list[list[str]]:
         [
             one.label,
             x if isinstance(x, str) else significant(x),
-            significant(y),
-            _interval(low, high),
+            *_with_interval(y, low, high),
         ]
         for x, y, (low, high) in zip(one.x, one.y, ends, strict=True)
     ]
 
 
 def _ends(low: float, high: float) -> str:
-    return significant(low) if low == high else f"{significant(low)} to {significant(high)}"
+    return significant(low) if low == high else ends(low, high)
 
 
-def _interval(low: float, high: float) -> str:
-    return NO_NUMBER if isnan(low) or isnan(high) else _ends(low, high)
+def _with_interval(value: float, low: float, high: float) -> tuple[str, str]:
+    """The value and its interval, with digits that suit the interval."""
+    shown, least, most = suited(value, low, high)
+    if isnan(low) or isnan(high):
+        return shown, NO_NUMBER
+    return shown, least if low == high else f"{least} to {most}"

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 from cprsim.errors import ParameterError
 from cprsim.page.answer import spread_in_percent
 from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
-from cprsim.results import FINISHED, Result, compare, records_of, same_failures
-from cprsim.results.words import NO_NUMBER, count, hours, interval, percent, percent_number
+from cprsim.report.compare_table import SAME_INPUTS
+from cprsim.results import (
+    FINISHED,
+    Result,
+    Spread,
+    compare,
+    different,
+    records_of,
+    same_failures,
+)
+from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, saves, suited
 
+INPUTS = "In what the inputs differ"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -26,6 +36,20 @@ def overview_of_runs(results: Sequence[Result]) -> Chapter:
             Section("Differences from the first", _differences(results, names)),
         ],
     )
+
+
+def different_inputs(inputs: Sequence[Mapping[str, str]]) -> Section:
+    """In what several results differ that went into them: a column per result."""
+    found = different(inputs)
+    if not found:
+        return Section(INPUTS, [Words([SAME_INPUTS])])
+    letters = LETTERS[: len(inputs)]
+    table = Table(
+        caption=f"What went into them and is not the same in all; {NO_NUMBER} where there is none",
+        columns=[Column(heading, is_number=False) for heading in ("input", *letters)],
+        rows=[[one.key, *one.values] for one in found],
+    )
+    return Section(INPUTS, [table])
 
 
 def _cheapest(results: Sequence[Result], names: Sequence[str]) -> str:
@@ -55,10 +79,9 @@ def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
                     name,
                     policy.name,
                     hours(result.useful_h),
-                    interval(policy.save_interval_h, result.useful_h),
-                    _overhead(mine["overhead_fraction"].mean, mine[FINISHED].mean),
-                    _range(mine["overhead_fraction"].low, mine["overhead_fraction"].high),
-                    NO_NUMBER if isnan(mine["pls"].mean) else f"{mine['pls'].mean:.4f}",
+                    saves(policy, result.useful_h),
+                    *_overhead(mine["overhead_fraction"], mine[FINISHED].mean),
+                    portion(mine["pls"].mean),
                 ]
             )
     headings = ("overhead, % of useful time", "95 % interval", "PLS")
@@ -70,12 +93,17 @@ def _table(results: Sequence[Result], names: Sequence[str]) -> Table:
     )
 
 
-def _overhead(mean: float, finished: float) -> str:
-    return f"only {percent(finished)} finished" if isnan(mean) else percent_number(mean)
+def _overhead(spread: Spread, finished: float) -> tuple[str, str]:
+    """Mean and interval in per cent, or that the jobs do not finish."""
+    if isnan(spread.mean):
+        return f"only {percent(finished)} finished", NO_NUMBER
+    return _in_percent(spread.mean, spread.low, spread.high)
 
 
-def _range(low: float, high: float) -> str:
-    return NO_NUMBER if isnan(low) else f"{percent_number(low)} to {percent_number(high)}"
+def _in_percent(mean: float, low: float, high: float) -> tuple[str, str]:
+    """``8.71`` and ``8.37 to 9.05``."""
+    shown, least, most = suited(100 * mean, 100 * low, 100 * high)
+    return shown, NO_NUMBER if NO_NUMBER in (least, most) else f"{least} to {most}"
 
 
 def _differences(results: Sequence[Result], names: Sequence[str]) -> list[Block]:
@@ -101,8 +129,7 @@ def _differences(results: Sequence[Result], names: Sequence[str]) -> list[Block]
                 rows=[
                     [
                         str(row["strategy"]),
-                        percent_number(row["difference"]),
-                        _range(row["low"], row["high"]),
+                        *_in_percent(row["difference"], row["low"], row["high"]),
                     ]
                     for row in rows
                 ],

@@ -13,7 +13,8 @@ from cprsim.curves import CurveFile
 from cprsim.page.charts import chart_blocks
 from cprsim.page.content import Block, Chapter, Column, Facts, Section, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series, floats
-from cprsim.results.words import count
+from cprsim.results.inputs import flat
+from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
 
 PORTION = 0.01  # of the samples lost, for which the answer says what it costs
@@ -61,7 +62,7 @@ def _answer(curve: CurveFile, metric: Metric) -> str:
 
 def _with_interval(response: Response, pls: float) -> str:
     loss, half = _at(response, np.array([pls]))
-    return f"{loss[0]:.6f} ± {half[0]:.6f}"
+    return with_interval(float(loss[0]), float(half[0]))
 
 
 def _at(response: Response, pls: Any) -> tuple[Any, Any]:
@@ -131,6 +132,12 @@ def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
         ],
         rows,
     )
+
+
+def inputs_of_curve(curve: CurveFile) -> dict[str, str]:
+    """What was trained and what made the file, key by key."""
+    made = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
+    return dict(flat(made, ""))
 
 
 def _measured(curve: CurveFile) -> list[Block]:

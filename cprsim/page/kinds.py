@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,16 @@ from typing import Any
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.measuring.measure import WHOSE
-from cprsim.page.comparison import LETTERS, overview_of_runs
+from cprsim.page.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.page.content import Chapter, Page
-from cprsim.page.curve import chapter_of_curve, is_curve
+from cprsim.page.curve import chapter_of_curve, inputs_of_curve, is_curve
 from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
 from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.page.sweep import chapter_of_sweep
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
-from cprsim.results import load_result
+from cprsim.results import inputs_of, load_result
+from cprsim.results.manifest import read_manifest
 from cprsim.results.words import count
 from cprsim.selector.folder import SELECTION
 from cprsim.sweeps import is_sweep, load_sweep
@@ -33,13 +34,19 @@ class Kind:
     holds : whether a path is of this kind, by the files that it has
     load : reads it; raises ResultError where it is unfinished or damaged
     chapter : what there is to say about one
+    inputs : what went into one, key by key
     overview : what there is to say about several, before the chapters
     """
 
     holds: Callable[[Path], bool]
     load: Callable[[Path], Any]
     chapter: Callable[[Any], Chapter]
+    inputs: Callable[[Any], Mapping[str, str]]
     overview: Callable[[Sequence[Any]], Chapter] | None = None
+
+
+def _by_manifest(result: Any) -> dict[str, str]:
+    return inputs_of(result.path, read_manifest(result.path))
 
 
 KINDS: dict[str, Kind] = {
@@ -47,21 +54,24 @@ KINDS: dict[str, Kind] = {
         holds=lambda folder: (folder / "job.json").is_file(),
         load=load_result,
         chapter=chapter_of_run,
+        inputs=lambda result: inputs_of(result.path, result.manifest),
         overview=overview_of_runs,
     ),
     "reproduction": Kind(
         holds=lambda folder: (folder / SUMMARY).is_file(),
         load=read_reproduced,
         chapter=chapter_of_reproduction,
+        inputs=_by_manifest,
         overview=overview_of_reproductions,
     ),
     "selection": Kind(
         holds=lambda folder: (folder / SELECTION).is_file(),
         load=load_selected,
         chapter=chapter_of_selection,
+        inputs=_by_manifest,
     ),
-    "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep),
-    "curve": Kind(holds=is_curve, load=read_curve, chapter=chapter_of_curve),
+    "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep, inputs=_by_manifest),
+    "curve": Kind(is_curve, read_curve, chapter_of_curve, inputs_of_curve),
 }
 
 
@@ -97,8 +107,10 @@ def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -
     kind = loaded[0][0]
     if len(loaded) == 1:
         return None
+    differ = different_inputs([kind.inputs(result) for kind, result in loaded])
     if kind.overview is not None and all(other is kind for other, _ in loaded):
-        return kind.overview([result for _, result in loaded])
+        overview = kind.overview([result for _, result in loaded])
+        return replace(overview, sections=[*overview.sections, differ])
     return Chapter(
         title=count(len(loaded), "result"),
         question="What do these results say?",
@@ -106,7 +118,7 @@ def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -
             f"{letter}: {chapter.answer[0]}"
             for letter, chapter in zip(LETTERS, chapters, strict=False)
         ],
-        sections=[],
+        sections=[differ],
     )
 
 

@@ -27,7 +27,7 @@ from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
 from cprsim.plots.style import LOOKS
 from cprsim.records import OVERHEAD_PARTS, OnFailure
-from cprsim.report.accuracy_sentences import accuracy_sentences
+from cprsim.report.accuracy_sentences import accuracy_sentences, knows_loss
 from cprsim.report.as_json import number
 from cprsim.report.sentences import decisions, savings, verdicts
 from cprsim.results import FINISHED, Result, Spread
@@ -36,10 +36,12 @@ from cprsim.results.words import (
     NO_NUMBER,
     count,
     hours,
-    interval,
     percent,
     percent_number,
+    portion,
+    saves,
     significant,
+    suited,
     ten_thousandths,
     with_interval,
 )
@@ -125,7 +127,7 @@ def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) ->
 def _overhead_table(result: Result) -> Table:
     parts = _parts(result)
     partial = any(policy.on_failure is OnFailure.RELOAD for policy in result.policies)
-    priced = partial and result.curve is not None
+    priced = partial and result.curve is not None and knows_loss(result)
     return Table(
         caption=(
             "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
@@ -145,24 +147,27 @@ def _overhead_table(result: Result) -> Table:
             Column("cost, node-h"),
         ],
         rows=[
-            _overhead_row(result, number, parts, partial) for number in range(len(result.policies))
+            _overhead_row(result, number, parts, partial, priced)
+            for number in range(len(result.policies))
         ],
     )
 
 
-def _overhead_row(result: Result, number: int, parts: Sequence[str], partial: bool) -> list[str]:
+def _overhead_row(
+    result: Result, number: int, parts: Sequence[str], partial: bool, priced: bool
+) -> list[str]:
     policy = result.policies[number]
     mine = result.spreads()[policy.name]
     stale, lost = policy.on_failure is OnFailure.RELOAD, mine["auc_loss"]
     return [
         policy.name,
-        interval(policy.save_interval_h, result.useful_h),
+        saves(policy, result.useful_h),
         _share(mine["overhead_fraction"], mine[FINISHED]),
         *(_share(mine[part]) for part in parts),
         significant(mine["failures"].mean),
         _fixed(mine["ettr"].mean, 3),
-        *([_fixed(mine["pls"].mean, 4) if stale else NO_NUMBER] if partial else []),
-        *([ten_thousandths(lost.mean, lost.half_width)] if partial and result.curve else []),
+        *([portion(mine["pls"].mean) if stale else NO_NUMBER] if partial else []),
+        *([ten_thousandths(lost.mean, lost.half_width)] if priced else []),
         with_interval(mine["overhead_h"].mean, mine["overhead_h"].half_width),
         with_interval(mine["overhead_node_h"].mean, mine["overhead_node_h"].half_width),
     ]
@@ -213,8 +218,8 @@ def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
 
 
 def _reading(spread: Spread) -> str:
-    low, high = percent_number(spread.low), percent_number(spread.high)
-    return f"{percent(spread.mean)} of useful time (95 % interval {low} to {high})"
+    mean, low, high = _in_percent(spread)
+    return f"{mean} % of useful time (95 % interval {low} to {high})"
 
 
 def _badness_table(found: dict[str, Percentiles]) -> Table:
@@ -236,5 +241,9 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
 
 
 def _percentile_cell(spread: Spread) -> str:
-    low, high = percent_number(spread.low), percent_number(spread.high)
-    return f"{percent_number(spread.mean)} ({low} to {high})"
+    mean, low, high = _in_percent(spread)
+    return f"{mean} ({low} to {high})"
+
+
+def _in_percent(spread: Spread) -> tuple[str, str, str]:
+    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)

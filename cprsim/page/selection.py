@@ -8,10 +8,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table, Words
+from cprsim.page.content import Block, Chapter, Column, Listing, Picture, Section, Table, Words
 from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.pareto import pareto_figure
-from cprsim.report.selection_report import every, limit_in_words
+from cprsim.report.selection_report import entries_text, every, limit_in_words
 from cprsim.report.selection_sentences import (
     decision,
     drawn,
@@ -21,7 +21,7 @@ from cprsim.report.selection_sentences import (
     warnings,
 )
 from cprsim.results.manifest import read_manifest
-from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
+from cprsim.results.words import NO_NUMBER, hours, percent, portion, with_interval
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import read_selection
 from cprsim.selector.words import decimals, quantity_of
@@ -71,6 +71,7 @@ def chapter_of_selection(made: Selected) -> Chapter:
         answer=[*decision(chosen), *warnings(chosen)],
         sections=[
             Section("What there is to choose from", [_picture(made), _table(chosen)]),
+            Section("How to run it", [Listing("For the scenario", entries_text(chosen))]),
             Section("What the decision rests on", why),
             Section("The scenario", [file_listing(made.path / "scenario.yaml", "as it was read")]),
             Section("Where these numbers come from", provenance(made.manifest, made.path)),
@@ -128,8 +129,8 @@ def _row(selection: Selection, one: Candidate, name: str) -> list[str]:
         every(one),
         with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width),
         NO_NUMBER if same else with_interval(100 * benefit.mean, 100 * benefit.half_width),
-        NO_NUMBER if one is selection.full else f"{one.pls.mean:.4f}",
-        f"{one.loss.mean:.{digits}f} ± {one.loss.half_width:.{digits}f}",
+        NO_NUMBER if one is selection.full else portion(one.pls.mean),
+        with_interval(one.loss.mean, one.loss.half_width, at_least=digits),
         f"{one.held:.{digits}f}",
         "yes" if one.keeps else "no",
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.sweep import sweep_figures
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
-from cprsim.results.words import NO_NUMBER, count, hours, percent, percent_number
+from cprsim.results.words import NO_NUMBER, count, hours, suited
 from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
 from cprsim.sweeps.summary import OVERHEAD
 
@@ -82,8 +81,8 @@ def _against(one: Summary) -> str:
 
 
 def _percent(extreme: Extreme) -> str:
-    low, high = percent_number(extreme.low), percent_number(extreme.high)
-    return f"{percent(extreme.mean)} ({low} to {high})"
+    mean, low, high = suited(*(100 * value for value in (extreme.mean, extreme.low, extreme.high)))
+    return f"{mean} % ({low} to {high})"
 
 
 def _extremes(result: SweepResult, found: Sequence[Summary]) -> Table:
@@ -142,10 +141,10 @@ def _points(result: SweepResult) -> list[Block]:
 
 
 def _point(row: dict[str, Any], names: Sequence[str]) -> list[str]:
-    low, high = float(row["low"]), float(row["high"])
-    within = NO_NUMBER if isnan(low) else f"{percent_number(low)} to {percent_number(high)}"
+    mean, low, high = suited(*(100 * float(row[name]) for name in ("mean", "low", "high")))
+    within = NO_NUMBER if NO_NUMBER in (low, high) else f"{low} to {high}"
     places = [_said(row[name]) for name in names]
-    return [str(row["strategy"]), *places, percent_number(float(row["mean"])), within]
+    return [str(row["strategy"]), *places, mean, within]
 
 
 def _said(value: Any) -> str:

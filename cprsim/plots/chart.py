@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from cprsim.results.plain import number_from
+
 Kind = Literal["line", "points", "steps", "stack", "paper"]
 
 
@@ -68,20 +70,32 @@ class Chart:
 
     @classmethod
     def from_json(cls, read: dict[str, Any]) -> Chart:
-        """The chart that `as_json` wrote."""
+        """The chart that `as_json` wrote, or the file of a summary: there None is NaN."""
         return cls(read["title"], read["subtitle"], tuple(map(_panel, read["panels"])))
 
 
 def _panel(read: dict[str, Any]) -> Panel:
     series = [
-        Series(**{key: _tuple(value) for key, value in one.items()}) for one in read["series"]
+        Series(**{**one, "x": _places(one["x"]), **{key: _numbers(one[key]) for key in _Y}})
+        for one in read["series"]
     ]
-    bands = [Band(**one) for one in read["bands"]]
+    bands = [
+        Band(**{**one, **{key: number_from(one[key]) for key in _ENDS}}) for one in read["bands"]
+    ]
     return Panel(**{**read, "series": tuple(series), "bands": tuple(bands)})
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+_ENDS = ("low", "high")
+_Y = ("y", *_ENDS)
+
+
+def _places(read: Sequence[float | str | None]) -> tuple[float | str, ...]:
+    """Numbers, or names of categories, which stay."""
+    return tuple(x if isinstance(x, str) else number_from(x) for x in read)
+
+
+def _numbers(read: Sequence[float | str | None]) -> tuple[float, ...]:
+    return tuple(map(number_from, read))
 
 
 def floats(values: Sequence[float]) -> tuple[float, ...]:

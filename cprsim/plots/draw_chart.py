@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.left_out import Shown
 from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, series_line, style
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
@@ -57,16 +58,23 @@ def _title(figure: Figure, chart: Chart) -> None:
 
 def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
+    shown = Shown()
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
     drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
     for number, one in enumerate(drawn):
         _series(axes, one, number, names)
+        shown.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
     for band in panel.bands:
         _band(axes, band)
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
+            shown.add(_places(one, names), one.y, colour=INK)
+    for one in (one for one in panel.series if one.kind == "stack"):
+        bad = ~np.isfinite(one.y)
+        shown.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
     _dress(axes, panel, names)
+    shown.tell(axes)
 
 
 def _categories(panel: Panel) -> list[str]:
@@ -85,8 +93,9 @@ def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
     bottom = np.zeros(len(names))
     for number, part in enumerate(parts):
         places = np.array(_places(part, names), dtype=int)
-        axes.bar(places, part.y, BAR_WIDTH, bottom[places], **_fill(part.label, number))
-        bottom[places] += part.y
+        heights = np.where(np.isfinite(part.y), part.y, 0.0)  # what is left out is said
+        axes.bar(places, heights, BAR_WIDTH, bottom[places], **_fill(part.label, number))
+        bottom[places] += heights
     for part in (part for part in parts if part.low):
         places = np.array(_places(part, names), dtype=int)
         ends = np.abs(np.array([part.low, part.high]) - bottom[places])
@@ -138,6 +147,13 @@ def _band(axes: Axes, band: Band) -> None:
         line(band.low, color=INK, lw=1.0, ls=(0, (6, 3)), label=band.label, zorder=0)
 
 
+def _heights(panel: Panel) -> Iterator[float]:
+    """Everything that has to be seen along y."""
+    for one in panel.series:
+        yield from (*one.y, *one.low)
+    yield from (band.low for band in panel.bands if band.axis == "y")
+
+
 def _ticks_at_values(axes: Axes, panel: Panel) -> None:
     """Few values of x are the ticks themselves; powers of ten would say less."""
     values = sorted({x for one in panel.series for x in one.x if not isinstance(x, str)})
@@ -164,9 +180,7 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
             axes.yaxis.set_minor_formatter("{x:g}")
         else:
             axes.yaxis.set_minor_formatter(NullFormatter())
-    elif panel.y_from_zero and not any(
-        value < 0 for one in panel.series for value in (*one.y, *one.low)
-    ):
+    elif panel.y_from_zero and not any(value < 0 for value in _heights(panel)):
         axes.set_ylim(bottom=0)
     if names:
         width = 13 if len(names) < 5 else 10  # characters that stand beside each other

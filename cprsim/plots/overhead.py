@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
 from cprsim.records import OVERHEAD_PARTS
 from cprsim.results.metrics import FINISHED, Spread
-from cprsim.results.words import count, hours, interval, percent
+from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
     from cprsim.records import RecoveryPolicy
@@ -143,7 +143,7 @@ def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
 
 
 def _every(policy: RecoveryPolicy, result: Result) -> str:
-    return interval(policy.save_interval_h, result.useful_h)
+    return saves(policy, result.useful_h)
 
 
 def _title(axes: Axes, result: Result, n: int, room: int) -> None:

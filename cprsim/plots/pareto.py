@@ -7,6 +7,7 @@ from math import isnan
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.left_out import Shown
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 from cprsim.results.words import count, hours
 from cprsim.selector import Candidate, Selection
@@ -29,12 +30,16 @@ def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> F
     with style():
         figure = Figure(figsize=(3.9, 5.6) if narrow else (7.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
+        shown = Shown()
         for number, (strategy, front) in enumerate(selection.front.items()):
             _line(axes, strategy, front, number)
+            held, overhead = ([one.held for one in front], [one.overhead.mean for one in front])
+            shown.add(held, overhead, colour=series_line(number).colour)
         _envelope(axes, selection)
         _full_and_limit(axes, selection)
         _choice(axes, selection)
         _dress(axes, selection)
+        shown.tell(axes, "of candidates that do not finish")
         if narrow:
             figure.legend(loc="outside lower center", fontsize=8)
         else:

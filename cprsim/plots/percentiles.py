@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.left_out import Shown
 from cprsim.plots.overhead import axis_top
 from cprsim.plots.style import INK, series_line, style
 from cprsim.results.percentiles import Percentiles
@@ -33,11 +34,14 @@ def percentiles_figure(
     with style():
         figure = Figure(figsize=(3.6, 4.2) if narrow else (7.0, 4.0), layout="constrained")
         axes = figure.add_subplot()
+        shown = Shown()
         for number, (name, one) in enumerate(overheads.items()):
             _line(axes, name, one, number)
+            shown.add(one.percent, one.value, one.low, one.high, series_line(number).colour)
         axes.axvline(POINTED_AT, color=INK, lw=0.9, ls=(0, (4, 3)), gid="pointer")
         axes.patch.set_gid("plot-area")
         _dress(axes, axis_top([one.at(READ_AT).mean for one in overheads.values()]))
+        shown.tell(axes)
         if narrow:
             figure.legend(loc="outside lower center", ncols=2)
         else:

@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.left_out import Shown
 from cprsim.plots.style import FAINT, INK, series_line, style
+from cprsim.records import Floats
 from cprsim.staleness import Metric
 
 if TYPE_CHECKING:
@@ -31,12 +33,14 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
         axes = figure.subplots(1, 2, sharey=True)
         for one, (title, suffix) in zip(axes, PANELS, strict=True):
             keys = [k for k in measured.seen.strategies if k == "partial" or _of(k, suffix)]
+            shown = Shown()
             for number, key in enumerate(keys):
-                _strategy(one, measured, metric, key, number)
+                shown.add(*_strategy(one, measured, metric, key, number))
             one.set_title(title, loc="left")
             one.set_xlabel("weighted PLS [portion of samples]")
             one.yaxis.grid(True)
             one.legend(loc="upper left")
+            shown.tell(one)
         axes[0].set_ylabel(LABELS[metric])
         figure.suptitle(
             f"{name}: {len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
@@ -50,7 +54,10 @@ def _of(strategy: str, suffix: str) -> bool:
     return strategy != "partial" and strategy.endswith("+") == bool(suffix)
 
 
-def _strategy(axes: Axes, measured: Measured, metric: Metric, key: str, number: int) -> None:
+def _strategy(
+    axes: Axes, measured: Measured, metric: Metric, key: str, number: int
+) -> tuple[Floats, Floats]:
+    """Draw one strategy; weighted PLS and loss of its trials."""
     lost, loss = measured.points(metric, key)
     slopes = measured.fitted[metric].slopes
     _, marker, dashes = series_line(number)
@@ -62,3 +69,4 @@ def _strategy(axes: Axes, measured: Measured, metric: Metric, key: str, number: 
         half = slopes.half_width(slopes.standard_error(key))
         low, high = (slopes.mean(key) + sign * half for sign in (-1, 1))
         axes.fill_between(end, low * end, high * end, color=INK, alpha=0.12, lw=0)
+    return lost, loss

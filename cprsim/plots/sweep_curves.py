@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.left_out import Shown
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 from cprsim.plots.sweep_parts import (
     dress_x,
@@ -31,6 +32,7 @@ RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
          "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip
 MOST_PANELS = 4
 MOST_CURVES = 6
+WHY_NONE = "where not every job finishes"
 FEW = 14  # points of a line, up to which each has a marker with its interval
 MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, "ls": "none"}
 CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
@@ -46,15 +48,17 @@ def curves_figure(result: SweepResult, along: AxisColumn, *, narrow: bool = Fals
     names = list(dict.fromkeys(rows[along.column]))
     with style():
         figure, (axes,) = panels(1, (7.6, 4.6), narrow=narrow)
+        shown = Shown()
         for number, strategy in enumerate(result.strategies):
             mine = rows[rows["strategy"] == strategy]
-            _line(axes, along, names, mine, number, strategy)
+            _line(axes, along, names, mine, number, strategy, shown)
             if along.is_interval and mine["mean"].nunique() > 1:
                 _minimum(axes, along, names, mine)
         if along.is_interval:
             axes.plot([], [], **MINIMUM, label="lowest")
             _rules(axes, along, rows)
         _dress(axes, along, names, rows, "overhead, % of useful time")
+        shown.tell(axes, WHY_NONE)
         if narrow:
             figure.legend(loc="outside lower center")
         else:
@@ -72,23 +76,29 @@ def family_figure(
     """
     rows, held = rows_on(result, [along, second])
     names = list(dict.fromkeys(rows[along.column]))
-    chosen = evenly(list(dict.fromkeys(rows[second.column])), MOST_CURVES)
+    values = list(dict.fromkeys(rows[second.column]))
+    chosen = evenly(values, MOST_CURVES)
     rows = rows[rows[second.column].isin(chosen)]
     shown = _that_vary(result, rows)[:MOST_PANELS]
     with style():
         size_in = (max(7.0, 3.4 * len(shown) + 1.4), 4.4)
         figure, every = panels(len(shown), size_in, narrow=narrow)
         for axes, strategy in zip(every, shown, strict=True):
+            drawn = Shown()
             for number, value in enumerate(chosen):
                 mine = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
-                _line(axes, along, names, mine, number, said(value, second))
+                _line(axes, along, names, mine, number, said(value, second), drawn)
                 if along.is_interval:
                     _minimum(axes, along, names, mine)
                     _young(axes, along, mine)
             _dress(axes, along, names, rows, "")
+            drawn.tell(axes, WHY_NONE)
             axes.set_title(fill(strategy, 28), fontsize=9.5)
         for axes in every if narrow else every[:1]:
             axes.set_ylabel("overhead, % of useful time")
+        left = _not_shown(result.strategies, shown, values, chosen, second)
+        if left:
+            figure.supxlabel(left, fontsize=6.5, color=CAPTION)
         if along.is_interval:
             every[-1].plot([], [], **MINIMUM, label="lowest")
             every[-1].plot([], [], **CHOICE, label="Young")
@@ -99,6 +109,21 @@ def family_figure(
             every[-1].legend(title=second.key, loc="center left", bbox_to_anchor=(1.01, 0.5))
             title(figure, f"Overhead: {result.name}", subtitle(result, held))
     return figure
+
+
+def _not_shown(
+    strategies: Sequence[str],
+    shown: Sequence[str],
+    values: Sequence[Any],
+    chosen: Sequence[Any],
+    axis: AxisColumn,
+) -> str:
+    """Strategies that have no panel and values that have no curve, in words; empty without any."""
+    names = [name for name in strategies if name not in shown]
+    others = [said(value, axis) for value in values if value not in chosen]
+    parts = [", ".join(names)] if names else []
+    parts += [f"{axis.key} {', '.join(others)}"] if others else []
+    return f"not shown here: {'; '.join(parts)}" if parts else ""
 
 
 def _that_vary(result: SweepResult, rows: pd.DataFrame) -> list[str]:
@@ -112,12 +137,19 @@ def _that_vary(result: SweepResult, rows: pd.DataFrame) -> list[str]:
 
 
 def _line(
-    axes: Axes, along: AxisColumn, names: Sequence[Any], mine: pd.DataFrame, number: int, label: str
+    axes: Axes,
+    along: AxisColumn,
+    names: Sequence[Any],
+    mine: pd.DataFrame,
+    number: int,
+    label: str,
+    shown: Shown,
 ) -> None:
-    """One line with its interval; points at which jobs do not finish leave a gap."""
+    """One line with its interval; points at which jobs do not finish leave a gap, which is said."""
     colour, marker, dashes = series_line(number)
     x = places(along, mine[along.column], names)
     mean, low, high = (100 * mine[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
+    shown.add(x, mean, low, high, colour)
     few = len(x) <= FEW
     every = None if few else max(1, len(x) // 8)
     axes.plot(
@@ -168,7 +200,8 @@ def _dress(
     axes: Axes, along: AxisColumn, names: Sequence[Any], rows: pd.DataFrame, label: str
 ) -> None:
     dress_x(axes, along, names)
-    dress_y(axes, 100 * rows["mean"].to_numpy(np.float64))
+    means, highs = (100 * rows[name].to_numpy(np.float64) for name in ("mean", "high"))
+    dress_y(axes, means, highs)
     axes.set_ylabel(label)
 
 

@@ -83,14 +83,21 @@ def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
         log_scale(axes, "x")
 
 
-def dress_y(axes: Axes, values: Floats) -> None:
-    """Percent, from zero or logarithmic where values lie far apart."""
+def dress_y(axes: Axes, values: Floats, highs: Floats) -> None:
+    """Percent, from zero or logarithmic where values lie far apart.
+
+    Parameters
+    ----------
+    highs : upper ends of the values' intervals, which fit unless one would flatten all values
+    """
     axes.yaxis.grid(True)
     there = values[np.isfinite(values)]
     if is_wide(there):
         log_scale(axes, "y")
     elif len(there) and there.min() >= 0:
-        axes.set_ylim(0, max(1e-9, 1.08 * there.max()))
+        most = there.max()
+        ends = highs[np.isfinite(highs)].max(initial=0.0)
+        axes.set_ylim(0, max(1e-9, 1.08 * most, min(1.02 * ends, 2.0 * most)))
 
 
 def is_wide(values: Floats) -> bool:

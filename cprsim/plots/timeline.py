@@ -13,7 +13,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from cprsim.plots.lanes import Lane, read_lane, visible
 from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
-from cprsim.results.words import hours, interval, percent
+from cprsim.results.words import hours, percent, saves
 
 if TYPE_CHECKING:
     from cprsim.records import RecoveryPolicy
@@ -166,7 +166,7 @@ def _draw(axes: Axes, rows: list[Row], window: tuple[float, float]) -> None:
 
 
 def _name(axes: Axes, y: float, policy: RecoveryPolicy, useful_h: float) -> None:
-    every = interval(policy.save_interval_h, useful_h)
+    every = saves(policy, useful_h)
     place: dict[str, Any] = {
         "xycoords": ("axes fraction", "data"),
         "textcoords": "offset points",

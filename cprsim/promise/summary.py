@@ -162,7 +162,7 @@ def _numbers(cell: dict[str, Any]) -> list[str]:
         return [f"{cell['limit']:.2g}", "–", "–", "not measured", str(cell["runs"]), "–"]
     return [
         f"{cell['limit']:.5f}",
-        f"{cell['interval_h']:.2f}",
+        _or_dash(cell["interval_h"], "{:.2f}"),
         f"{cell['predicted']:.5f}",
         f"{cell['measured']:.5f} ± {cell['standard_error']:.5f}",
         str(cell["runs"]),

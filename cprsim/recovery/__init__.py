@@ -7,7 +7,7 @@ line and the engines need no change as long as its policy is expressible as `Rec
 from __future__ import annotations
 
 from cprsim.recovery import cpr, full, nothing, partial, priority
-from cprsim.recovery.strategy import INTERVAL_RULES, Planning, Strategy
+from cprsim.recovery.strategy import INTERVAL_RULES, NEVER, Planning, Strategy
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
@@ -20,4 +20,4 @@ STRATEGIES: dict[str, Strategy] = {
     )
 }
 
-__all__ = ["INTERVAL_RULES", "STRATEGIES", "Planning", "Strategy"]
+__all__ = ["INTERVAL_RULES", "NEVER", "STRATEGIES", "Planning", "Strategy"]

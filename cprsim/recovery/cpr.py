@@ -2,7 +2,8 @@
 
 The decision is the paper's: compare the first-order overhead of partial recovery at its interval
 with that of full recovery at Young's (Maeng et al. 2021). Both prices go into the policy, so that
-the choice can be shown and explained.
+the choice can be shown and explained. Where the user names the interval and no target PLS, there is
+nothing to decide: recovery is partial, at that interval.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from math import inf
 from cprsim.intervals import expected_pls, full_overhead_fraction, partial_overhead_fraction
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
 from cprsim.recovery.strategy import Planning, Strategy, require_sense, save_interval
+from cprsim.setting import n_saves_due
 
 DEFAULT_INTERVAL = "cpr"
 
 
 def plan(name: str, job: Planning) -> RecoveryPolicy:
+    if job.leaves_nothing_to_decide:
+        interval_h, rule = save_interval(job)
+        return RecoveryPolicy(name, OnFailure.RELOAD, interval_h, rule)
     decision, rule = decide(job.with_interval(DEFAULT_INTERVAL))
     if decision.chosen == "partial":
         return RecoveryPolicy(name, OnFailure.RELOAD, decision.partial_interval_h, rule, decision)
@@ -39,7 +44,7 @@ def decide(job: Planning) -> tuple[Decision, str]:
         return Decision("full", 0.0, full_interval_h, inf, full_fraction, 0.0), "cpr"
     partial_interval_h, rule = save_interval(job)
     partial_fraction = partial_overhead_fraction(
-        partial_interval_h if partial_interval_h < job.useful_h else inf,  # no save is due then
+        partial_interval_h if _saves_within(job, partial_interval_h) else inf,
         job.partial_save_cost_h,
         job.partial_recovery_h,
         job.failures.mtbf_h,
@@ -58,6 +63,12 @@ def decide(job: Planning) -> tuple[Decision, str]:
         ),
     )
     return decision, rule
+
+
+def _saves_within(job: Planning, interval_h: float) -> bool:
+    """Whether a save or a sub-save is due in the job."""
+    part = 1.0 if job.sub_saves is None else job.sub_saves.fraction
+    return n_saves_due(part * interval_h, job.useful_h) > 0
 
 
 STRATEGY = Strategy(

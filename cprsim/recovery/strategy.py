@@ -66,6 +66,12 @@ class Planning:
             return self.save_cost_h
         return self.save_cost_h + self.sub_saves.n_per_interval * self.sub_saves.extra_h
 
+    @property
+    def leaves_nothing_to_decide(self) -> bool:
+        """Whether the interval is settled and no target PLS is named: nothing follows from one."""
+        settled = isinstance(self.interval, float) or self.interval == NEVER
+        return settled and self.target_pls is None
+
     def full_interval_h(self) -> float:
         """Young's interval: what full recovery at its best would use."""
         return young_h(self.save_cost_h, self.failures.mtbf_h)
@@ -85,11 +91,13 @@ class Planning:
         return cpr_h(target_pls, self.n_emb_ps, self.failures.mtbf_shard_h, together)
 
 
+NEVER = "never"  # the rule of a strategy that saves nothing
 INTERVAL_RULES: dict[str, Callable[[Planning], float]] = {
     "young": Planning.full_interval_h,
     "daly": lambda job: daly_h(job.save_cost_h, job.failures.mtbf_h),
     "cpr": lambda job: job.partial_interval_h(divided=True),
     "cpr-undivided": lambda job: job.partial_interval_h(divided=False),
+    NEVER: lambda job: inf,
 }
 
 

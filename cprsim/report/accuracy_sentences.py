@@ -24,18 +24,26 @@ def accuracy_sentences(result: Result) -> list[str]:
         return []
     if result.curve is None:
         return [HOW_TO]
-    said = [
-        priced_by(result.curve.name, result.curve.origin),
-        *result.curve.notes,
-    ]
+    used = result.curve
+    shown = knows_loss(result)
+    said = priced_by(used.name, used.origin, used.notes, used.unpriced, shown=shown)
     return said + [sentence for policy in stale for sentence in _of(policy, result)]
+
+
+def knows_loss(result: Result) -> bool:
+    """Whether there is a mean loss of AUC of any strategy whose shards go stale."""
+    spreads = result.spreads()
+    return any(
+        policy.on_failure is OnFailure.RELOAD and not isnan(spreads[policy.name]["auc_loss"].mean)
+        for policy in result.policies
+    )
 
 
 def _of(policy: RecoveryPolicy, result: Result) -> list[str]:
     found = result.spreads()[policy.name]
-    if found[FINISHED].mean < 1:
+    if found[FINISHED].mean < 1 or (result.curve and policy.name in result.curve.unpriced):
         return []
-    if isnan(found["auc_loss"].mean):
+    if isnan(found["auc_loss"].mean):  # a result of an earlier version, which did not say why
         return [f"{policy.name}: the curve does not say what it loses, saving as it does here."]
     beyond = found["beyond_measured"].mean
     if not beyond > 0:

@@ -13,7 +13,7 @@ from cprsim.in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.report.run_report import say
 from cprsim.report.run_table import print_whole
-from cprsim.results.words import NO_NUMBER, count, interval, percent_number
+from cprsim.results.words import NO_NUMBER, count, percent_number, saves
 
 HEADINGS = (
     "saves\nevery",
@@ -49,7 +49,7 @@ def print_accuracy(console: Console, measured: Accuracy, useful_h: float) -> Non
 
 
 def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
-    every = interval(one.policy.save_interval_h, useful_h)
+    every = saves(one.policy, useful_h)
     if one.trained is None:
         return [every, "did not finish", *[NO_NUMBER] * 6]
     quality = one.trained.quality

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite
 from typing import Any
@@ -12,7 +13,7 @@ from cprsim.records import OVERHEAD_PARTS
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
-from cprsim.results import FINISHED, Result, Spread, records_of
+from cprsim.results import FINISHED, Differing, Result, Spread, records_of
 
 _INTERVALS = ("overhead_fraction", *OVERHEAD_PARTS)
 _MEANS = (
@@ -38,8 +39,10 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "n_nodes": result.n_nodes,
         "results": str(result.path),
         "verdicts": verdicts(result),
+        "warnings": list(result.warnings),
         "accuracy": accuracy_sentences(result),
         "curve": result.curve and asdict(result.curve),
+        "log_notes": list(result.log_notes),
         "strategies": [_strategy(line) for line in lines(result)],
     }
 
@@ -69,11 +72,21 @@ def number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def comparison_as_json(table: pd.DataFrame, paired: bool) -> dict[str, Any]:
-    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`."""
+def comparison_as_json(
+    table: pd.DataFrame, paired: bool, inputs: Sequence[Differing], errors: Sequence[str]
+) -> dict[str, Any]:
+    """The object that ``cprsim compare --json`` prints, from `cprsim.results.compare`.
+
+    Parameters
+    ----------
+    inputs : in what the two results differ
+    errors : what is assumed of the errors of staleness curves
+    """
     numbers = ("a", "b", "difference", "low", "high")
     return {
         "method": "paired" if paired else "welch",
+        "inputs": [{"key": one.key, "a": one.values[0], "b": one.values[1]} for one in inputs],
+        "curve_errors": list(errors),
         "differences": [
             {
                 "strategy": row["strategy"],

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import isnan
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 
 from cprsim.records import OVERHEAD_PARTS
 from cprsim.report.run_table import plain_table, print_whole
-from cprsim.results import records_of
-from cprsim.results.words import NO_NUMBER, significant
+from cprsim.results import Differing, records_of
+from cprsim.results.words import NO_NUMBER, suited
 
 _SHARES = ("overhead_fraction", *OVERHEAD_PARTS)  # shown in percent of useful time
 _LABELS = {
@@ -29,6 +29,7 @@ _LABELS = {
     "overhead_node_h": "overhead, node-h",
 }
 _LOSSES = ("auc_loss", "log_loss_rise")  # shown in ten-thousandths; not known without a curve
+SAME_INPUTS = "All inputs are the same: scenario, seed, replications, files and versions."
 _FINE = ("pls", "ettr")  # shares that need four decimals
 
 
@@ -54,16 +55,28 @@ def print_comparison(console: Console, table: pd.DataFrame) -> None:
     print_whole(console, out)
 
 
+def print_inputs(console: Console, inputs: Sequence[Differing]) -> None:
+    """Print in what the inputs of two results differ, with both values."""
+    if not inputs:
+        console.print(SAME_INPUTS, highlight=False)
+        return
+    out = plain_table()
+    for heading in ("inputs that differ", "A", "B"):
+        out.add_column(heading, overflow="fold")
+    for one in inputs:
+        out.add_row(*(escape(text) for text in (one.key, *one.values)))
+    print_whole(console, out)
+
+
 def _cells(row: dict[str, Any]) -> list[str]:
     quantity = row["quantity"]
-    show = _formatter(quantity)
-    low, high = show(row["low"]), show(row["high"])
-    interval = NO_NUMBER if NO_NUMBER in (low, high) else f"{low} to {high}"
-    return [_LABELS[quantity], show(row["a"]), show(row["b"]), show(row["difference"]), interval]
-
-
-def _formatter(quantity: str) -> Callable[[float], str]:
-    if quantity in _FINE:
-        return lambda value: NO_NUMBER if isnan(value) else f"{value:.4f}"
     scale = 100 if quantity in _SHARES else 1e4 if quantity in _LOSSES else 1
-    return lambda value: significant(scale * value)
+    a, b, difference, low, high = (
+        scale * float(row[name]) for name in ("a", "b", "difference", "low", "high")
+    )
+    at_least = 4 if quantity in _FINE else 0
+    shown = suited(difference, low, high, at_least=at_least)
+    means = [suited(mean, mean + low - difference, mean + high - difference, at_least=at_least)[0]
+             for mean in (a, b)]  # fmt: skip
+    interval = NO_NUMBER if NO_NUMBER in shown else f"{shown[1]} to {shown[2]}"
+    return [_LABELS[quantity], *means, shown[0], interval]

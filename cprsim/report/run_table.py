@@ -19,10 +19,14 @@ from cprsim.results.words import (
     hours,
     percent,
     percent_number,
+    portion,
+    saves,
     significant,
     ten_thousandths,
     with_interval,
+    writes_parts_only,
 )
+from cprsim.setting import n_saves_due
 
 WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, if they have to be
 UNFOLDED = 1000
@@ -144,7 +148,10 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
         Column("cost\nnode-h", lambda line: significant(line.mean("overhead_node_h"))),
     ]
     partial = any(line.policy.on_failure is OnFailure.RELOAD for line in rows)
-    known = partial and any(line.mean("auc_loss") > 0 for line in rows)
+    known = any(
+        line.policy.on_failure is OnFailure.RELOAD and not isnan(line.mean("auc_loss"))
+        for line in rows
+    )
     shown = {"PLS": partial, AUC_LOSS: known}
     return [column for column in columns if shown.get(column.heading, True)]
 
@@ -160,9 +167,10 @@ def _every(policy: RecoveryPolicy, useful_h: float) -> str:
     if policy.save_interval_h == inf:
         never = policy.on_failure is OnFailure.RESTART
         return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
-    if policy.save_interval_h > useful_h:
-        return f"no saves ({hours(policy.save_interval_h)}, {policy.interval_rule})"
-    return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+    if n_saves_due(policy.save_interval_h, useful_h):
+        return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+    what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    return f"{what} ({hours(policy.save_interval_h)}, {policy.interval_rule})"
 
 
 def _overhead(line: Line) -> str:
@@ -178,7 +186,7 @@ def _percent_of(part: str) -> Callable[[Line], str]:
 
 def _pls(line: Line) -> str:
     partial = line.policy.on_failure is OnFailure.RELOAD
-    return _fixed(line.mean("pls"), 4) if partial else NO_NUMBER
+    return portion(line.mean("pls")) if partial else NO_NUMBER
 
 
 def _auc_loss(line: Line) -> str:

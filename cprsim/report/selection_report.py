@@ -15,12 +15,14 @@ from cprsim.results.words import (
     count,
     hours,
     percent,
+    portion,
     with_interval,
 )
 from cprsim.selector import Candidate, Limit, Selection
-from cprsim.selector.words import decimals, quantity_of, typed
+from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"
+HOW_TO_RUN = "To run them so, put into the scenario:"
 HEADINGS = ("overhead\n% of useful", "less than full\n% points", "PLS")
 
 
@@ -45,6 +47,18 @@ def print_selection(console: Console, selection: Selection, name: str, n_nodes: 
         console.print()
         for sentence in paragraph:
             say(console, sentence)
+    console.print(f"\n{HOW_TO_RUN}\n", markup=False, highlight=False)
+    console.print(entries_text(selection), markup=False, highlight=False, soft_wrap=True)
+
+
+def entries_text(selection: Selection) -> str:
+    """The section `recovery` of a scenario that runs every strategy as selected."""
+    chosen = selection.chosen.strategy
+    lines = [
+        f"  - {text}{'  # recommended' if strategy == chosen else ''}"
+        for strategy, text in entries(selection).items()
+    ]
+    return "\n".join(["recovery:", *lines])
 
 
 def limit_in_words(limit: Limit) -> str:
@@ -90,12 +104,12 @@ def _row(selection: Selection, one: Candidate, name: str, digits: int, *, wide: 
         return [*first, f"{percent(one.finished_fraction)} done"]
     against = one.benefit
     same = one is selection.full or isnan(against.mean)
-    expected = f"{one.loss.mean:.{digits}f} ± {one.loss.half_width:.{digits}f}"
+    expected = with_interval(one.loss.mean, one.loss.half_width, at_least=digits)
     return [
         *first,
         with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width),
         NO_NUMBER if same else with_interval(100 * against.mean, 100 * against.half_width),
-        f"{one.pls.mean:.4f}" if one is not selection.full else NO_NUMBER,
+        portion(one.pls.mean) if one is not selection.full else NO_NUMBER,
         *([expected] if wide else []),
         f"{one.held:.{digits}f}",
         "yes" if one.keeps else "no",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.results.words import hours, percent, percent_number
+from cprsim.results import Spread
+from cprsim.results.words import hours, percent, suited
 from cprsim.selector import Candidate, Flip, Limit, Selection
 from cprsim.selector.words import quantity_of, saving
 
@@ -48,19 +49,23 @@ def _gain(selection: Selection) -> str:
             f", while under full recovery {percent(full.finished_fraction)} of the jobs finish"
         )
     else:
-        low, high = (percent_number(end) for end in (chosen.benefit.low, chosen.benefit.high))
+        less, low, high = _in_percent(chosen.benefit)
         share = percent(chosen.benefit.mean / full.overhead.mean)
         against = (
-            f", {percent_number(chosen.benefit.mean)} percentage points ({low} to {high}) less "
+            f", {less} percentage points ({low} to {high}) less "
             f"than full recovery at its best ({saving(full)}): {share} of its overhead is removed"
         )
     if what == "PLS":
         return f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}."
-    low, high = (f"{end:.3g}" for end in (chosen.loss.low, chosen.loss.high))
+    loss, low, high = suited(chosen.loss.mean, chosen.loss.low, chosen.loss.high)
     return (
         f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}; expected {what}: "
-        f"{chosen.loss.mean:.3g} (95 % interval {low} to {high})."
+        f"{loss} (95 % interval {low} to {high})."
     )
+
+
+def _in_percent(spread: Spread) -> tuple[str, str, str]:
+    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 
 def _why_full(selection: Selection) -> str:
@@ -71,7 +76,7 @@ def _why_full(selection: Selection) -> str:
         nothing = " Only full recovery loses nothing." if selection.limit.most == 0 else ""
         return f"No strategy keeps the limit at an interval that is worth its saves.{nothing}"
     nearest = max(there, key=lambda one: one.benefit.mean)
-    low, high = (percent_number(end) for end in (nearest.benefit.low, nearest.benefit.high))
+    _, low, high = _in_percent(nearest.benefit)
     if nearest.benefit.high < 0:
         return (
             f"Within the limit the cheapest is {nearest.strategy}, {saving(nearest)}, and it costs "

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
-from cprsim.results.words import count, hours, percent, percent_number
+from cprsim.results.words import (
+    count,
+    ends,
+    hours,
+    percent,
+    saves,
+    writes_parts_only,
+)
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 
 FORMULAS = "By the first-order formulas"
+LIMITS = (
+    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
+    "a row without any"
+)
+"""When a replication is given up (docs/model.md, section 12)."""
 
 
 def decisions(result: Result) -> list[str]:
     """Why each strategy that decides between partial and full recovery chose what it did."""
     return [
-        f"{policy.name} {explain(policy.decision, result.useful_h)}"
+        f"{policy.name} {explain(policy, result.useful_h)}"
         for policy in result.policies
         if policy.decision is not None
     ]
 
 
-def explain(decision: Decision, useful_h: float) -> str:
-    """The decision with the first-order prices of both ways."""
+def explain(policy: RecoveryPolicy, useful_h: float) -> str:
+    """A policy's decision with the first-order prices of both ways; it has to have one."""
+    decision = policy.decision
+    assert decision is not None
     full = (
         f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
-        f"{_saving(decision.full_interval_h, useful_h)}"
+        f"{_saving(_whole(policy, decision.full_interval_h), useful_h)}"
     )
     if decision.partial_overhead_fraction == inf:
         return f"falls back to full recovery, as no stale shard is allowed. {FORMULAS}, {full}."
+    as_partial = replace(policy, save_interval_h=decision.partial_interval_h)
     partial = (
         f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
-        f"{_saving(decision.partial_interval_h, useful_h)}, at an expected PLS of "
+        f"{_saving(as_partial, useful_h)}, at an expected PLS of "
         f"{decision.expected_pls:.3g}"
     )
     if decision.chosen == "partial":
@@ -38,36 +56,50 @@ def explain(decision: Decision, useful_h: float) -> str:
     return f"falls back to full recovery. {FORMULAS}, {full}; {partial}."
 
 
-def _saving(interval_h: float, useful_h: float) -> str:
-    return "never saving" if interval_h > useful_h else f"saving every {hours(interval_h)}"
+def _whole(policy: RecoveryPolicy, interval_h: float) -> RecoveryPolicy:
+    """The policy with whole saves at another interval: as full recovery takes them."""
+    return replace(policy, save_interval_h=interval_h, sub_saves=None)
+
+
+def _saving(policy: RecoveryPolicy, useful_h: float) -> str:
+    every = saves(policy, useful_h)
+    return "never saving" if "no saves" in every else f"saving {every}"
 
 
 def verdicts(result: Result) -> list[str]:
-    """What the numbers alone would not tell: jobs that do not finish, intervals past the end."""
-    said, spreads = [], result.spreads()
+    """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
+    said, spreads = [f"Warning: {one}" for one in result.warnings], result.spreads()
     for strategy in result.strategies:
         name, interval_h = strategy.policy.name, strategy.policy.save_interval_h
         finished = spreads[name][FINISHED]
         share, n = finished.mean, finished.n
         if share == 0:
             said.append(
-                f"{name} never finishes: of {count(n, 'replication')} none was done after 100 "
-                "times its useful hours; failures come faster than it recovers."
+                f"{name} never finishes: of {count(n, 'replication')} none was done after "
+                f"{LIMITS}; failures come faster than it recovers."
             )
         elif share < 1:
             said.append(
                 f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
-                f"were done within 100 times their useful hours (95 % interval "
-                f"{percent_number(finished.low)} to {percent(finished.high)}); means of the others "
+                f"were done; the others were stopped after {LIMITS} (95 % interval of the share "
+                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others "
                 "would mislead."
             )
-        elif result.useful_h < interval_h < inf:
-            said.append(
-                f"{name} never saves: its interval of {hours(interval_h)} is longer than the job."
-            )
+        elif interval_h < inf and not n_saves_due(interval_h, result.useful_h):
+            said.append(_no_whole_save(strategy.policy, result.useful_h))
         said += _staler_than_expected(strategy.policy, spreads[name]["pls"])
         said += _imprecise(result, name, spreads[name]["overhead_fraction"])
     return said
+
+
+def _no_whole_save(policy: RecoveryPolicy, useful_h: float) -> str:
+    """What to say of an interval that is at least the job: there may be sub-saves all the same."""
+    interval_h = policy.save_interval_h
+    how_long = "longer than" if interval_h > useful_h else "as long as"
+    why = f"its interval of {hours(interval_h)} is {how_long} the job"
+    if not writes_parts_only(policy, useful_h):
+        return f"{policy.name} never saves: {why}."
+    return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 
 def _staler_than_expected(policy: RecoveryPolicy, pls: Spread) -> list[str]:
@@ -119,4 +151,4 @@ def savings(result: Result) -> list[str]:
 def _points(low: float, high: float) -> str:
     if isnan(low):
         return "."
-    return f" ({percent_number(low)} to {percent_number(high)} percentage points, 95 % interval)."
+    return f" ({ends(100 * low, 100 * high)} percentage points, 95 % interval)."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -28,7 +28,7 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     console.print()
     print_whole(console, _table(result))
     console.print()
-    for sentence in result.accuracy:
+    for sentence in (*result.accuracy, *(f"Warning: {one}" for one in result.warnings)):
         say(console, sentence)
     there = result.n_points - n_computed
     kept = f" ({there:,} of the points were there already)" if there > 0 else ""
@@ -46,6 +46,8 @@ def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
         "points": result.n_points,
         "computed": n_computed,
         "reference": result.reference,
+        "accuracy": list(result.accuracy),
+        "warnings": list(result.warnings),
         "results": str(result.path),
         "figures": [str(path) for path in sorted(result.path.glob("*.png"))],
         "strategies": [_as_json(summary) for summary in summaries(result)],
@@ -97,7 +99,7 @@ def _table(result: SweepResult) -> Any:
     for heading in ("lowest\noverhead", "highest\noverhead"):
         out.add_column(heading, justify="right", no_wrap=True)
         out.add_column("at", justify="left")
-        if result.accuracy:
+        if result.knows_loss:
             out.add_column(AUC_LOSS, justify="right", no_wrap=True)
     out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
     out.add_column("more at", justify="right", no_wrap=True)
@@ -105,8 +107,8 @@ def _table(result: SweepResult) -> Any:
     for summary in summaries(result):
         out.add_row(
             summary.strategy,
-            *_cells(summary.lowest, names, result.accuracy),
-            *_cells(summary.highest, names, result.accuracy),
+            *_cells(summary.lowest, names, result.knows_loss),
+            *_cells(summary.highest, names, result.knows_loss),
             *_compared(summary, result.reference),
         )  # fmt: skip
     return out
@@ -122,18 +124,16 @@ def _short_names(result: SweepResult) -> dict[str, str]:
     }
 
 
-def _cells(
-    extreme: Extreme | None, names: Mapping[str, str], accuracy: Sequence[str]
-) -> tuple[str, ...]:
+def _cells(extreme: Extreme | None, names: Mapping[str, str], priced: bool) -> tuple[str, ...]:
     """Overhead, where it is so, and where losses are priced what AUC it costs there."""
     if extreme is None:
         nowhere = NO_NUMBER, "no point at which every replication finishes"
-        return (*nowhere, NO_NUMBER) if accuracy else nowhere
+        return (*nowhere, NO_NUMBER) if priced else nowhere
     half_width = 100 * (extreme.high - extreme.low) / 2
     shown = with_interval(float(100 * extreme.mean), half_width)
     there = extreme.where.items()
     where = ", ".join(_at(column, names[column], value) for column, value in there)
-    if not accuracy:
+    if not priced:
         return shown, where
     loss = extreme.auc_loss
     return shown, where, NO_NUMBER if loss is None else ten_thousandths(loss.mean, loss.half_width)

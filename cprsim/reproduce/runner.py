@@ -92,13 +92,16 @@ class Request:
             files["clicks"] = self.clicks
         return files
 
+    @property
+    def parts(self) -> Path:
+        """Where finished parts of results that are being made are kept."""
+        return self.out / PARTS
+
     def work(self, study: Study) -> Work:
         """What the study works with."""
         clicks = self.clicks if study.trains else None
         code = numbers_code(study)
-        return Work(
-            study, self.effort, self.scenarios, self.out / PARTS, code, self.workers, clicks
-        )
+        return Work(study, self.effort, self.scenarios, self.parts, code, self.workers, clicks)
 
 
 def reproduce(study: Study, request: Request) -> Reproduced:

@@ -161,6 +161,13 @@ class Work:
         """A folder of a part that keeps journals of its own; another one as soon as a part is."""
         return self.parts / self._digest(Part(part, dict, tuple(reads)))
 
+    def n_finished(self) -> int:
+        """How many parts of the study are kept, of this run and of those before."""
+        return sum(
+            (_read(path) or {}).get("study") == self.study.name
+            for path in self.parts.glob("*.json")
+        )
+
     def _found(self, part: Part) -> Any:
         read = _read(self._path(part))
         if read is None:

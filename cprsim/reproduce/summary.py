@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import floor, isfinite, log10, nan
+from math import floor, log10, nan
 from typing import Any
 
 from cprsim.plots.chart import Chart
@@ -22,6 +22,7 @@ from cprsim.reproduce.verdicts import (
     judge,
     judge_cases,
 )
+from cprsim.results.plain import number_from, plain_number
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
@@ -65,7 +66,7 @@ class Summary:
     charts: tuple[Chart, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, texts and numbers; None for what is no number."""
+        """Plain dictionaries, lists, texts and numbers; as `plain_number` says."""
         plain: dict[str, Any] = _plain(asdict(self))
         return plain
 
@@ -157,12 +158,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, float):
-        return value if isfinite(value) else None
+        return plain_number(value)
     return str(value) if isinstance(value, Finding) else value
 
 
 def _row(read: dict[str, Any]) -> Row:
-    numbers = {key: nan if read[key] is None else read[key] for key in ("value", "low", "high")}
+    numbers = {key: number_from(read[key]) for key in ("value", "low", "high")}
     verdict = Verdict(Finding(read["verdict"]["finding"]), read["verdict"]["limit"])
     return Row(**{**read, **numbers, "verdict": verdict, "free": tuple(read["free"])})
 

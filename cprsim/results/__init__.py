@@ -6,8 +6,9 @@ differences) and go into a folder (tables, summary, the manifest last) that read
 
 from __future__ import annotations
 
-from cprsim.results.compare import compare, differences, same_failures
+from cprsim.results.compare import compare, differences, same_failures, shared_errors
 from cprsim.results.identity import Identity, input_digests
+from cprsim.results.inputs import Differing, different, inputs_of
 from cprsim.results.manifest import damage
 from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
 from cprsim.results.read import CurveUsed, Recovered, Result, load_result
@@ -17,6 +18,7 @@ __all__ = [
     "FINISHED",
     "METRICS",
     "CurveUsed",
+    "Differing",
     "Identity",
     "Logbook",
     "Recovered",
@@ -25,10 +27,13 @@ __all__ = [
     "compare",
     "damage",
     "differences",
+    "different",
     "input_digests",
+    "inputs_of",
     "load_result",
     "records_of",
     "same_failures",
+    "shared_errors",
     "summarise",
     "summarise_rows",
     "write_result",

@@ -6,16 +6,18 @@ averaged away with them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from cprsim.records import Floats
+from cprsim.records import Floats, RecoveryPolicy, SubSaves
 from cprsim.staleness import (
     MeanLoss,
     Metric,
     Prediction,
+    StalenessCurve,
     mean_loss,
     nothing_lost,
     pooled,
@@ -31,6 +33,8 @@ RESPONSE = "response"
 ERRORS = tuple(f"{name}_{part}" for name in QUANTITIES.values() for part in ("se", "degrees"))
 COLUMNS = (RESPONSE, *QUANTITIES.values(), *ERRORS, BEYOND)
 
+# (quantity, one response, another) -> the correlation of their errors, None where nothing tells
+Sharing = Callable[[str, str, str], float | None]
 Column = Floats | float | str
 Variance = tuple[float, float]  # squared standard error, its degrees of freedom
 
@@ -53,6 +57,26 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     return columns | {BEYOND: beyond}
 
 
+def why_unpriced(curve: StalenessCurve, policy: RecoveryPolicy) -> str:
+    """Why a curve does not say what AUC a policy loses; empty where it does, or nothing is lost."""
+    key = strategy_key(policy)
+    if key is None or curve.of_policy(policy, Metric.AUC) is not None:
+        return ""
+    response = curve.of(key, Metric.AUC)
+    if response is not None and response.settings is not None and policy.sub_saves is not None:
+        measured, here = _settings(response.settings), _settings(policy.sub_saves)
+        return f"it was measured with sub-saves of {measured}, here they are of {here}"
+    if curve.of(key, Metric.LOG_LOSS) is not None:
+        return f"the response of `{key}` is in log-loss alone, not in AUC"
+    known = ", ".join(one.strategy for one in curve.responses if one.metric is Metric.AUC)
+    return f"it has no response of `{key}` in AUC; it has: {known or 'none'}"
+
+
+def _settings(sub_saves: SubSaves) -> str:
+    every = f", every {sub_saves.sample_period}th sample" if sub_saves.tracker == "ssu" else ""
+    return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
+
+
 def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
     replications = strategy.costs.replication
     if outcome.curve is None:
@@ -68,6 +92,16 @@ def with_accuracy_columns(rows: pd.DataFrame) -> pd.DataFrame:
     return rows if BEYOND in rows else rows.assign(**dict.fromkeys(COLUMNS, np.nan))
 
 
+def shared_by(curve: StalenessCurve) -> Sharing:
+    """How far the errors of losses go together that one curve prices."""
+    metrics = {name: metric for metric, name in QUANTITIES.items()}
+    return lambda quantity, a, b: curve.correlation(metrics[quantity], a, b)
+
+
+def not_shared(quantity: str, a: str, b: str) -> None:
+    """Errors of two curves: nothing tells how they go together."""
+
+
 def has_measured_error(quantity: str) -> bool:
     """Whether a metric carries the error of a curve beside that of the simulation."""
     return quantity in QUANTITIES.values()
@@ -79,7 +113,7 @@ def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:
 
 
 def difference_of_losses(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, same_curve: bool
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *simulated: Variance, sharing: Sharing
 ) -> MeanLoss:
     """Difference of two mean losses, b - a.
 
@@ -87,29 +121,30 @@ def difference_of_losses(
     ----------
     a, b : measured rows of a strategy each
     simulated : variances of the difference that come from the simulation alone
-    same_curve : whether one curve priced both: then two losses by the same response err together,
-        and only the difference of their errors counts
+    sharing : how far the errors of the two losses go together
     """
     difference = float(_values(b, quantity).mean() - _values(a, quantity).mean())
     (error_a, degrees_a), (error_b, degrees_b) = _mean_error(a, quantity), _mean_error(b, quantity)
-    same_response = same_curve and a[RESPONSE].iloc[0] == b[RESPONSE].iloc[0]
-    measured = of_difference((error_a, degrees_a), (error_b, degrees_b), same_response)
+    correlation = sharing(quantity, str(a[RESPONSE].iloc[0]), str(b[RESPONSE].iloc[0]))
+    measured = of_difference((error_a, degrees_a), (error_b, degrees_b), correlation)
     return MeanLoss(difference, *pooled(*simulated, *measured))
 
 
 def of_difference(
-    a: tuple[float, float], b: tuple[float, float], same_response: bool
+    a: tuple[float, float], b: tuple[float, float], correlation: float | None
 ) -> tuple[Variance, ...]:
     """Variances of a difference of two losses that come from measurement.
 
     Parameters
     ----------
     a, b : the curve's standard error of each, and its degrees of freedom
-    same_response : whether both are by one response of one curve, so that they err together
+    correlation : of the two errors, 1 where one response of one curve is behind both; None where
+        nothing tells: then they count as independent
     """
     (error_a, degrees_a), (error_b, degrees_b) = a, b
-    if same_response:
-        return (((error_b - error_a) ** 2, degrees_a),)
+    if correlation is not None:
+        together = error_a**2 + error_b**2 - 2.0 * correlation * error_a * error_b
+        return ((max(together, 0.0), min(degrees_a, degrees_b)),)
     return ((error_a**2, degrees_a), (error_b**2, degrees_b))
 
 

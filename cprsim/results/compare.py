@@ -6,14 +6,28 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
 from cprsim.records import Floats
-from cprsim.results.accuracy_rows import difference_of_losses, has_measured_error
+from cprsim.results.accuracy_rows import (
+    QUANTITIES,
+    RESPONSE,
+    Sharing,
+    difference_of_losses,
+    has_measured_error,
+    not_shared,
+    shared_by,
+)
 from cprsim.results.metrics import CONFIDENCE, METRICS, interval_of_mean, measure
 from cprsim.results.read import Result
+from cprsim.staleness import Metric, StalenessCurve
+
+LOSS = QUANTITIES[Metric.AUC]
 
 
-def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame:
+def differences(
+    rows: pd.DataFrame, n_nodes: int, baseline: str, curve: StalenessCurve | None = None
+) -> pd.DataFrame:
     """What each strategy costs more than `baseline`, paired by replication.
 
     All strategies of a result meet the same failures, so the differences of the replications vary
@@ -24,6 +38,8 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame
     rows : replication rows of one result
     n_nodes : nodes of the job
     baseline : name of the strategy that is taken away from the others
+    curve : that priced the losses: it knows how far their errors go together; None: only those of
+        one response do
 
     Returns
     -------
@@ -43,10 +59,11 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame
             f"no strategy is called {baseline!r}; there are: {', '.join(measured)}"
         )
     records = []
+    sharing = _one_response if curve is None else shared_by(curve)
     for name, mine in measured.items():
         if name != baseline:
             for quantity in METRICS:
-                interval, n = _paired(measured[baseline], mine, quantity, same_curve=True)
+                interval, n = _paired(measured[baseline], mine, quantity, sharing)
                 records.append((name, quantity, *interval, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
@@ -78,17 +95,68 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
             f"no strategy is in both results: A has {', '.join(of_a)}; B has {', '.join(of_b)}"
         )
     method = _paired if same_failures(a, b) else _welch
-    same_curve = a.curve is not None and b.curve is not None and a.curve.sha256 == b.curve.sha256
+    sharing = _sharing(a, b)
     records = []
     for name in shared:
         for quantity in METRICS:
             if _unknown(quantity, of_a[name], of_b[name]):
                 continue  # no curve tells what the failures cost in accuracy
-            interval, n = method(of_a[name], of_b[name], quantity, same_curve=same_curve)
+            interval, n = method(of_a[name], of_b[name], quantity, sharing)
             means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
             records.append((name, quantity, *means, *interval, n))
     columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
     return pd.DataFrame(records, columns=columns)
+
+
+def shared_errors(a: Result, b: Result) -> list[str]:
+    """What is assumed of the curves' errors in differences of losses; empty without such losses."""
+    of_a, of_b = _by_strategy(a), _by_strategy(b)
+    sharing = _sharing(a, b)
+    said: dict[str, list[str]] = {}
+    for name in (name for name in of_a if name in of_b):
+        one, other = of_a[name], of_b[name]
+        errors = [float(rows[f"{LOSS}_se"].mean()) for rows in (one, other)]
+        if _unknown(LOSS, one) or _unknown(LOSS, other) or not min(errors) > 0:
+            continue
+        responses = [str(rows[RESPONSE].iloc[0]) for rows in (one, other)]
+        how = _how_shared(sharing(LOSS, *responses), responses, one_curve=_one_curve(a, b))
+        said.setdefault(how, []).append(name)
+    return [f"{', '.join(names)}: {how}." for how, names in said.items()]
+
+
+def _how_shared(correlation: float | None, responses: list[str], *, one_curve: bool) -> str:
+    of_both = " and ".join(f"`{one}`" for one in dict.fromkeys(responses))
+    if correlation is None and not one_curve:
+        return "two curves price the AUC loss; their errors count as independent"
+    if correlation is None:
+        return (
+            f"the curve does not say how the errors of its responses {of_both} go together; they "
+            "count as independent, which is too wide where they err the same way"
+        )
+    if len(set(responses)) == 1:
+        return (
+            f"one response of one curve, {of_both}, prices the AUC loss in both, so that it errs "
+            "alike; only the difference of its errors counts"
+        )
+    return (
+        f"one curve prices the AUC loss by its responses {of_both}, whose errors correlate by "
+        f"{correlation:.2f} over its seeds"
+    )
+
+
+def _one_curve(a: Result, b: Result) -> bool:
+    return a.curve is not None and b.curve is not None and a.curve.sha256 == b.curve.sha256
+
+
+def _sharing(a: Result, b: Result) -> Sharing:
+    """How far the errors of losses of two results go together."""
+    if a.curve is None or not _one_curve(a, b):
+        return not_shared
+    return shared_by(read_curve(a.path / a.curve.file).curve(a.curve.origin))
+
+
+def _one_response(quantity: str, a: str, b: str) -> float | None:
+    return 1.0 if a == b else None
 
 
 def _by_strategy(result: Result) -> dict[str, pd.DataFrame]:
@@ -108,7 +176,7 @@ Interval = tuple[float, float, float]  # mean, low, high
 
 
 def _paired(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *, same_curve: bool
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, sharing: Sharing
 ) -> tuple[Interval, int]:
     """Mean of the differences b - a over the replications that both have."""
     shared = np.intersect1d(a["replication"], b["replication"])
@@ -120,12 +188,12 @@ def _paired(
         return interval_of_mean(values), len(shared)
     n = len(shared)
     simulated = (float(np.var(values, ddof=1)) / n, n - 1)
-    found = difference_of_losses(in_a, in_b, quantity, simulated, same_curve=same_curve)
+    found = difference_of_losses(in_a, in_b, quantity, simulated, sharing=sharing)
     return (found.mean, *found.interval(CONFIDENCE)), n
 
 
 def _welch(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, *, same_curve: bool
+    a: pd.DataFrame, b: pd.DataFrame, quantity: str, sharing: Sharing
 ) -> tuple[Interval, int]:
     n = min(len(a), len(b))
     if not (a["finished"].all() and b["finished"].all()):
@@ -134,7 +202,7 @@ def _welch(
     if not has_measured_error(quantity) or n < 2:
         return welch(*values), n
     simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
-    found = difference_of_losses(a, b, quantity, *simulated, same_curve=same_curve)
+    found = difference_of_losses(a, b, quantity, *simulated, sharing=sharing)
     return (found.mean, *found.interval(CONFIDENCE)), n
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,11 @@ import pyarrow.parquet as pq
 
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.records import RecoveryPolicy
 from cprsim.results.accuracy_rows import with_accuracy_columns
 from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import Spread, spreads, summarise_rows
+from cprsim.results.plain import plain_policy, policy_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class CurveUsed:
     notes: tuple[str, ...]  # sentences: what to be careful with
     file: str  # its copy in the results folder
     sha256: str  # of that file
+    unpriced: Mapping[str, str] = field(default_factory=dict)  # why not, by strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Result:
     summary: pd.DataFrame
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
     curve: CurveUsed | None = None
+    log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
+    warnings: tuple[str, ...] = ()  # of `results.warnings`
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -99,11 +102,13 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             n_nodes=int(job["n_nodes"]),
             timeline_replication=int(job["timeline_replication"]),
             replay=None if job["replay"] is None else int(job["replay"]),
-            strategies=tuple(_strategy_from(entry) for entry in job["strategies"]),
+            strategies=tuple(strategy_from(entry) for entry in job["strategies"]),
             replications=replications,
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
             curve=_curve_from(job.get("curve")),
+            log_notes=tuple(str(note) for note in job.get("log_notes", ())),
+            warnings=tuple(job.get("warnings", ())),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )
@@ -122,42 +127,10 @@ def _table(path: Path) -> pd.DataFrame:
 
 
 def strategy_entry(policy: RecoveryPolicy, gave_up: bool) -> dict[str, Any]:
-    """A strategy as JSON; infinite numbers become null (an interval: nothing is ever saved)."""
-    decision = policy.decision
-    return {
-        "name": policy.name,
-        "on_failure": policy.on_failure.value,
-        "interval_h": _finite(policy.save_interval_h),
-        "interval_rule": policy.interval_rule,
-        "gave_up": gave_up,
-        "decision": decision
-        and {
-            name: value if isinstance(value := getattr(decision, name), str) else _finite(value)
-            for name in Decision.__dataclass_fields__
-        },
-    }
+    """A strategy as JSON."""
+    return {**plain_policy(policy), "gave_up": gave_up}
 
 
-def _strategy_from(entry: Mapping[str, Any]) -> Recovered:
-    decision = entry["decision"]
-    policy = RecoveryPolicy(
-        name=entry["name"],
-        on_failure=OnFailure(entry["on_failure"]),
-        save_interval_h=_number(entry["interval_h"]),
-        interval_rule=entry["interval_rule"],
-        decision=decision and _decision_from(decision),
-    )
-    return Recovered(policy, bool(entry["gave_up"]))
-
-
-def _decision_from(entry: Mapping[str, Any]) -> Decision:
-    values = {k: v if isinstance(v, str) else _number(v) for k, v in entry.items()}
-    return Decision(**values)  # type: ignore[arg-type] # JSON holds what strategy_entry wrote
-
-
-def _finite(number: float) -> float | None:
-    return None if number == inf else number
-
-
-def _number(number: float | None) -> float:
-    return inf if number is None else float(number)
+def strategy_from(entry: Mapping[str, Any]) -> Recovered:
+    """The strategy that `strategy_entry` wrote. Raises as `policy_from` does."""
+    return Recovered(policy_from(entry), bool(entry["gave_up"]))

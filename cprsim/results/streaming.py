@@ -15,7 +15,13 @@ import pandas as pd
 
 from cprsim import pipeline
 from cprsim.records import Bools, CostBreakdown, Floats, Ints, RecoveryPolicy
-from cprsim.results.accuracy_rows import BEYOND, QUANTITIES, has_measured_error, of_difference
+from cprsim.results.accuracy_rows import (
+    BEYOND,
+    QUANTITIES,
+    has_measured_error,
+    of_difference,
+    shared_by,
+)
 from cprsim.results.metrics import (
     CONFIDENCE,
     FINISHED,
@@ -25,7 +31,7 @@ from cprsim.results.metrics import (
     interval_of_share,
     spread_of,
 )
-from cprsim.staleness import MeanLoss, pooled, strategy_key
+from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
 if TYPE_CHECKING:
     from cprsim.assemble import Experiment
@@ -56,6 +62,7 @@ class Moments:
     curve_error: Floats  # (n_metrics, n_strategies) mean standard error of the staleness curve
     curve_degrees: Floats  # (n_metrics, n_strategies) of freedom of that
     responses: tuple[str, ...]  # (n_strategies,) of the curve, that price the losses
+    curve: StalenessCurve | None = None
 
     def spread(self, strategy: str, metric: str) -> Spread:
         """Mean and 95 % interval of a metric; NaN where a replication did not finish.
@@ -81,8 +88,12 @@ class Moments:
         mean = float(self.mean[k, i] - self.mean[k, j])
         if not has_measured_error(metric):
             return spread_of(mean, squares, self.n)
-        same_response = self.responses[i] == self.responses[j]
-        measured = of_difference(self._error(k, j), self._error(k, i), same_response)
+        correlation = (
+            None
+            if self.curve is None
+            else shared_by(self.curve)(metric, self.responses[i], self.responses[j])
+        )
+        measured = of_difference(self._error(k, j), self._error(k, i), correlation)
         return self._of_loss(mean, squares, *measured)
 
     def _error(self, k: int, i: int) -> tuple[float, float]:
@@ -239,6 +250,7 @@ class _Sums:
             curve_error=self._error_sum / max(self._n, 1),
             curve_degrees=self._degrees,
             responses=tuple(strategy_key(policy) or "" for policy in self._experiment.policies),
+            curve=self._experiment.curve,
         )
 
 

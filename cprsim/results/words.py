@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from math import inf, isnan
+from collections.abc import Mapping, Sequence
+from math import floor, inf, isnan, log10
+
+from cprsim.records import RecoveryPolicy
+from cprsim.setting import n_saves_due
 
 NO_NUMBER = "–"
+ROUNDING = 1e-6  # of a value: an interval that is narrower is none
 
 
 def percent(fraction: float) -> str:
@@ -27,12 +32,78 @@ def significant(value: float) -> str:
     return text if float(text.replace(",", "")) != 0 else f"{value:.1g}"
 
 
-def with_interval(value: float, half_width: float) -> str:
-    """``10.2 ± 0.6``: both with as many decimals as `significant` gives the value."""
+def suited(value: float, low: float, high: float, *, at_least: int = 0) -> tuple[str, str, str]:
+    """An estimate and the ends of its interval, all with the digits that the interval deserves.
+
+    ``0.0025``, ``0.0021``, ``0.0029``. Those of `significant`, unless they would not show how wide
+    the interval is; then as many as show the half-width with one or two digits.
+
+    Parameters
+    ----------
+    at_least : decimals, where a table shows that many whatever the interval
+    """
+    decimals = _decimals_of(value, (high - low) / 2, at_least)
+    if decimals is None:
+        return significant(value), significant(low), significant(high)
+    return _fixed(value, decimals), _fixed(low, decimals), _fixed(high, decimals)
+
+
+def with_ends(value: float, low: float, high: float, unit: str = "") -> str:
+    """``0.0025 (0.0021 to 0.0029)``; the estimate alone where there is no interval."""
+    estimate, least, most = suited(value, low, high)
+    of_unit = f" {unit}" if unit and estimate != NO_NUMBER else ""
+    if NO_NUMBER in (least, most):
+        return f"{estimate}{of_unit}"
+    return f"{estimate}{of_unit} ({least} to {most}{of_unit}, 95 % interval)"
+
+
+def ends(low: float, high: float) -> str:
+    """``0.0021 to 0.0029``, with the digits that the interval deserves."""
+    _, least, most = suited((low + high) / 2, low, high)
+    return NO_NUMBER if NO_NUMBER in (least, most) else f"{least} to {most}"
+
+
+def with_interval(value: float, half_width: float, *, at_least: int = 0) -> str:
+    """``10.2 ± 0.6``: both with the digits of `suited`."""
     if isnan(value) or isnan(half_width):
         return significant(value)
-    half = f"{half_width:,.{_decimals(value)}f}"
-    return f"{significant(value)} ± {significant(half_width) if not half.strip('0.') else half}"
+    decimals = _decimals_of(value, half_width, at_least)
+    if decimals is None:
+        return f"{significant(value)} ± {significant(half_width)}"
+    return f"{_fixed(value, decimals)} ± {_fixed(half_width, decimals)}"
+
+
+def portion(value: float) -> str:
+    """A small share without an interval: four decimals, ``0.1000``; more where they are all 0."""
+    if isnan(value):
+        return NO_NUMBER
+    text = f"{value:.4f}"
+    return text if value == 0 or text.strip("-0.") else f"{value:.1g}"
+
+
+def _decimals_of(value: float, half_width: float, at_least: int) -> int | None:
+    suited = _suited_decimals(value, half_width)
+    if suited is None:
+        return at_least or None
+    return max(suited, at_least)
+
+
+def _suited_decimals(value: float, half_width: float) -> int | None:
+    """Decimals that suit an estimate and its interval; None: there is none, or rounding alone.
+
+    Notes
+    -----
+    One digit of the half-width, two where the first is small, as the Particle Data Group rounds
+    (Review of Particle Physics, Introduction, section 5.3).
+    """
+    if isnan(value) or not 0 < half_width < inf or half_width <= ROUNDING * abs(value):
+        return None
+    decimals = _decimals(value)
+    if half_width >= 10.0**-decimals:
+        return decimals
+    exponent = floor(log10(half_width))
+    n_digits = 2 if half_width / 10.0**exponent < 3.55 else 1
+    return max(decimals, n_digits - 1 - exponent)
 
 
 def ten_thousandths(loss: float, half_width: float) -> str:
@@ -40,6 +111,14 @@ def ten_thousandths(loss: float, half_width: float) -> str:
     if loss == 0 == half_width:  # exactly: no shard ever goes stale
         return "0"
     return with_interval(1e4 * loss, 1e4 * half_width)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """A number with so many decimals, and no sign where they are all zero."""
+    if isnan(value):
+        return NO_NUMBER
+    text = f"{value:,.{decimals}f}"
+    return text if text.strip("-0.,") else text.removeprefix("-")
 
 
 def _decimals(value: float) -> int:
@@ -59,13 +138,30 @@ def hours(value_h: float) -> str:
     return f"{3600 * value_h:.3g} s"
 
 
-def interval(save_interval_h: float, useful_h: float) -> str:
-    """How often something is saved: ``every 2.05 h``; a job shorter than that is never saved."""
-    if save_interval_h == inf:
+def saves(policy: RecoveryPolicy, useful_h: float) -> str:
+    """How often a policy saves in a job: ``every 2.05 h``, or that it never does.
+
+    A priority strategy whose interval is at least the job writes no whole checkpoint, but parts:
+    ``12.5 % of the rows every 3 h``.
+    """
+    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    if interval_h == inf:
         return "no saves"
-    if save_interval_h > useful_h:
-        return f"{hours(save_interval_h)}: no saves"
-    return f"every {hours(save_interval_h)}"
+    if n_saves_due(interval_h, useful_h):
+        return f"every {hours(interval_h)}"
+    if parts is not None and writes_parts_only(policy, useful_h):
+        return f"{percent(parts.fraction)} of the rows every {hours(parts.fraction * interval_h)}"
+    return f"{hours(interval_h)}: no saves"
+
+
+def writes_parts_only(policy: RecoveryPolicy, useful_h: float) -> bool:
+    """Whether a priority strategy's interval is at least the job, but not that of its sub-saves."""
+    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    return (
+        parts is not None
+        and n_saves_due(interval_h, useful_h) == 0
+        and n_saves_due(parts.fraction * interval_h, useful_h) > 0
+    )
 
 
 def count(n: int, thing: str) -> str:
@@ -73,6 +169,21 @@ def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
-def priced_by(curve: str, origin: str) -> str:
-    """Which staleness curve priced what stale shards lose; `origin` is where it is from."""
-    return f"AUC loss by the staleness curve {curve} ({origin}); its error is in the interval."
+def priced_by(
+    curve: str, origin: str, notes: Sequence[str], unpriced: Mapping[str, str], *, shown: bool
+) -> list[str]:
+    """Which staleness curve prices what stale shards lose, and what it does not, in sentences.
+
+    Parameters
+    ----------
+    curve, origin : its name, and where it is from
+    notes : sentences: what to be careful with
+    unpriced : why it does not say what a strategy loses, by the strategy's name
+    shown : whether there is a loss of any strategy whose shards go stale
+    """
+    which = f"the staleness curve {curve} ({origin})"
+    whys = [f"{name}: {curve} does not say what it loses: {why}." for name, why in unpriced.items()]
+    if shown:
+        return [f"AUC loss by {which}; its error is in the interval.", *notes, *whys]
+    none = f"There is no AUC loss to show: {which} prices no strategy that finished every job."
+    return [none, *notes, *whys]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from cprsim.foreign import spreadsheet_cell
 from cprsim.records import EventLog
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.metrics import summarise_rows
@@ -45,6 +46,8 @@ def write_result(
     started: datetime,
     draw: Callable[[Result], object] | None = None,
     curve_path: Path | None = None,
+    log_notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -56,7 +59,9 @@ def write_result(
     logbook : the replication that the timeline shows
     about : what the manifest says of the run: command, seed, replications, failures_digest
     started : when the run began, for the manifest
+    log_notes : what is replayed of a log of failures, and what its reader left out or assumed
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
+    warnings : of `results.warnings`
     draw : puts the figures into ``result.path``; called before the folder is in place
 
     Returns
@@ -70,7 +75,8 @@ def write_result(
     final = root / identity.folder_name
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        _write_tables(folder, identity, outcome, logbook, _keep_curve(folder, outcome, curve_path))
+        curve = _keep_curve(folder, outcome, curve_path)
+        _write_tables(folder, identity, outcome, logbook, curve, log_notes, warnings)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -84,7 +90,13 @@ def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed 
         return None
     copy = folder / f"curve{path.suffix.lower()}"
     shutil.copyfile(path, copy)
-    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, file_digest(copy))
+    unpriced = {
+        one.policy.name: why
+        for one in outcome.strategies
+        if (why := why_unpriced(curve, one.policy))
+    }
+    digest = file_digest(copy)
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
 
 
 def _write_tables(
@@ -93,6 +105,8 @@ def _write_tables(
     outcome: Outcome,
     logbook: Logbook,
     curve: CurveUsed | None,
+    log_notes: Sequence[str],
+    warnings: Sequence[str],
 ) -> None:
     job = {
         "name": identity.name,
@@ -102,6 +116,8 @@ def _write_tables(
         "timeline_replication": logbook.replication,
         "replay": identity.replay,
         "curve": curve and asdict(curve),
+        "log_notes": list(log_notes),
+        "warnings": list(warnings),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)

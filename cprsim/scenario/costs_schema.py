@@ -118,7 +118,9 @@ class Costs(Model):
         0.0, description="Until a failure is noticed: a time or a distribution; default 0 s."
     )
     reschedule: Duration = Field(
-        description="Until the replacement runs: a time or a distribution.", examples=["2 min"]
+        0.0,
+        description="Until the replacement runs: a time or a distribution; default 0 s.",
+        examples=["2 min"],
     )
 
     @property

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from cprsim.errors import Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.failures_schema import TraceFailures
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
+from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, as_written, read_document
 
 MAX_BYTES = 500_000

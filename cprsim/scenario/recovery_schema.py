@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic.json_schema import WithJsonSchema
 
-from cprsim.recovery import INTERVAL_RULES, STRATEGIES
+from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.scenario.quantities import Model, Quantity, predicate
 from cprsim.units import TIME
 
@@ -108,8 +108,9 @@ class Recovery(Model):
     interval: Interval | None = Field(
         None,
         description="Progress between saves: a time, or a rule: young, daly, cpr (from target_pls, "
-        "divided by the servers that fail together), cpr-undivided (as published). Absent: the "
-        "strategy's own rule.",
+        "divided by the servers that fail together), cpr-undivided (as published), never. Absent: "
+        "the strategy's own rule. A CPR strategy with a time, or never, and without target_pls "
+        "decides nothing: it recovers partially.",
     )
     target_pls: float | None = Field(
         None,
@@ -145,7 +146,9 @@ class Recovery(Model):
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
         if self.sub_saves is not None and not strategy.takes_sub_saves:
             yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
-        needs = {strategy.default_interval, self.rule} & set(NEEDS_TARGET)
+        settled = isinstance(self.interval, float) or self.interval == NEVER
+        rules = {self.rule} if settled else {strategy.default_interval, self.rule}
+        needs = rules & set(NEEDS_TARGET)
         if not strategy.takes_target_pls:
             if self.target_pls is not None:
                 yield "target_pls", f"strategy `{self.strategy}` does not use it: leave it out"

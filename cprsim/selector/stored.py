@@ -1,14 +1,20 @@
-"""A selection as plain data for JSON, and back. Missing and infinite numbers are null."""
+"""A selection as plain data for JSON, and back (`results.plain`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from math import inf, isfinite, nan
 from typing import Any
 
-from cprsim.records import OnFailure, RecoveryPolicy, SmallTables, SubSaves
 from cprsim.results.metrics import Spread
+from cprsim.results.plain import (
+    interval_from,
+    number_from,
+    plain_interval,
+    plain_number,
+    plain_policy,
+    policy_from,
+)
 from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
 from cprsim.selector.limit import Limit, Quantity
 
@@ -42,38 +48,32 @@ def as_plain(selection: Selection) -> dict[str, Any]:
 
 
 def _drawn(drawn: Drawn) -> dict[str, Any]:
-    return {name: _number(value) for name, value in asdict(drawn).items()}
+    ends = {"low_h": plain_interval(drawn.low_h), "high_h": plain_interval(drawn.high_h)}
+    return asdict(drawn) | ends
 
 
 def _drawn_from(plain: Mapping[str, Any]) -> Drawn:
-    high_h = inf if plain["high_h"] is None else plain["high_h"]
-    low_h = inf if plain["low_h"] is None else plain["low_h"]
-    return Drawn(**{**plain, "n": int(plain["n"]), "low_h": low_h, "high_h": high_h})
+    ends = {name: interval_from(plain[name]) for name in ("low_h", "high_h")}
+    return Drawn(**{**plain, **ends})
 
 
 def _candidate(one: Candidate) -> dict[str, Any]:
-    interval_h, way = one.policy.save_interval_h, one.policy.sub_saves
     return {
         "strategy": one.strategy,
-        "interval_h": _number(interval_h),
-        "sub_saves": way and asdict(way),
+        **plain_policy(one.policy),
         "rule": one.rule,
         "saves": one.n_saves,
         "finished_fraction": one.finished_fraction,
         **{name: _spread(getattr(one, name)) for name in SPREADS},
-        "held": _number(one.held),
+        "held": plain_number(one.held),
         "keeps": one.keeps,
         "beyond_fraction": one.beyond_fraction,
     }
 
 
-def _spread(spread: Spread) -> dict[str, float | int | None]:
-    ends = {name: _number(getattr(spread, name)) for name in ("mean", "low", "high")}
+def _spread(spread: Spread) -> dict[str, float | str | None]:
+    ends = {name: plain_number(getattr(spread, name)) for name in ("mean", "low", "high")}
     return {**ends, "n": spread.n}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
 
 
 def from_plain(plain: Mapping[str, Any]) -> Selection:
@@ -105,33 +105,19 @@ def from_plain(plain: Mapping[str, Any]) -> Selection:
 
 
 def _candidate_from(plain: Mapping[str, Any]) -> Candidate:
-    strategy, rule = plain["strategy"], plain["rule"]
-    policy = RecoveryPolicy(
-        name=strategy,
-        on_failure=OnFailure.ROLL_BACK if strategy == "full" else OnFailure.RELOAD,
-        save_interval_h=inf if plain["interval_h"] is None else plain["interval_h"],
-        interval_rule=rule or "selected",
-        sub_saves=plain["sub_saves"] and _way(plain["sub_saves"]),
-    )
     return Candidate(
-        strategy=strategy,
-        policy=policy,
+        strategy=plain["strategy"],
+        policy=policy_from(plain),
         n_saves=plain["saves"],
         finished_fraction=plain["finished_fraction"],
         **{name: _spread_from(plain[name]) for name in SPREADS},
-        held=nan if plain["held"] is None else plain["held"],
+        held=number_from(plain["held"]),
         keeps=plain["keeps"],
         beyond_fraction=plain["beyond_fraction"],
-        rule=rule,
+        rule=plain["rule"],
     )
-
-
-def _way(plain: Mapping[str, Any]) -> SubSaves:
-    return SubSaves(**{**plain, "small_tables": SmallTables(plain["small_tables"])})
 
 
 def _spread_from(plain: Mapping[str, Any]) -> Spread:
-    mean, low, high = (
-        nan if plain[name] is None else plain[name] for name in ("mean", "low", "high")
-    )
+    mean, low, high = (number_from(plain[name]) for name in ("mean", "low", "high"))
     return Spread(mean, low, high, plain["n"])

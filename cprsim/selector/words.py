@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from math import floor, log10
+from collections.abc import Mapping
+from math import floor, inf, log10
 
-from cprsim.selector.choice import Candidate
+from cprsim.records import RecoveryPolicy, SubSaves
+from cprsim.recovery import NEVER
+from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import Limit, Quantity
 
 WORDS = {Quantity.AUC: "AUC loss", Quantity.LOG_LOSS: "log-loss rise", Quantity.PLS: "PLS"}
@@ -28,6 +31,42 @@ def typed(interval_h: float) -> str:
     if interval_h < 1 / 60:
         per_hour, unit = 3600.0, "s"
     return f"{interval_h * per_hour:.10g} {unit}"
+
+
+def entries(selection: Selection) -> dict[str, str]:
+    """What a scenario says under `recovery` to run each strategy as selected, by strategy.
+
+    Full recovery comes first, then every strategy that has an interval within the limit.
+    """
+    found = [selection.full, *(one for one in selection.best.values() if one is not None)]
+    return {one.strategy: entry(one.strategy, one.policy) for one in found}
+
+
+def entry(strategy: str, policy: RecoveryPolicy) -> str:
+    """A complete entry of `recovery` in a scenario, which makes the same policy."""
+    interval_h, parts = policy.save_interval_h, policy.sub_saves
+    said = {"strategy": strategy, "interval": NEVER if interval_h == inf else typed(interval_h)}
+    settings = {} if parts is None else _settings(parts)
+    if settings:
+        said["sub_saves"] = _flow(settings)
+    return _flow(said)
+
+
+def _settings(parts: SubSaves) -> dict[str, str]:
+    """What differs from the paper's settings, as a scenario says it."""
+    ours = {
+        "fraction": repr(parts.fraction),
+        "latency": typed(parts.extra_h),
+        "large_tables": str(parts.n_large_tables),
+        "small_tables": parts.small_tables.value,
+        "sample_period": str(parts.sample_period),
+    }
+    papers = SubSaves(parts.tracker)
+    return {} if parts == papers else ours
+
+
+def _flow(said: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in said.items()) + "}"
 
 
 def decimals(limit: float) -> int:

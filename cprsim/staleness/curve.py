@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from cprsim.errors import ParameterError
 from cprsim.records import Ints, RecoveryPolicy, ShardLoss, SubSaves
@@ -22,6 +23,8 @@ class StalenessCurve:
     origin: str  # in one line: which file, and what measured it
     responses: tuple[Response, ...]
     notes: tuple[str, ...] = ()  # sentences: what to be careful with
+    # of the errors of two strategies' responses, where both were measured on the same seeds
+    correlations: Mapping[tuple[Metric, str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seen = [(response.strategy, response.metric) for response in self.responses]
@@ -33,6 +36,16 @@ class StalenessCurve:
         """The response of one of `STRATEGIES`, None where it was not measured."""
         found = (one for one in self.responses if (one.strategy, one.metric) == (strategy, metric))
         return next(found, None)
+
+    def correlation(self, metric: Metric, strategy: str, other: str) -> float | None:
+        """How far the errors of two responses go together, between -1 and 1; None: not known.
+
+        What one response says twice errs alike: 1.
+        """
+        if strategy == other:
+            return 1.0
+        known = self.correlations
+        return known.get((metric, strategy, other), known.get((metric, other, strategy)))
 
     def of_policy(self, policy: RecoveryPolicy, metric: Metric) -> Response | None:
         """The response of a policy; None where it loses nothing, or was not measured as it saves.

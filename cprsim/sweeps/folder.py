@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,12 +17,16 @@ import pyarrow.parquet as pq
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.records import OnFailure
+from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
-from cprsim.results.words import priced_by
+from cprsim.results.warnings import warnings
+from cprsim.results.words import count, priced_by
 from cprsim.results.write import write_csv, write_parquet
 from cprsim.scenario.sweep_schema import Axis
+from cprsim.staleness import strategy_key
 from cprsim.sweeps.table import column
 
 TABLE = "sweep.parquet"
@@ -57,6 +62,7 @@ class SweepResult:
     useful_h: float
     table: pd.DataFrame
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
+    warnings: tuple[str, ...] = ()
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
@@ -68,16 +74,22 @@ class SweepResult:
         return tuple(self.table["strategy"].unique())
 
     @property
+    def knows_loss(self) -> bool:
+        """Whether there is a loss of AUC of any strategy whose shards go stale."""
+        rows = self.of("auc_loss")
+        reloads = rows["on_failure"] == OnFailure.RELOAD.value
+        return bool(rows.loc[reloads, "mean"].notna().any())
+
+    @property
     def n_points(self) -> int:
         """Points of the sweep."""
         return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
 
 
 def about(
-    name: str, mode: str, axes: Sequence[Axis], reference: str, experiment: Experiment
+    name: str, mode: str, axes: Sequence[Axis], reference: str, experiments: Sequence[Experiment]
 ) -> dict[str, Any]:
-    """What a sweep says of itself beside its table; `experiment` is that of its first point."""
-    curve = experiment.curve
+    """What a sweep says of itself beside its table; `experiments` are those of its points."""
     return {
         "name": name,
         "mode": mode,
@@ -92,9 +104,34 @@ def about(
             for axis in axes
         ],
         "reference": reference,
-        "useful_h": experiment.useful_h,
-        "accuracy": [] if curve is None else [priced_by(curve.name, curve.origin), *curve.notes],
+        "useful_h": experiments[0].useful_h,
+        "accuracy": _accuracy(experiments),
+        "warnings": _warnings(experiments),
     }
+
+
+def _warnings(experiments: Sequence[Experiment]) -> list[str]:
+    """Of `results.warnings`: the first of each strategy, and at how many points it is warned of."""
+    first: dict[str, str] = {}
+    n_points: Counter[str] = Counter()
+    for experiment in experiments:
+        for said in warnings(experiment):
+            strategy = said.partition(":")[0]
+            first.setdefault(strategy, said)
+            n_points[strategy] += 1
+    n = len(experiments)
+    return [f"At {n_points[name]:,} of {count(n, 'point')}: {said}" for name, said in first.items()]
+
+
+def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
+    """Which curve prices losses, and which strategies it does not price at some point, and why."""
+    curve = experiments[0].curve
+    if curve is None:
+        return []
+    stale = [p for one in experiments for p in one.policies if strategy_key(p) is not None]
+    unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
+    shown = any(not why_unpriced(curve, p) for p in stale)
+    return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
 
 
 def write_sweep(
@@ -160,6 +197,7 @@ def _read(folder: Path) -> SweepResult:
             reference=str(said["reference"]),
             useful_h=float(said["useful_h"]),
             accuracy=tuple(said.get("accuracy", ())),
+            warnings=tuple(said.get("warnings", ())),
             table=pq.read_table(folder / TABLE).to_pandas(),
         )
     except (OSError, pa.ArrowException, *UNUSABLE) as error:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import Metric, Response, Weight
+from cprsim.staleness import STRATEGIES, Metric, Response, Weight
+from tests.generated import sub_saves
 
 WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, -0.1]]))
 PLAIN = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, weight=WEIGHT, degrees=7)
@@ -50,6 +51,32 @@ def same(one: Response, other: Response) -> bool:
     arrays += [(getattr(one.weight, n), getattr(other.weight, n)) for n in Weight.__slots__]
     plain = all(getattr(one, name) == getattr(other, name) for name in names)
     return plain and all(np.array_equal(a, b) for a, b in arrays)
+
+
+@st.composite
+def responses(draw):
+    """A response of any strategy, with ascending portions and whatever it may say besides."""
+    n = draw(st.integers(1, 4))
+    steps = draw(st.lists(st.floats(1e-6, 0.2), min_size=n, max_size=n))
+    numbers = st.lists(st.floats(0, 1), min_size=n, max_size=n)
+    pls, loss, error = (
+        np.array([0.0, *of]) for of in (np.cumsum(steps), sorted(draw(numbers)), draw(numbers))
+    )
+    return Response(
+        draw(st.sampled_from(STRATEGIES)), draw(st.sampled_from(Metric)), pls, loss, error,
+        weight=draw(st.sampled_from([Weight(), WEIGHT])),
+        interval_share=draw(st.floats(0, 1)),
+        degrees=draw(st.just(inf) | st.floats(0.1, 1e6)),
+        settings=draw(st.none() | sub_saves),
+    )  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(responses())
+def test_whatever_response_reads_back_as_it_was_written(tmp_path_factory, response):
+    path = tmp_path_factory.mktemp("curves") / "made.json"
+    write_curve(path, replace(CURVE, responses=(response,)))
+    assert same(read_curve(path).responses[0], response)
 
 
 def test_a_curve_reads_back_as_it_was_written(path):

@@ -143,3 +143,33 @@ def test_a_telephone_has_the_same_figures_its_own_width_and_no_title(result) -> 
         assert "made-up" in texts(wide[name])
         assert "made-up" not in texts(figure)
         assert len(figure.axes) == len(wide[name].axes)
+
+
+def test_points_at_which_jobs_do_not_finish_are_said_to_be_left_out() -> None:
+    for axes, n in (((INTERVAL,), 1), ((INTERVAL, SAVE), 3)):
+        result = swept(*axes)
+        lost = (result.table["strategy"] == "full") & (result.table[INTERVAL.column] == 15.0)
+        result.table.loc[lost, ["mean", "low", "high"]] = np.nan
+        what = f"left out: {n} value{'s' if n > 1 else ''} where not every job finishes"
+        for narrow in (False, True):
+            assert what in texts(sweep_figures(result, narrow=narrow)["curves"])
+    assert "left out" not in texts(sweep_figures(swept(INTERVAL))["curves"])
+
+
+def test_curves_and_strategies_without_room_are_said_not_to_be_shown(monkeypatch) -> None:
+    assert "not shown here" not in texts(sweep_figures(swept(SAVE, INTERVAL))["curves"])
+    monkeypatch.setitem(VALUES, SAVE, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0])
+    result = swept(SAVE, INTERVAL)
+    flat = result.table["strategy"] == "partial"
+    result.table.loc[flat, "mean"] = 0.1
+    for narrow in (False, True):
+        said = texts(sweep_figures(result, narrow=narrow)["curves"])
+        (line,) = [line for line in said.splitlines() if line.startswith("not shown here: ")]
+        assert line.startswith("not shown here: partial; costs.save ")
+        assert len(line.split("costs.save ")[1].split(", ")) == 2
+
+
+def test_ends_of_intervals_above_the_axis_are_counted() -> None:
+    result = swept(INTERVAL)
+    result.table.loc[0, "high"] = 10.0
+    assert "not shown whole: 1 end" in texts(sweep_figures(result)["curves"])

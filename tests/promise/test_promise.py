@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cprsim import pipeline
 from cprsim.assemble import assemble
@@ -17,6 +19,7 @@ from cprsim.kernel.trunk import Setting, run_trial
 from cprsim.promise.cells import Cell, limits
 from cprsim.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
 from cprsim.promise.keeping import estimate
+from cprsim.promise.summary import print_summary
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
@@ -120,3 +123,18 @@ def test_limits_lie_where_partial_recovery_pays(loaded) -> None:
     assert len(found) == 5
     assert (np.diff(found) < 0).all()
     assert np.diff(np.log(found)) == pytest.approx(np.full(4, np.log(found[1] / found[0])))
+
+
+def test_a_strategy_that_never_saves_is_printed_too() -> None:
+    cell = {
+        "scenario": "made-up", "strategy": "partial", "limit": 0.001, "interval_h": None,
+        "predicted": 0.0004, "measured": 0.0005, "standard_error": 0.0001, "runs": 8,
+        "measured_over_limit": 0.5,
+    }  # fmt: skip
+    verdict = {"below_limit": 1, "cells": 1, "mean_measured_over_limit": 0.5, "kept": True}
+    console = Console(file=StringIO(), width=124)
+    print_summary(console, {"cells": [cell], "verdict": verdict})
+    assert isinstance(console.file, StringIO)
+    row = next(line for line in console.file.getvalue().splitlines() if "made-up" in line)
+    shown = ["0.00100", "–", "0.00040", "0.00050", "±", "0.00010", "8", "0.50"]
+    assert row.split() == ["made-up", "partial", *shown]

@@ -12,14 +12,25 @@ from rich.console import Console
 from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
+from cprsim.page.content import Table, Words
+from cprsim.page.run import chapter_of_run
 from cprsim.records import SubSaves
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.as_json import run_as_json
 from cprsim.report.compare_table import print_comparison
 from cprsim.report.run_report import print_run
-from cprsim.results import Identity, compare, differences, load_result, summarise
+from cprsim.results import (
+    Identity,
+    compare,
+    differences,
+    load_result,
+    shared_errors,
+    summarise,
+)
+from cprsim.results.accuracy_rows import of_difference
 from cprsim.results.metrics import spreads
 from cprsim.results.rows import replication_rows
+from cprsim.results.streaming import Moments
 from cprsim.staleness import Metric, Response
 
 # The fixture's cpr loses net PLS 0.15, 0 and 0.05 in its three replications.
@@ -149,7 +160,65 @@ def test_settings_that_were_not_measured_are_said(written, priced):
     policy = replace(priced.strategies[2].policy, sub_saves=other)
     strategies = (*priced.strategies[:2], replace(priced.strategies[2], policy=policy))
     said = accuracy_sentences(written(outcome=replace(priced, strategies=strategies)))
-    assert said[-1] == "cpr-mfu: the curve does not say what it loses, saving as it does here."
+    assert said[2] == (
+        "cpr-mfu: lines does not say what it loses: it was measured with sub-saves of 12.5 % of 7 "
+        "large tables, here they are of 50 % of 7 large tables."
+    )
+
+
+@pytest.mark.parametrize(
+    ("responses", "why"),
+    [
+        (LINES[1:], "it has no response of `partial` in AUC; it has: mfu"),
+        (
+            (Response.linear("partial", Metric.LOG_LOSS, (0.02, 0.002), 0.1),),
+            "the response of `partial` is in log-loss alone, not in AUC",
+        ),
+    ],
+)
+@pytest.mark.parametrize("width", [70, 200])
+def test_a_curve_that_prices_nothing_is_not_said_to_be_in_an_interval(
+    written, priced, responses, why, width
+):
+    curve = replace(FILE, responses=responses).curve("by hand", ("Take care.",))
+    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
+    said = accuracy_sentences(result)
+    assert said == [
+        "There is no AUC loss to show: the staleness curve lines (by hand) prices no strategy that "
+        "finished every job.",
+        "Take care.",
+        f"cpr: lines does not say what it loses: {why}.",
+    ]
+    assert run_as_json(result)["accuracy"] == said
+    assert run_as_json(result)["curve"]["unpriced"] == {"cpr": why}
+    text = " ".join(text_of(print_run, result, width=width).split())
+    assert "in the interval" not in text
+    assert "×10⁻⁴" not in text
+    assert why in text
+    table = next(block for block in blocks_of(result) if isinstance(block, Table))
+    assert "AUC" not in table.caption + str(table.columns)
+    assert said[0] in next(b for b in blocks_of(result) if isinstance(b, Words)).paragraphs
+
+
+def blocks_of(result):
+    """What the page shows of costs."""
+    return chapter_of_run(result).sections[0].blocks
+
+
+def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):
+    nothing = replace(LINES[0], loss=np.zeros(2), standard_error=np.zeros(2))
+    curve = replace(FILE, responses=(nothing,)).curve("by hand")
+    result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
+    assert "in the interval" in accuracy_sentences(result)[0]
+    assert "×10⁻⁴" in text_of(print_run, result)
+
+
+def test_a_strategy_that_does_not_finish_has_no_loss_and_no_error_in_an_interval(written, priced):
+    full, cpr, _ = priced.strategies
+    costs = replace(cpr.costs, finished=np.array([True, False, True]))
+    result = written(outcome=replace(priced, strategies=(full, replace(cpr, costs=costs))))
+    assert "There is no AUC loss to show" in accuracy_sentences(result)[0]
+    assert "×10⁻⁴" not in text_of(print_run, result)
 
 
 def test_without_a_curve_it_is_said_how_to_get_one(write, outcome, made):
@@ -189,3 +258,120 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     text = text_of(print_comparison, compare(one, other))
     assert "AUC loss, ×10⁻⁴" in text
     assert "log-loss rise" not in text  # known to nobody
+
+
+BY_SEED = {
+    "partial": [0.021, 0.018, 0.024, 0.019, 0.020],
+    "mfu": [0.011, 0.009, 0.0125, 0.0095, 0.01],
+}
+
+
+def seeded(by_seed=BY_SEED):
+    """A curve measured on some seeds: slopes are their means, errors those of the means."""
+    slopes = {name: np.array(values) for name, values in by_seed.items()}
+    n = len(slopes["mfu"])
+    responses = tuple(
+        Response.linear(
+            name, Metric.AUC, (values.mean(), values.std(ddof=1) / sqrt(n)), 0.5, degrees=n - 1.0,
+            settings=None if name == "partial" else SubSaves("mfu"),
+        )
+        for name, values in slopes.items()
+    )  # fmt: skip
+    checks = {"auc": {"slopes_of_single_failures": {k: {"by_seed": v} for k, v in by_seed.items()}}}
+    return CurveFile("seeded", responses, kernel={"samples": 1}, command="made", checks=checks)
+
+
+def test_two_responses_of_one_curve_err_together_as_their_seeds_say(priced):
+    curve = seeded().curve("by hand")
+    rows = replication_rows(replace(priced, curve=curve))
+    table = differences(rows, 6, "cpr", curve).set_index(["strategy", "quantity"])
+    found = table.loc[("cpr-mfu", "auc_loss")]
+    # by hand: net PLS 0.15, 0 and 0.05, so the curve's part is the mean of the seeds' differences
+    lost = np.array([0.15, 0.0, 0.05])
+    by_seed = (np.array(BY_SEED["mfu"]) - np.array(BY_SEED["partial"])) * lost.mean()
+    measured = by_seed.var(ddof=1) / 5
+    simulated = (lost * by_seed.mean() / lost.mean()).var(ddof=1) / 3
+    error = sqrt(simulated + measured)
+    degrees = error**4 / (simulated**2 / 2 + measured**2 / 4)
+    assert found["mean"] == pytest.approx(by_seed.mean())
+    assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
+    unknown = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])
+    apart = simulated + sum(np.var(of, ddof=1) / 5 for of in BY_SEED.values()) * lost.mean() ** 2
+    assert apart > 1.02 * (simulated + measured)
+    assert unknown.loc[("cpr-mfu", "auc_loss"), "high"] != pytest.approx(found["high"])
+
+
+def test_intervals_of_differences_cover_as_they_say():
+    rng, covered, n_trials = np.random.default_rng(5), 0, 400
+    for _ in range(n_trials):
+        common = rng.normal(0, 0.004, 5)
+        drawn = {"partial": 0.02 + common, "mfu": 0.01 + 0.5 * common + rng.normal(0, 0.0005, 5)}
+        curve = seeded({k: v.tolist() for k, v in drawn.items()}).curve("drawn")
+        one, other = (curve.of(name, Metric.AUC).standard_error[-1] for name in ("partial", "mfu"))
+        ((variance, degrees),) = of_difference(
+            (one, 4.0), (other, 4.0), curve.correlation(Metric.AUC, "partial", "mfu")
+        )
+        mean = 0.5 * (drawn["mfu"] - drawn["partial"]).mean()
+        half = stats.t.ppf(0.975, degrees) * sqrt(variance)
+        covered += abs(mean - 0.5 * (0.01 - 0.02)) <= half
+    error = sqrt(0.95 * 0.05 / n_trials)
+    assert abs(covered / n_trials - 0.95) <= 4 * error, covered / n_trials
+
+
+def test_a_streamed_difference_shares_the_errors_too(priced):
+    curve = seeded().curve("by hand")
+    rows = replication_rows(replace(priced, curve=curve))
+    losses = [rows.loc[rows["strategy"] == name, "auc_loss"] for name in ("cpr", "cpr-mfu")]
+    values = np.array(losses)
+    off = values - values.mean(axis=1, keepdims=True)
+    errors = [rows.loc[rows["strategy"] == n, "auc_loss_se"].mean() for n in ("cpr", "cpr-mfu")]
+    moments = Moments(
+        strategies=tuple(one.policy for one in priced.strategies[1:]),
+        metrics=("auc_loss",), n=3, n_finished=np.array([3, 3]), gave_up=np.zeros(2, bool),
+        engines=("fast", "fast"), mean=values.mean(axis=1)[None], products=(off @ off.T)[None],
+        curve_error=np.array([errors]), curve_degrees=np.full((1, 2), 4.0),
+        responses=("partial", "mfu"), curve=curve,
+    )  # fmt: skip
+    expected = differences(rows, 6, "cpr", curve).set_index(["strategy", "quantity"])
+    low, high = expected.loc[("cpr-mfu", "auc_loss"), ["low", "high"]]
+    found = moments.difference("cpr-mfu", "cpr", "auc_loss")
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_what_a_comparison_assumes_of_the_curves_errors_is_said(written, priced):
+    one, again = (written(identity=Identity(name, name, {})) for name in ("one", "again"))
+    other = written("others", identity=Identity("other", "3", {}))
+    (same,) = shared_errors(one, again)[:1]
+    assert same.startswith("cpr: one response of one curve, `partial`, prices the AUC loss in both")
+    assert shared_errors(one, other) == [
+        "cpr, cpr-mfu: two curves price the AUC loss; their errors count as independent."
+    ]
+    swapped = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
+               for i, n in ((1, "cpr-mfu"), (2, "cpr"))]  # fmt: skip
+    crossed = replace(priced, strategies=(priced.strategies[0], *swapped))
+    third = written(outcome=crossed, identity=Identity("third", "4", {}))
+    assert "the curve does not say how the errors of its responses" in shared_errors(one, third)[0]
+
+
+def test_a_comparison_of_two_responses_reads_the_curve_of_the_folder(
+    write, priced, logbook, tmp_path
+):
+    path = tmp_path / "seeded.json"
+    write_curve(path, seeded())
+    logs = replace(logbook, logs=logbook.logs | {"cpr-mfu": logbook.logs["cpr"]})
+
+    def result(name, *numbers):
+        named = [replace(priced.strategies[i], policy=replace(priced.strategies[i].policy, name=n))
+                 for i, n in numbers]  # fmt: skip
+        outcome = replace(priced, strategies=tuple(named), curve=seeded().curve("by hand"))
+        return write(
+            outcome=outcome, logbook=logs, curve_path=path, identity=Identity(name, name, {})
+        )
+
+    a, b = result("a", (1, "cpr")), result("b", (2, "cpr"))
+    found = compare(a, b).set_index("quantity").loc["auc_loss"]
+    curve = seeded().curve("by hand")
+    expected = differences(replication_rows(replace(priced, curve=curve)), 6, "cpr", curve)
+    row = expected.set_index(["strategy", "quantity"]).loc[("cpr-mfu", "auc_loss")]
+    assert (found["low"], found["high"]) == pytest.approx((row["low"], row["high"]))
+    assert "correlate by 0.9" in shared_errors(a, b)[0]

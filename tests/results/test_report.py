@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from math import inf, nan
 
 import pytest
 from rich.console import Console
 
+from cprsim.page.answer import answer
+from cprsim.page.content import Table, Words
+from cprsim.page.run import chapter_of_run
 from cprsim.pipeline import Outcome
-from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.records import Decision, OnFailure, RecoveryPolicy, SubSaves
 from cprsim.report.as_json import run_as_json
 from cprsim.report.compare_table import print_comparison
 from cprsim.report.run_report import print_run
 from cprsim.report.sentences import decisions, explain, savings, verdicts
-from cprsim.results import Identity, compare
-from cprsim.results.words import count, hours, interval, percent, significant, with_interval
+from cprsim.results import Identity, Logbook, compare
+from cprsim.results.words import count, hours, percent, saves, significant, with_interval
 
 
 def printed(show, *arguments, width=200, terminal=False):
@@ -78,15 +82,18 @@ def test_pls_stands_where_recovery_is_partial(write):
 
 def test_the_decision_is_explained_with_both_prices():
     decision = Decision("partial", 9.0, 1.25, 0.0131, 0.137, 0.1)
-    said = explain(decision, 50.0)
+    policy = RecoveryPolicy("cpr", OnFailure.RELOAD, 9.0, "cpr", decision)
+    said = explain(policy, 50.0)
     assert said.startswith("chose partial recovery")
     for words in ("every 9 h", "1.31 %", "PLS of 0.1", "every 1.25 h", "13.7 % of useful time"):
         assert words in said
-    assert explain(replace(decision, chosen="full"), 50.0).startswith("falls back to full recovery")
+    full = replace(policy, decision=replace(decision, chosen="full"))
+    assert explain(full, 50.0).startswith("falls back to full recovery")
 
 
 def test_a_target_of_zero_is_explained():
-    said = explain(Decision("full", 0.0, 1.25, inf, 0.137, 0.0), 50.0)
+    decision = Decision("full", 0.0, 1.25, inf, 0.137, 0.0)
+    said = explain(RecoveryPolicy("cpr", OnFailure.ROLL_BACK, 1.25, "young", decision), 50.0)
     assert "no stale shard is allowed" in said
     assert "inf" not in said
 
@@ -170,7 +177,8 @@ def test_numbers_have_about_three_digits(value, text):
 
 def test_intervals_have_the_digits_of_their_value():
     assert with_interval(10.23, 0.613) == "10.2 ± 0.6"
-    assert with_interval(6.75, 0.0031) == "6.75 ± 0.003"
+    assert with_interval(6.75, 0.0031) == "6.7500 ± 0.0031"
+    assert with_interval(6.75, 0.0045) == "6.750 ± 0.004"
     assert with_interval(1661.1, 1234.5) == "1,661 ± 1,234"
     assert with_interval(5.0, nan) == "5.00"
     assert with_interval(5.0, 0.0) == "5.00 ± 0"
@@ -190,10 +198,53 @@ def test_times_have_the_unit_that_suits_them():
 def test_other_words():
     assert percent(0.0849) == "8.49 %"
     assert percent(nan) == "–"
-    assert interval(inf, 50) == "no saves"
-    assert interval(60, 50) == "60 h: no saves"
-    assert interval(2.05, 50) == "every 2.05 h"
     assert [count(n, "node") for n in (1, 1000)] == ["1 node", "1,000 nodes"]
+
+
+def test_how_often_a_policy_saves_in_words():
+    whole = RecoveryPolicy("partial", OnFailure.RELOAD, 2.05, "given")
+    assert saves(whole, 50.0) == "every 2.05 h"
+    assert saves(replace(whole, save_interval_h=inf), 50.0) == "no saves"
+    assert saves(replace(whole, save_interval_h=60.0), 50.0) == "60 h: no saves"
+    assert saves(replace(whole, save_interval_h=50.0), 50.0) == "50 h: no saves"
+    by_priority = replace(whole, sub_saves=SubSaves("mfu"))
+    assert saves(by_priority, 50.0) == "every 2.05 h"
+    lazy = replace(by_priority, save_interval_h=60.0)
+    assert saves(lazy, 50.0) == "12.5 % of the rows every 7.5 h"
+    assert saves(replace(lazy, save_interval_h=50.0), 50.0).endswith("every 6.25 h")
+    assert saves(replace(lazy, save_interval_h=600.0), 50.0) == "600 h: no saves"
+
+
+@pytest.mark.parametrize("interval_h", [11.0, 10.0, 70.0])
+def test_never_saves_does_not_stand_beside_the_cost_of_sub_saves(write, made, interval_h):
+    decision = replace(made.cpr.decision, partial_interval_h=interval_h)
+    lazy = replace(
+        made.cpr,
+        name="cpr-mfu",
+        save_interval_h=interval_h,
+        decision=decision,
+        sub_saves=SubSaves("mfu"),
+    )
+    saving = made.strategy(lazy, [0.4, 0.4], [0, 0])
+    outcome = Outcome(made.useful_h, made.cluster, (saving,))
+    result = write(outcome=outcome, logbook=Logbook(0, {"cpr-mfu": made.log()}))
+    told = [printed(print_run, result, width=width) for width in (60, 200)]
+    told += [json.dumps(run_as_json(result)), *answer(result), *map(str, plain_texts(result))]
+    for text in told:
+        assert "never sav" not in text
+        assert "no saves" not in text
+    every = f"12.5 % of the rows every {hours(interval_h / 8)}"
+    assert every in told[1]
+    assert verdicts(result)[0].endswith(f"It saves {every}.")
+    assert every in decisions(result)[0]
+
+
+def plain_texts(result):
+    """Everything that the page says in words and tables."""
+    for section in chapter_of_run(result).sections:
+        for block in section.blocks:
+            if isinstance(block, Words | Table):
+                yield block
 
 
 def test_a_precision_that_was_not_reached_is_said(made, write):

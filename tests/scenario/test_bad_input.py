@@ -126,8 +126,7 @@ ONE_WRONG = {
         ("kind: injected, count: 5, together: 4",
          "kind: node, roles: {emb_ps: {family: exponential, mtb: 900 h}}"),
         7, "failures.roles.emb_ps.mtb", "`mtbf`"),
-    "missing cost": (
-        ("  reschedule: 2 min\n", ""), 9, "costs.reschedule", "until the replacement runs"),
+    "missing cost": (("  load: 3 min\n", ""), 9, "costs.load", "loading state after a failure"),
     "target that the short form lacks": (
         ("- full", "- cpr"), 14, "recovery.0.target_pls", "is missing"),
     "no such strategy": (("- full", "- ful"), 14, "recovery.0", "`full`"),

@@ -34,6 +34,19 @@ def test_a_short_save_is_its_stall() -> None:
     assert short.costs.detect == 0.0
 
 
+def test_rescheduling_has_a_default_as_detection_has(tmp_path: Path) -> None:
+    text = GOOD_TEXT.replace("  reschedule: 2 min\n", "")
+    absent = load_scenario(write(tmp_path, text)).scenario
+    assert (absent.costs.reschedule, absent.costs.detect) == (0.0, 0.0)
+    zero = GOOD_TEXT.replace("  reschedule: 2 min\n", "  reschedule: 0 s\n  detect: 0 s\n")
+    assert absent == load_scenario(write(tmp_path, zero)).scenario
+    costs = json_schema()["$defs"]["Costs"]
+    assert "reschedule" not in costs["required"]
+    for name in ("detect", "reschedule"):
+        assert costs["properties"][name]["default"] == 0.0
+        assert costs["properties"][name]["description"].endswith("default 0 s.")
+
+
 def test_a_lognormal_may_be_said_by_its_median() -> None:
     repair = {"family": "lognormal", "mean": "5.9 h", "median": "1 h"}
     spec = scenario(cluster={"repair": repair, "spares": 4}).cluster.repair

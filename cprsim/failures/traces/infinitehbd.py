@@ -6,17 +6,24 @@ import json
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.reading import checked, n_observed, read_text, trace_error
+from cprsim.failures.traces.reading import (
+    LONGEST_WINDOW_H,
+    checked,
+    guesses,
+    n_observed,
+    read_text,
+    trace_error,
+)
 from cprsim.foreign import one_line, whole_number
 
 KEYS = ("node_id", "event_time", "event_type", "fault_type")
+LONGEST_EVENT = 10_000  # characters
 BLANK = re.compile(r"[\s,]*")
 
 
@@ -53,7 +60,6 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
     events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
     started, end_h = _paired(events, path)
     names, node = np.unique([event.node for event in started], return_inverse=True)
-    n_endless = int(np.isnan(end_h).sum())
     outages = outages_of(
         node.astype(np.int64),
         np.array([event.at_h for event in started]),
@@ -63,7 +69,7 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
         window_h=events[-1].at_h,
         origin="day 0",
         node_names=tuple(names.tolist()),
-        notes=(f"{n_endless} outage(s) without an end",) if n_endless else (),
+        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
     )
     return checked(outages, path)
 
@@ -94,13 +100,13 @@ def _event(item: Any, line: int, path: Path) -> _Event:
             raise trace_error(path, line, "is missing in this event", key)
     node, day, kind, fault = (item[key] for key in KEYS)
     is_number = isinstance(day, int | float) and not isinstance(day, bool)
-    if not is_number or not isfinite(day) or day < 0:
-        raise trace_error(path, line, f"{one_line(str(day))} is no number of days", "event_time")
+    if not is_number or not 0 <= day <= LONGEST_WINDOW_H / 24:  # nor NaN, nor an int of 400 digits
+        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
     if kind not in ("fault_start", "fault_end"):
         raise trace_error(
             path,
             line,
-            f"{one_line(str(kind))!r} is neither fault_start nor fault_end",
+            f"`{one_line(str(kind))}` is neither fault_start nor fault_end",
             "event_type",
         )
     fault_id = json.dumps(fault, sort_keys=True)
@@ -126,10 +132,14 @@ def _items(path: Path) -> Iterator[tuple[int, Any]]:
         line, counted = line + text.count("\n", counted, at), at
         if text[at : at + 1] == "]":
             return
+        event = text[at : at + LONGEST_EVENT]
         try:
-            item, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            reason = getattr(error, "msg", str(error))
-            reason = "nested too deep" if isinstance(error, RecursionError) else reason
+            item, n = decoder.raw_decode(event)
+        except (ValueError, RecursionError) as error:  # ValueError: digits beyond Python's limit
+            if isinstance(error, json.JSONDecodeError) and len(event) == LONGEST_EVENT:
+                reason = f"or an event is longer than {LONGEST_EVENT:,} characters"
+            else:
+                reason = getattr(error, "msg", None) or "nested too deep, or a number too long"
             raise trace_error(path, line, f"is no valid JSON: {reason}") from None
+        at += n
         yield line, item

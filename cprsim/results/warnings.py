@@ -1,0 +1,30 @@
+"""What is legal in a scenario and still costs more than its author may think."""
+
+from __future__ import annotations
+
+from cprsim.assemble import Experiment
+from cprsim.results.words import hours
+from cprsim.setting import n_saves_due
+
+
+def warnings(experiment: Experiment) -> tuple[str, ...]:
+    """A sentence for each strategy whose saves go on for longer than its interval.
+
+    A save waits until the one before it is valid, and the job waits with it. Durations that vary
+    count by their means, transfers as if nobody else were about. Priority strategies' sub-saves
+    take their part of both times.
+    """
+    costs, n_servers = experiment.costs, experiment.cluster.n_emb_ps
+    behind_h = costs.mean_h(costs.save_background, n_servers)
+    said = []
+    for policy in experiment.policies:
+        interval_h = policy.save_interval_h
+        part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
+        n_writes = n_saves_due(part * interval_h, experiment.useful_h)
+        if behind_h > interval_h and n_writes > 1:
+            said.append(
+                f"{policy.name}: a save goes on in the background for {hours(behind_h)}, longer "
+                f"than the interval of {hours(interval_h)}: each save waits for the one before it, "
+                f"and the job with it. Take an interval of at least {hours(behind_h)}."
+            )
+    return tuple(said)

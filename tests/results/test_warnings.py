@@ -1,0 +1,80 @@
+"""A save that goes on for longer than the interval is warned of, wherever its cost is shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cprsim.page.run import chapter_of_run
+from cprsim.results import load_result
+from cprsim.results.warnings import warnings
+from tests.making import call, maker, small_scenario
+
+SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
+EVERY_2_MIN = "recovery=[{strategy: full, interval: 2 min}]"
+SAID = (
+    "full: a save goes on in the background for 5 min, longer than the interval of 2 min: each "
+    "save waits for the one before it, and the job with it. Take an interval of at least 5 min."
+)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "warned"),
+    [
+        ([*SLOW, EVERY_2_MIN], 1),
+        ([*SLOW, "recovery=[{strategy: full, interval: 5 min}]"], 0),
+        ([*SLOW, "recovery=[{strategy: full, interval: 6 min}]"], 0),
+        (["costs.save=5 min", EVERY_2_MIN], 0),  # it stalls the job: nothing waits for it
+        ([*SLOW, "recovery=[none, {strategy: partial, interval: never}]"], 0),
+        ([*SLOW, "job.useful=3 min", EVERY_2_MIN], 0),  # one save alone waits for none
+        ([*SLOW, "recovery=[{strategy: cpr-mfu, interval: 4 min}]"], 1),
+        ([*SLOW, "recovery=[{strategy: cpr-mfu, interval: 10 min}]"], 0),  # r of both times
+        (
+            ["costs.save={stall: 1 s, background: {family: gamma, mean: 5 min, shape: 2}}",
+             EVERY_2_MIN], 1,
+        ),
+        (
+            ["costs.save={stall: 1 s, background: transfer}", "cluster.shard_size=100 GB",
+             "storage={bandwidth: 1 Gbit/s}", EVERY_2_MIN], 1,
+        ),
+    ],
+)  # fmt: skip
+def test_a_background_that_is_longer_than_the_interval_is_warned_of(tmp_path, overrides, warned):
+    assert len(warnings(maker(tmp_path, small_scenario())(*overrides))) == warned
+
+
+def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+    path = tmp_path / "small.yaml"
+    path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
+    changed = ["--set", SLOW[0]]
+    checked = call("validate", path, *changed)
+    assert checked.exit_code == 0
+    assert checked.stdout.splitlines() == [
+        f"{path}: ok (small: full)", f"{path}: warning: {SAID}"
+    ]  # fmt: skip
+    assert "warning" not in call("validate", path).stdout
+    assert f"Warning: {SAID}" in call("run", path, *changed).stdout
+    plain = json.loads(call("run", path, *changed, "--json").stdout)
+    assert plain["warnings"] == [SAID]
+    assert f"Warning: {SAID}" in plain["verdicts"]
+    assert plain["strategies"][0]["overhead_fraction"]["mean"] > 1.4  # 5 min in place of 2
+    result = load_result(plain["results"])
+    blocks = chapter_of_run(result).sections[0].blocks
+    said = [text for block in blocks for text in getattr(block, "paragraphs", ())]
+    assert f"Warning: {SAID}" in said
+
+
+def test_a_sweep_says_at_how_many_points(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cprsim.plots.sweep.draw_sweep", lambda *_: [])
+    path = tmp_path / "small.yaml"
+    path.write_text(small_scenario("{strategy: full, interval: 2 min}", replications=3), "utf-8")
+    over = ["--over", "recovery.interval=2 min,10 min", "--set", SLOW[0], "--workers", 1]
+    done = call("sweep", path, *over, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["warnings"] == [f"At 1 of 2 points: {SAID}"]

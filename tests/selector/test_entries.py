@@ -1,0 +1,133 @@
+"""What a selection says to put into a scenario gives the policies that were selected."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cprsim.assemble import assemble
+from cprsim.errors import ScenarioError
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results.plain import policy_from
+from cprsim.scenario import load_scenario
+from cprsim.selector.words import entry
+from cprsim.setting import n_saves_due
+from cprsim.staleness import TRACKERS
+from tests.generated import sub_saves
+from tests.making import call, small_scenario
+
+USEFUL_H = 20.0  # of the small scenario
+
+
+def planned(folder: Path, said: str) -> RecoveryPolicy:
+    """The policy that one entry of `recovery` gives."""
+    path = folder / "pasted.yaml"
+    path.write_text(small_scenario(said), "utf-8")
+    (policy,) = assemble(load_scenario(path)).policies
+    return policy
+
+
+def same(one: RecoveryPolicy, other: RecoveryPolicy) -> bool:
+    """Whether two policies do the same: not how their intervals came about."""
+    plain = [
+        {**asdict(p), "interval_rule": "", "save_interval_h": 0, "sub_saves": None}
+        for p in (one, other)
+    ]
+    parts = [p.sub_saves and asdict(p.sub_saves) | {"extra_h": 0} for p in (one, other)]
+    extra = [p.sub_saves.extra_h if p.sub_saves else 0.0 for p in (one, other)]
+    return (
+        plain[0] == plain[1]
+        and parts[0] == parts[1]
+        and extra[0] == pytest.approx(extra[1], rel=1e-9)
+        and one.save_interval_h == pytest.approx(other.save_interval_h, rel=1e-9)
+        and n_saves_due(one.save_interval_h, USEFUL_H)
+        == n_saves_due(other.save_interval_h, USEFUL_H)
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    strategy=st.sampled_from(["full", "partial", *(f"cpr-{tracker}" for tracker in TRACKERS)]),
+    parts=sub_saves,
+    interval_h=st.floats(0.05, 100) | st.just(inf),
+)
+def test_an_entry_makes_the_policy_that_it_was_made_from(
+    tmp_path_factory, strategy, parts, interval_h
+) -> None:
+    tracker = strategy.removeprefix("cpr-")
+    way = OnFailure.ROLL_BACK if strategy == "full" else OnFailure.RELOAD
+    parts = replace(parts, tracker=tracker) if tracker != strategy else None
+    policy = RecoveryPolicy(strategy, way, interval_h, "selected", sub_saves=parts)
+    again = planned(tmp_path_factory.mktemp("entry"), entry(strategy, policy))
+    assert same(again, policy), (again, policy)
+
+
+CURVE = "strategy,pls,loss,standard_error\n" + "".join(
+    f"{name},0.3,{loss},0.0001\n"
+    for name, loss in (("partial", 0.003), ("scar", 0.002), ("mfu", 0.001), ("ssu", 0.0015),
+                       ("round-robin", 0.0029))
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory) -> tuple[str, dict]:
+    """What `select` prints, for people and for scripts."""
+    folder = tmp_path_factory.mktemp("select")
+    path = folder / "small.yaml"
+    recovery = "full, {strategy: cpr-ssu, target_pls: 0.1, sub_saves: {fraction: 0.25}}"
+    path.write_text(small_scenario(recovery), "utf-8")
+    (folder / "mine.csv").write_text(CURVE, "utf-8")
+    limit = ["--max-auc-loss", 0.0009, "--curve", folder / "mine.csv", "--replications", 200]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.plots.save.save_figure", lambda *_: [])
+        done = [call("select", path, *limit, "--out", folder, *more) for more in ((), ("--json",))]
+    assert [one.exit_code for one in done] == [0, 0], done[0].output
+    return done[0].stdout, json.loads(done[1].stdout)
+
+
+def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
+    text, plain = told
+    block = text[text.index("recovery:\n") :].split("\n\n")[0]
+    path = tmp_path / "pasted.yaml"
+    scenario = re.sub(r"recovery: .*\n", lambda _: block + "\n", small_scenario())
+    path.write_text(scenario, "utf-8")
+    made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
+    chosen = {"full": plain["full"]} | {n: one for n, one in plain["best"].items() if one}
+    assert set(made) == set(chosen)
+    assert len(made) == 6
+    for name, one in chosen.items():
+        assert same(made[name], policy_from(one)), name
+    assert block.count("# recommended") == 1
+    assert f"strategy: {plain['recommended']}," in next(
+        line for line in block.splitlines() if "# recommended" in line
+    )
+
+
+def test_scripts_get_each_entry(told, tmp_path) -> None:
+    plain = told[1]
+    for name, said in plain["entries"].items():
+        one = plain["full"] if name == "full" else plain["best"][name]
+        assert same(planned(tmp_path, said), policy_from(one))
+
+
+def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:
+    policy = planned(tmp_path, "{strategy: cpr-scar, interval: 53.2 min}")
+    assert policy.on_failure is OnFailure.RELOAD
+    assert policy.decision is None
+    assert policy.sub_saves is not None
+    with pytest.raises(ScenarioError, match="target_pls"):
+        planned(tmp_path, "{strategy: cpr-scar, interval: young}")
+    decided = planned(tmp_path, "{strategy: cpr-scar, interval: 53.2 min, target_pls: 0.1}")
+    assert decided.decision is not None
+
+
+@pytest.mark.parametrize("strategy", ["full", "partial", "cpr", "cpr-mfu"])
+def test_a_strategy_may_never_save(tmp_path, strategy) -> None:
+    assert planned(tmp_path, f"{{strategy: {strategy}, interval: never}}").save_interval_h == inf

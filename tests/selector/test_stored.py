@@ -1,0 +1,82 @@
+"""A selection in its file: what is read back equals what was written, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cprsim.results.metrics import Spread
+from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
+from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.stored import as_plain, from_plain
+from tests.generated import anything, comparable, finite, names, policies, positive
+
+counts = st.integers(0, 10**6)
+spreads = st.builds(Spread, anything, anything, anything, counts)
+candidates = st.builds(
+    Candidate,
+    strategy=names,
+    policy=policies,
+    n_saves=counts,
+    finished_fraction=st.floats(0, 1),
+    overhead=spreads,
+    pls=spreads,
+    loss=spreads,
+    held=anything,
+    keeps=st.booleans(),
+    benefit=spreads,
+    beyond_fraction=st.floats(0, 1),
+    rule=st.sampled_from(["", "cpr", "cpr-undivided"]),
+)
+drawn = st.builds(
+    Drawn, counts, st.floats(0, 1), st.floats(0, 1), positive | st.just(0.0), positive
+)
+flips = st.builds(
+    Flip, names, names, finite, st.none() | finite, st.lists(finite, max_size=2).map(tuple)
+)
+limits = st.builds(
+    Limit,
+    st.sampled_from(Quantity),
+    st.floats(0, 1),
+    st.floats(0.5, 0.99),
+    st.none() | st.floats(0.1, 0.9),
+)
+
+
+@st.composite
+def selections(draw: Any) -> Selection:
+    full = draw(candidates)
+    best = draw(st.dictionaries(names, st.none() | candidates, max_size=3))
+    best = {name: one and _called(one, name) for name, one in best.items()}
+    there = [one for one in best.values() if one is not None]
+    return Selection(
+        useful_h=draw(st.floats(1, 1e5)),
+        n_replications=draw(counts),
+        limit=draw(limits),
+        curve=draw(st.none() | names),
+        full=full,
+        best=best,
+        formula=draw(st.lists(candidates, max_size=2).map(tuple)),
+        front=draw(st.dictionaries(names, st.lists(candidates, max_size=2).map(tuple), max_size=2)),
+        chosen=draw(st.sampled_from([full, *there])),
+        flips=draw(st.lists(flips, max_size=2).map(tuple)),
+        drawn=draw(st.none() | drawn),
+        notes=draw(st.lists(names, max_size=2).map(tuple)),
+        left_out=draw(st.lists(names, max_size=2).map(tuple)),
+    )
+
+
+def _called(one: Candidate, name: str) -> Candidate:
+    return replace(one, strategy=name)
+
+
+@settings(max_examples=40, deadline=None)
+@given(selections())
+def test_it_is_read_back_as_it_was_written(selection: Selection) -> None:
+    again = from_plain(json.loads(json.dumps(as_plain(selection), allow_nan=False)))
+    assert comparable(again) == comparable(selection)
+    assert again.fell_back == selection.fell_back
