@@ -143,7 +143,7 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
         raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
     if plain.get("format") != FORMAT:
         message = (
-            f"has format `{one_line(str(plain.get('format')))}`; this cprsim reads format {FORMAT}"
+            f"has format {one_line(str(plain.get('format')))}; this cprsim reads format {FORMAT}"
         )
         raise _error(path, f"{message}: it comes from another version")
     rest = {key: value for key, value in plain.items() if key != "digest"}
