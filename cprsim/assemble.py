@@ -49,10 +49,10 @@ from cprsim.scenario.failures_schema import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
-    TraceFailures,
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
+from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.staleness import StalenessCurve
 from cprsim.sync import Algorithm
 
@@ -74,6 +74,11 @@ class Experiment:
     at_most: int = 0  # replications, where the precision decides
     engine: Literal["auto", "simpy", "fast"] = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
+
+    @property
+    def log_notes(self) -> tuple[str, ...]:
+        """What is replayed of a log, and what was left out, closed or assumed of it."""
+        return self.failures.notes if isinstance(self.failures, Replay) else ()
 
 
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
@@ -294,15 +299,26 @@ def _slots(cluster: Cluster, role: str) -> range:
 
 
 def _outages(section: TraceFailures, path: Path) -> Outages:
+    outages = _read_log(section, path)
+    return outages if section.cause is None else outages.of_cause(section.cause)
+
+
+def _read_log(section: TraceFailures, path: Path) -> Outages:
     if section.format == "infinitehbd":
         return read_infinitehbd(path, n_nodes=section.nodes)
+    observed = section.period
+    period = (None, None) if observed is None else (observed.first, observed.last)
     if section.format == "lanl":
-        period = section.period
-        days = (None, None) if period is None else (str(period.first), str(period.last))
-        return read_lanl(path, system=section.system, period=days, n_nodes=section.nodes)
+        return read_lanl(path, system=section.system, period=period, n_nodes=section.nodes)
     named = section.columns
-    columns = {} if named is None else named.model_dump(exclude_unset=True)
-    return read_tidy(path, columns=columns, time_unit=section.time_unit, n_nodes=section.nodes)
+    return read_tidy(
+        path,
+        columns={} if named is None else named.other_names,
+        time_unit=section.time_unit,
+        n_nodes=section.nodes,
+        period=period,
+        repair_h=section.repair_h,
+    )
 
 
 # ----------------------------------------------------------------------------- recovery

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol, TypeVar
 
@@ -42,7 +42,8 @@ class Events:
     policy: RecoveryPolicy
 
     def run(self, block: Block, replications: Iterable[int]) -> Rows:
-        return folded(block.simulate(self.policy, replications), block)
+        logs = block.simulate_in_parts(self.policy, replications)
+        return joined([folded(log, block) for log in logs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,19 @@ def folded(log: EventLog, block: Block) -> Rows:
         _by_replication(losses.since_save_h, losses, costs),
         _by_replication(losses.since_reload_h, losses, costs),
         frozenset({SIMPY}),
+    )
+
+
+def joined(some: Sequence[Rows]) -> Rows:
+    """The rows of some replications and of those after them."""
+    if len(some) == 1:
+        return some[0]
+    return Rows(
+        stacked([one.costs for one in some]),
+        stacked([one.losses for one in some]),
+        np.concatenate([one.stale_h for one in some]),
+        np.concatenate([one.stale_net_h for one in some]),
+        frozenset().union(*(one.engines for one in some)),
     )
 
 

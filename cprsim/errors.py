@@ -9,6 +9,7 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ResultError             a results folder is unfinished, damaged or not a result
 ├── CheckpointError         no checkpoint of a training run can be used
 ├── BudgetError             what is asked for takes more memory or time than it may
+│   └── TooManyReplicationsError    at once; fewer may fit
 ├── WorkerError             the processes that do the work die, or are not there
 └── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
 """
@@ -39,6 +40,10 @@ class CheckpointError(CprsimError):
 
 class BudgetError(CprsimError):
     """What is asked for takes more than the budget; the message says what would fit."""
+
+
+class TooManyReplicationsError(BudgetError):
+    """So many replications take more than the budget at once; fewer take less."""
 
 
 class WorkerError(CprsimError):

@@ -10,11 +10,13 @@ from math import ceil, sqrt
 import numpy as np
 
 from cprsim.assemble import Experiment
+from cprsim.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.cluster import Block, JobSetting
 from cprsim.draws import CostDraws
 from cprsim.engine import compile_now, is_compiled, why_not
-from cprsim.engines import Arrays, Engine, Events, Rows, folded
-from cprsim.failures.block import BlockFailures, block_of
+from cprsim.engines import Arrays, Engine, Events, Rows, folded, joined
+from cprsim.errors import BudgetError, TooManyReplicationsError
+from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
     Cluster,
     CostBreakdown,
@@ -31,6 +33,12 @@ FIRST_LOOK = 10  # replications after which a strategy that finished none is giv
 STEP = 100  # replications by which those of a precision are counted
 EVENTS_AT_ONCE = 1000  # replications whose events are in memory at the same time
 MOST_GROWTH = 4  # times the replications so far, until the next look at the precision reached
+ROW_BYTES = 700  # of a replication under one strategy, until its results are written
+LOSS_BYTES = 300  # of a shard that went back, in the same way
+ROWS_SHARE = 0.8  # of the budget, for all these
+LOSSES_SHARE = 0.3  # of the budget, for the shards of the replications that are run at once
+KEPT_SHARE = 0.2  # of the budget, for the failures of blocks that are not in work
+DOUBT = 0.5  # by what the first replications may mislead
 MARGIN = 1.02  # of the replications that it should take, so that few looks are in vain
 Z_95 = 1.96
 
@@ -67,21 +75,31 @@ class Outcome:
 class FailureBlocks:
     """The failures of an experiment, block by block, for all that is simulated with them.
 
-    The first blocks are kept, so that further simulations do not draw them again.
+    The first blocks are kept where there is room, so that further simulations do not draw them
+    again.
     """
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
+        self.n_wanted = n_at_most(experiment)  # the first ones; no others are drawn
         self._kept: dict[int, BlockFailures] = {}
 
     def block(self, number: int) -> BlockFailures:
         """One block, drawn where it is not there yet."""
+        for other, failures in self._kept.items():
+            if other != number and failures.n_bytes > KEPT_SHARE * memory_bytes() / N_KEPT:
+                failures.forget()
         found = self._kept.get(number)
         if found is None:
-            found = _failures(self._experiment, number)
+            found = _failures(self._experiment, number, self.n_wanted)
             if number < N_KEPT:
                 self._kept[number] = found
         return found
+
+
+def n_at_most(experiment: Experiment) -> int:
+    """How many replications an experiment can come to."""
+    return experiment.n_replications or max(experiment.at_most, STEP)
 
 
 def simulate(
@@ -99,17 +117,21 @@ def simulate(
     on_progress : called with the replications done and, as far as it is known, those to do
     failures : those of an experiment with the same `failures_key`, where several share them
     """
-    failures = failures or FailureBlocks(experiment)
     course = _Course(experiment, keep_losses=True)
     kept: list[list[Rows]] = [[] for _ in experiment.policies]
+    _require_room_for_rows(experiment)
     for number in count():
-        for batch in course.through(number, failures.block(number)):
+        for batch in course.through(number, _block_of(experiment, number, failures)):
             for rows, all_rows in zip(batch.rows, kept, strict=True):
                 all_rows += [] if rows is None else [rows]
+            _require_room_for_losses(kept, course)
             if on_progress is not None:
                 on_progress(course.n_done, course.n_wanted)
         if course.is_over:
-            return _outcome(experiment, kept, [run.gave_up for run in course.runs])
+            try:
+                return _outcome(experiment, kept, [run.gave_up for run in course.runs])
+            except MemoryError:
+                raise _out_of_memory(course.n_done) from None
     raise AssertionError("blocks do not end")
 
 
@@ -134,7 +156,8 @@ def side_by_side(experiments: Sequence[Experiment]) -> Iterator[tuple[int, Batch
     for number in count():
         if not going:
             return
-        failures = _failures(next(iter(going.values())).experiment, number)
+        n_wanted = max(n_at_most(course.experiment) for course in going.values())
+        failures = _failures(next(iter(going.values())).experiment, number, n_wanted)
         for place, course in list(going.items()):
             for batch in course.through(number, failures):
                 yield place, batch
@@ -157,7 +180,7 @@ def compile_engine(experiment: Experiment) -> None:
     """Compile the fast engine if it never was here: seconds that workers would all spend."""
     setting, policy = _setting(experiment), experiment.policies[0]
     if not is_compiled(setting, policy):
-        block = _block(experiment, setting, 0, _failures(experiment, 0))
+        block = _block(experiment, setting, 0, _failures(experiment, 0, n_wanted=1))
         compile_now(setting, policy, block.failures, block.costs)
 
 
@@ -165,9 +188,10 @@ def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event log of one replication under each strategy; draws its block alone."""
     most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
     number = block_of(most, replication)
-    block = _block(experiment, _setting(experiment), number, _failures(experiment, number))
-    within = replication - block.failures.replications.start
-    return {policy.name: block.simulate(policy, [within]) for policy in experiment.policies}
+    within = replication - replications_of(most, number).start
+    only = _failures(experiment, number).of_these(range(within, within + 1))
+    block = _block(experiment, _setting(experiment), number, only)
+    return {policy.name: block.simulate(policy, [0]) for policy in experiment.policies}
 
 
 def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
@@ -177,10 +201,21 @@ def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
     return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
 
 
-def _failures(experiment: Experiment, number: int) -> BlockFailures:
-    return BlockFailures(
+def _failures(experiment: Experiment, number: int, n_wanted: int | None = None) -> BlockFailures:
+    """A block of failures, as far as it is among the first replications, as many as are wanted."""
+    whole = BlockFailures(
         experiment.failures, experiment.cluster, experiment.seed, number, experiment.useful_h
     )
+    if n_wanted is None or whole.replications.stop <= n_wanted:
+        return whole
+    return whole.of_these(range(max(1, n_wanted - whole.replications.start)))
+
+
+def _block_of(experiment: Experiment, number: int, failures: FailureBlocks | None) -> BlockFailures:
+    n_wanted = n_at_most(experiment)
+    if failures is not None and n_wanted <= failures.n_wanted:
+        return failures.block(number)
+    return _failures(experiment, number, n_wanted)
 
 
 def _setting(experiment: Experiment) -> JobSetting:
@@ -192,8 +227,9 @@ def _setting(experiment: Experiment) -> JobSetting:
 def _block(
     experiment: Experiment, setting: JobSetting, number: int, failures: BlockFailures
 ) -> Block:
-    n = failures.n_replications
-    costs = CostDraws.of(experiment.costs, experiment.seed, number, n)
+    costs = CostDraws.of(
+        experiment.costs, experiment.seed, number, failures.n_of_block, failures.kept
+    )
     return Block(setting, number, failures, costs)
 
 
@@ -204,6 +240,11 @@ class _Course:
         self.experiment = experiment
         self._setting = _setting(experiment)
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
+        self._keeps_losses = keep_losses
+        self._n_losses = 0.0  # of a replication, where they are kept
+        self._n_at_once: int | None = None  # replications whose failures fit; None for all so far
+        self._n_fitted = 0  # the most of them that did
+        self._block: Block | None = None  # the one in work, where all fit
         self.n_done = 0
         self.n_wanted = experiment.n_replications or STEP
 
@@ -213,22 +254,65 @@ class _Course:
 
     def through(self, number: int, failures: BlockFailures) -> Iterator[Batch]:
         """The replications of one block, or those that are wanted yet."""
-        block = _block(self.experiment, self._setting, number, failures)
-        first, last = failures.replications.start, failures.replications.stop
+        last = failures.replications.stop
         while self.n_done < last and not self.is_over:
             look_at = min(self._next_look(), last)
             for begin, end in self._stretches(look_at):
-                within = range(begin - first, end - first)
-                rows = tuple(run.go_on(block, within) for run in self.runs)
+                rows = self._rows(number, failures, range(begin, end))
                 self.n_done = end
                 if end == look_at:
                     self._look()
                 yield Batch(range(begin, end), rows)
+        self._block = None
+
+    def _rows(
+        self, number: int, failures: BlockFailures, replications: range
+    ) -> tuple[Rows | None, ...]:
+        """What some replications of a block cost: all at once, or as many as there is room for."""
+        parts: list[list[Rows | None]] = []
+        begin = replications.start
+        while begin < replications.stop:
+            n = min(self._n_at_once or len(replications), replications.stop - begin)
+            try:
+                block = self._block_for(number, failures, range(begin, begin + n))
+                within = begin - block.failures.replications.start
+                parts.append([run.rows(block, range(within, within + n)) for run in self.runs])
+                begin += n
+                self._n_fitted = max(n, self._n_fitted)
+            except (TooManyReplicationsError, MemoryError) as error:
+                self._block = None
+                failures.forget()
+                if isinstance(error, MemoryError) and n <= self._n_fitted:
+                    raise _out_of_memory(begin) from None  # what is done already fills it
+                if self._n_at_once is not None and n == 1:
+                    raise _too_large(error, begin) from None
+                at_once = self._n_at_once is not None or n == failures.n_replications
+                self._n_at_once = max(1, n // 2 if at_once else n)
+        rows = tuple(_all_of(some) for some in zip(*parts, strict=True))
+        for run, of_run in zip(self.runs, rows, strict=True):
+            run.note(of_run)
+        if self._keeps_losses:
+            going = [one for one, run in zip(rows, self.runs, strict=True) if not run.gave_up]
+            self._n_losses = sum(len(one.losses.slot) for one in going if one) / len(replications)
+        return rows
+
+    def _block_for(self, number: int, failures: BlockFailures, replications: range) -> Block:
+        """The block with these replications, and all others where they fit."""
+        if self._n_at_once is not None:
+            first = failures.replications.start
+            some = range(replications.start - first, replications.stop - first)
+            return _block(self.experiment, self._setting, number, failures.of_these(some))
+        if self._block is None or self._block.failures is not failures:
+            self._block = _block(self.experiment, self._setting, number, failures)
+        return self._block
 
     def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
         """Replications to run at once until the next look at them."""
         by_events = any(run.by_events for run in self.runs)
         step = EVENTS_AT_ONCE if by_events else look_at
+        if self._n_losses > 0:
+            most = LOSSES_SHARE * memory_bytes() / (LOSS_BYTES * self._n_losses)
+            step = max(1, min(step, int(most)))
         edges = range((self.n_done // step + 1) * step, look_at, step)
         yield from pairwise([self.n_done, *edges, look_at])
 
@@ -270,16 +354,18 @@ class _Run:
         self._any_finished = False
         self._overhead_h: list[Floats] = []
 
-    def go_on(self, block: Block, replications: range) -> Rows | None:
-        """What the next replications cost; None where the strategy is given up."""
-        if self.gave_up:
-            return None
-        rows = self._engine.run(block, replications)
+    def rows(self, block: Block, replications: range) -> Rows | None:
+        """What some replications cost; None where the strategy is given up."""
+        return None if self.gave_up else self._engine.run(block, replications)
+
+    def note(self, rows: Rows | None) -> None:
+        """Take note of what the next replications cost."""
+        if rows is None:
+            return
         self._any_finished = self._any_finished or bool(rows.costs.finished.any())
         self.gave_up = not self._any_finished
         if self._looks:
             self._overhead_h.append(rows.costs.wall_h - self._useful_h)
-        return rows
 
     def half_width_fraction(self) -> float:
         """Half-width of the 95 % interval of the mean overhead, as a share of that mean."""
@@ -288,6 +374,60 @@ class _Run:
         if mean_h <= 0:
             return 0.0
         return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
+
+
+def _all_of(parts: Sequence[Rows | None]) -> Rows | None:
+    """The rows of one strategy in some replications; None where it is given up."""
+    there = [rows for rows in parts if rows is not None]
+    return joined(there) if there else None
+
+
+def _too_large(error: TooManyReplicationsError | MemoryError, replication: int) -> BudgetError:
+    """What is to be said where not even one replication fits."""
+    if isinstance(error, TooManyReplicationsError):
+        return BudgetError(f"replication {replication} alone is too large: {error}")
+    return BudgetError(
+        f"the memory that this process may have does not hold replication {replication} alone: "
+        "ask for less (a longer MTBF, a shorter job, fewer nodes) or give it more memory"
+    )
+
+
+def _out_of_memory(n_done: int) -> BudgetError:
+    """What is to be said where the results so far take what memory there is."""
+    return BudgetError(
+        f"the memory that this process may have is used up after {n_done:,} replications: "
+        f"--replications {max(1, n_done // 2)} would fit"
+    )
+
+
+def _require_room_for_rows(experiment: Experiment) -> None:
+    """Refuse more replications than there is room for the rows of."""
+    n = experiment.n_replications or 0
+    _require_room_for(n, float(ROW_BYTES * len(experiment.policies)))
+
+
+def _require_room_for_losses(kept: Sequence[Sequence[Rows]], course: _Course) -> None:
+    """Refuse what the rows of lost shards make too large, as soon as the first ones tell."""
+    n_losses = [sum(len(rows.losses.slot) for rows in some) for some in kept]
+    given_up = sum(n for n, run in zip(n_losses, course.runs, strict=True) if run.gave_up)
+    n_losses_of_one = (sum(n_losses) - given_up) / course.n_done
+    bytes_of_one = ROW_BYTES * len(course.runs) + LOSS_BYTES * n_losses_of_one
+    _require_room_for(course.n_done, bytes_of_one, LOSS_BYTES * given_up)
+    if course.n_wanted > course.n_done:
+        _require_room_for(course.n_wanted, bytes_of_one, LOSS_BYTES * given_up, DOUBT)
+
+
+def _require_room_for(
+    n: int, bytes_of_one: float, bytes_besides: float = 0.0, doubt: float = 0.0
+) -> None:
+    most, n_bytes = ROWS_SHARE * memory_bytes(), n * bytes_of_one + bytes_besides
+    if n_bytes > (1.0 + doubt) * most:
+        fit = max(1, int((most - bytes_besides) / bytes_of_one))
+        raise BudgetError(
+            f"the results of {n:,} replications would take {megabytes(n_bytes)} of memory, where "
+            f"{megabytes(most)} are left for that: --replications {fit} would fit; "
+            f"{how_to_raise()}"
+        )
 
 
 def _outcome(

@@ -21,6 +21,8 @@ AGES_IN: dict[Clock, tuple[bool, ...]] = {
 
 
 HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them
+HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
+HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
 
 ROUNDING = 1e-9  # intervals: how far from whole a job may be and still count as whole
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pint import UnitRegistry
 
 MAX_TEXT = 80  # characters; no quantity is longer
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(
     rf"\s*(?P<number>{NUMBER}|[+-]?\.?(?:nan|inf|infinity))"
     r"(?:\s*(?P<unit>[A-Za-zµμ%]{1,20}(?:\s*/\s*[A-Za-zµμ]{1,20})?))?\s*",

@@ -12,15 +12,19 @@ from contextlib import suppress
 from typing import NoReturn
 
 from cprsim.cli.interrupts import calm, heed_interrupts
+from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, refused, tell
 
 
 def main() -> NoReturn:
     """Entry point of the program; ends the process with its exit code.
 
-    0: done. 2: the input is wrong, said on stderr. 130: interrupted. 141: nobody reads any more.
+    0: done. 1: the system refused, e.g. because the disk is full. 2: the input is wrong. 70: an
+    error that nobody foresaw: a defect, or too little memory. 130: interrupted. 141: nobody reads
+    any more. Whatever is not 0 is said on stderr, but for 141.
     """
     code: str | int | None = 0
     try:
+        _open_what_is_closed()
         heed_interrupts()
         from cprsim.cli.app import app
 
@@ -32,8 +36,29 @@ def main() -> NoReturn:
         code = 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
+    except OSError as error:
+        refused(error)
+        code = REFUSED
+    except Exception as error:
+        tell(error)
+        code = UNFORESEEN
     calm()
     sys.exit(_flushed(code))
+
+
+def _open_what_is_closed() -> None:
+    """Streams that the caller closed (``>&-``) lead to nowhere, as with ``>/dev/null``.
+
+    Otherwise the next file that is opened would become the program's output.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                if nowhere != number:
+                    os.dup2(nowhere, number)
+                    os.close(nowhere)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - lives on
 
 
 def _survive_any_encoding() -> None:
@@ -47,8 +72,12 @@ def _flushed(code: str | int | None) -> str | int | None:
     """The exit code, after a last flush; a reader that has gone by now is no news."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes once more at exit and would complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code or 128 + signal.SIGPIPE
+        if isinstance(error, BrokenPipeError):
+            return code or 128 + signal.SIGPIPE
+        if not code:
+            refused(error)
+        return code or REFUSED
     return code

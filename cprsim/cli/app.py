@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import cprsim
+from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     fit,
     fit_costs,
@@ -23,29 +26,61 @@ from cprsim.cli import (
     sync_command,
     train_command,
 )
+from cprsim.cli.saying import complain, say
+from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
 from cprsim.errors import CprsimError, InputError
+from cprsim.foreign import printable
+
+OUT_OF_MEMORY = (
+    "cprsim: the memory that this process may have is used up: ask for less (half as many "
+    "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in smaller "
+    f"pieces: {MEMORY} in the environment says how much there is (unless said, {DEFAULT_MEMORY})"
+)
 
 
 class Guarded(TyperGroup):
-    """A group of commands whose expected errors end in one clear message and an exit code."""
+    """A group of commands whose expected errors end in one clear message and an exit code.
+
+    What nobody foresaw goes on to `cprsim.cli.main`.
+    """
+
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        with _spelled_out():
+            return super().make_context(*arguments, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; see `cprsim.cli.main` for the exit codes."""
         try:
-            return super().invoke(ctx)
+            with _spelled_out():
+                return super().invoke(ctx)
         except InputError as error:
-            typer.echo(str(error), err=True)  # each line begins with file and line
+            complain(str(error))  # each line begins with file and line
             raise typer.Exit(2) from error
         except CprsimError as error:
-            typer.echo(f"cprsim: {error}", err=True)
+            complain(f"cprsim: {error}")
+            raise typer.Exit(2) from error
+        except MemoryError as error:
+            typer.echo(OUT_OF_MEMORY, err=True)
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(128 + signal.SIGINT) from None
         except BrokenPipeError:
             raise typer.Exit(128 + signal.SIGPIPE) from None
         except OSError as error:  # of stdout for example: what writes results has its own
-            typer.echo(f"cprsim: {error.strerror or error}", err=True)
-            raise typer.Exit(1) from error
+            refused(error)
+            raise typer.Exit(REFUSED) from error
+
+
+@contextmanager
+def _spelled_out() -> Iterator[None]:
+    """Errors of the command line, which typer prints, hold nothing that a terminal obeys."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str) and hasattr(error, "format_message"):
+            vars(error)["message"] = printable(message)
+        raise
 
 
 # Plain help: the rich one takes twice as long to come.
@@ -62,7 +97,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"cprsim {cprsim.__version__}")
+        say(f"cprsim {cprsim.__version__}")
         raise typer.Exit
 
 
@@ -72,8 +107,22 @@ def cprsim_command(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
+    tracebacks: Annotated[
+        bool,
+        typer.Option(
+            "--traceback",
+            envvar=TRACEBACK,
+            callback=show_tracebacks,
+            is_eager=True,
+            help="Show the traceback of an error that cprsim did not foresee.",
+        ),
+    ] = False,
 ) -> None:
-    """What failures cost a training job under different recovery strategies."""
+    """What failures cost a training job under different recovery strategies.
+
+    Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong, 70 an error that
+    cprsim did not foresee, 130 interrupted, 141 nobody reads any more.
+    """
 
 
 app.command("run")(run_command.run)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import typer
-
+from cprsim.cli.saying import complain
 from cprsim.results import damage
 
 Found = TypeVar("Found")
@@ -28,5 +27,5 @@ def found_again(
     wrong = damage(folder)
     if wrong is None:
         return read(folder)
-    typer.echo(f"cprsim: {wrong}; {instead}", err=True)
+    complain(f"cprsim: {wrong}; {instead}")
     return None

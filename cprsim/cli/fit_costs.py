@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import AsJson, column_names
+from cprsim.cli.saying import say_json
+from cprsim.foreign import one_line
 
 
 def fit_costs(
@@ -38,10 +40,7 @@ def fit_costs(
     as_json: AsJson = False,
 ) -> None:
     """Fit what saves and loads cost to a log of them, for a scenario's `costs`."""
-    import json
-
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.fitting.cost_fit import fit_costs as fitted
     from cprsim.fitting.cost_fragment import costs_fragment
     from cprsim.fitting.transfers import read_transfers
@@ -49,9 +48,9 @@ def fit_costs(
 
     transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
     fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)
-    fragment = costs_fragment(fits, log.name)
+    fragment = costs_fragment(fits, one_line(log.name))
     if as_json:
         found = costs_as_json(fits, fragment, transfers.notes)
-        typer.echo(json.dumps(found, allow_nan=False, indent=2))
+        say_json(found)
         return
-    print_costs(Console(), fits, fragment, transfers.notes)
+    print_costs(Terminal(), fits, fragment, transfers.notes)

@@ -17,7 +17,9 @@ from cprsim.cli.options import (
     NumberOfWorkers,
     Overrides,
     ScenarioFile,
+    settled,
 )
+from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from cprsim.measuring.measure import Measured, Request
@@ -35,6 +37,7 @@ def measure(
             metavar="FILE",
             help="The curve to write; its runs are kept beside it, in FILE.runs.",
             show_default=f"{FOLDER}/NAME.json",
+            callback=settled,
         ),
     ] = None,
     precision: Annotated[
@@ -49,7 +52,9 @@ def measure(
     ] = "10 min",
     seeds: Annotated[
         int | None,
-        typer.Option(min=3, help="Run so many seeds, whatever precision and time.", metavar="N"),
+        typer.Option(
+            min=3, max=10_000, help="Run so many seeds, whatever precision and time.", metavar="N"
+        ),
     ] = None,
     workers: NumberOfWorkers = None,
     backend: BackendName = Backend.local,
@@ -109,12 +114,10 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
 
 
 def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> None:
-    import json
     import shlex
     import sys
 
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.curves import write_curve
     from cprsim.curves.curve_file import as_json as file_as_json
     from cprsim.measuring.curve import curve_file
@@ -129,11 +132,11 @@ def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> No
         staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
     )
     if as_json:
-        typer.echo(json.dumps(file_as_json(curve), indent=2))
+        say_json(file_as_json(curve))
         return
-    print_measured(Console(), measured)
+    print_measured(Terminal(), measured)
     for written in (path, *figures):
-        typer.echo(written)
+        say(written)
 
 
 @contextmanager
@@ -144,13 +147,13 @@ def _progress(request: Request) -> Iterator[Callable[[int, Measured | None], Non
     """
     from time import monotonic
 
-    from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
+    from cprsim.cli.terminal import Terminal
     from cprsim.measuring.runs import n_finished
 
-    console, began = Console(stderr=True), monotonic()
+    console, began = Terminal(stderr=True), monotonic()
     reached = "no slope yet: three seeds are the least"
 
     def line() -> Text:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cprsim.errors import ParameterError
+
+
+def settled(path: Path | None) -> Path | None:
+    """A path to write to, without a `..` in its middle.
+
+    ``a/../b`` is ``b`` also where there is no ``a`` yet: none is made. Where ``a`` is a link, it
+    leads to where the link does, as everywhere else in the system.
+
+    Raises ParameterError where links lead nowhere but in a ring.
+    """
+    if path is None or not any(
+        before != ".." and part == ".." for before, part in pairwise(path.parts)
+    ):
+        return path
+    try:
+        there = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise ParameterError(f"--out {path}: leads nowhere: {error}") from None
+    return there if path.is_absolute() else Path(os.path.relpath(there))
+
 
 ScenarioFile = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="The scenario file (YAML).", show_default=False)
@@ -24,8 +46,20 @@ Overrides = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where the results folders go.")
+    Path,
+    typer.Option("--out", metavar="DIR", help="Where the results folders go.", callback=settled),
 ]
+
+
+MOST_WORKERS = 1_000
+MOST_REPLAYED = 10**9  # no simulation has as many replications
+
+
+def require_replication(number: int | None) -> None:
+    """Raise ParameterError where ``--replay`` names no replication that could be drawn."""
+    if number is not None and not 0 <= number <= MOST_REPLAYED:
+        there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
+        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
 
 
 class Backend(StrEnum):
@@ -38,7 +72,11 @@ class Backend(StrEnum):
 NumberOfWorkers = Annotated[
     int | None,
     typer.Option(
-        "--workers", metavar="N", help="Processes on this machine; default one per core.", min=1
+        "--workers",
+        metavar="N",
+        help="Processes on this machine; default one per core.",
+        min=1,
+        max=MOST_WORKERS,
     ),
 ]
 BackendName = Annotated[
@@ -61,4 +99,7 @@ def column_names(columns: list[str]) -> dict[str, str]:
     for ours, sign, _ in pairs:
         if not sign:
             raise ParameterError(f"--column: {ours!r} is no pair such as start=begin")
+    names = [ours for ours, _, _ in pairs]
+    if twice := [ours for ours in names if names.count(ours) > 1]:
+        raise ParameterError(f"--column: {twice[0]!r} is given two names; it can have one")
     return {ours: theirs for ours, _, theirs in pairs}

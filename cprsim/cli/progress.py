@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,12 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from cprsim.cli.terminal import Terminal
+
 
 @contextmanager
 def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with the time left; it is told what is done, and how much there is."""
     with _shown(
-        TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        TextColumn(doing, markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     ) as shown:
         task = shown.add_task(doing, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
@@ -32,7 +33,7 @@ def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
 def training() -> Iterator[Callable[[str, int, int], None]]:
     """A bar that starts again with each run; it is told which, what is done, and how much."""
     with _shown(
-        TextColumn("training: {task.description}"), BarColumn(), TimeRemainingColumn()
+        TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
     ) as shown:
         task = shown.add_task("clicks", total=None)
 
@@ -46,7 +47,9 @@ def training() -> Iterator[Callable[[str, int, int], None]]:
 def counting(what: str) -> Iterator[Callable[[], None]]:
     """How many things are done, where nobody knows how many there will be."""
     with _shown(
-        SpinnerColumn(), TextColumn(f"{{task.completed:.0f}} {what}"), TimeElapsedColumn()
+        SpinnerColumn(),
+        TextColumn(f"{{task.completed:.0f}} {what}", markup=False),
+        TimeElapsedColumn(),
     ) as shown:
         task = shown.add_task(what, total=None)
         yield lambda: shown.update(task, advance=1)
@@ -54,7 +57,7 @@ def counting(what: str) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as shown:
         yield shown

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from cprsim.cli.options import settled
+from cprsim.cli.saying import say
+
 
 def report(
     results: Annotated[
@@ -17,9 +20,10 @@ def report(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="Where to write.", callback=settled),
+    ] = Path("report.html"),
     title: Annotated[
         str | None, typer.Option(help="Title of the page, in place of its own.", show_default=False)
     ] = None,
@@ -31,4 +35,4 @@ def report(
     from cprsim.page import page_of, write_page
 
     write_page(page_of(results, title), out)
-    typer.echo(out)
+    say(out)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import MOST_WORKERS, AsJson, settled
+from cprsim.cli.saying import complain, say, say_json
 
 if TYPE_CHECKING:
     from cprsim.reproduce import Study
@@ -36,7 +37,10 @@ def reproduce(
         Path, typer.Option(metavar="DIR", help="Where the project's scenarios are.")
     ] = SCENARIOS,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the finished results go.")
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Where the finished results go.", callback=settled
+        ),
     ] = OUT,
     keep: Annotated[
         bool,
@@ -46,7 +50,13 @@ def reproduce(
     ] = False,
     n_workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", help="Processes; one per core unless said."),
+        typer.Option(
+            "--workers",
+            metavar="N",
+            help="Processes; one per core unless said.",
+            min=1,
+            max=MOST_WORKERS,
+        ),
     ] = None,
     clicks: Annotated[
         Path | None,
@@ -116,14 +126,14 @@ def _require_sense(
 def _list(studies: Sequence[Study]) -> None:
     width = max(len(study.name) for study in studies)
     for study in studies:
-        typer.echo(f"{study.name:{width}}  {study.shows}")
+        say(f"{study.name:{width}}  {study.shows}")
 
 
 def _possible(studies: Sequence[Study]) -> list[Study]:
     """Those that can be run here; says of the others why not."""
     for study in studies:
         if why := study.missing():
-            typer.echo(f"{study.name} is left out: {why}", err=True)
+            complain(f"{study.name} is left out: {why}")
     return [study for study in studies if not study.missing()]
 
 
@@ -134,17 +144,14 @@ def _make(
     keep: bool,
     as_json: bool,
 ) -> None:
-    import json
-
-    from rich.console import Console
-
     from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.terminal import Terminal
     from cprsim.reproduce.rendering import print_reproduced
     from cprsim.reproduce.runner import record, reproduce
 
-    console, told = Console(), {}
+    console, told = Terminal(), {}
     for number, study in enumerate(studies, start=1):
-        typer.echo(f"[{number}/{len(studies)}] {study.name} ...", err=True)
+        complain(f"[{number}/{len(studies)}] {study.name} ...")
         with telling_what_is_kept() as kept:
             kept.say = partial(_finished, study, number, len(studies), request)
             made = reproduce(study, request)
@@ -156,4 +163,4 @@ def _make(
                 console.print()
             print_reproduced(console, made)
     if as_json:
-        typer.echo(json.dumps(told, allow_nan=False, ensure_ascii=False, indent=1))
+        say_json(told, indent=1)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson
+from cprsim.cli.options import AsJson, settled
+from cprsim.cli.saying import say, say_json
 
 
 def compare(
@@ -21,10 +22,7 @@ def compare(
     failures); otherwise the results count as independent samples (Welch). Inputs that differ are
     listed.
     """
-    import json
-
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.report.as_json import comparison_as_json
     from cprsim.report.compare_table import print_comparison, print_inputs
     from cprsim.report.run_report import say
@@ -38,10 +36,9 @@ def compare(
     table, paired = differences(*results), same_failures(*results)
     errors = shared_errors(*results)
     if as_json:
-        said = comparison_as_json(table, paired, inputs, errors)
-        typer.echo(json.dumps(said, allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(comparison_as_json(table, paired, inputs, errors))
         return
-    console = Console()
+    console = Terminal()
     say(console, f"A  {a}\nB  {b}")
     how = (
         "Both met the same failures: replications are paired."
@@ -65,7 +62,9 @@ def plot(
     result: Annotated[
         Path, typer.Argument(metavar="RESULT", help="A results folder.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to draw.")] = Path(),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to draw.", callback=settled)
+    ] = Path(),
     formats: Annotated[
         list[str] | None,
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
@@ -93,7 +92,7 @@ def plot(
     except OSError as error:
         raise ResultError(f"can't write to {out}: {error.strerror or error}") from error
     for path in paths:
-        typer.echo(path)
+        say(path)
 
 
 def _require_kind(path: Path, kinds: tuple[str, ...], does: str) -> None:

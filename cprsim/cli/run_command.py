@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.saying import say_json
 
 if TYPE_CHECKING:
     from cprsim.results import Result
@@ -65,14 +66,11 @@ def shortcuts(seed: int | None, replications: int | None) -> list[str]:
 
 def _print(result: Result, *, as_json: bool, found_again: bool) -> None:
     if as_json:
-        import json
-
         from cprsim.report.as_json import run_as_json
 
-        typer.echo(json.dumps(run_as_json(result), allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(run_as_json(result))
         return
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.report.run_report import print_run
 
-    print_run(Console(), result, found_again=found_again)
+    print_run(Terminal(), result, found_again=found_again)

@@ -14,9 +14,9 @@ import numpy as np
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.cli.options import require_replication
 from cprsim.cli.progress import progress
 from cprsim.curves import curve_path
-from cprsim.errors import ParameterError
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.publish import require_writable
@@ -29,8 +29,7 @@ SHOWN = 0  # the replication of the timeline, where none is asked for
 
 def identity_of(loaded: LoadedScenario, replay: int | None) -> Identity:
     """What decides the result of a run. Raises ResultError where an input can't be read."""
-    if replay is not None and replay < 0:
-        raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
+    require_replication(replay)
     return Identity(
         name=loaded.scenario.name,
         scenario_yaml=dump_scenario(loaded.scenario),
@@ -101,6 +100,7 @@ def simulate_into(
         started=started,
         draw=lambda result: draw_result(result, result.path),
         curve_path=curve_path(loaded),
+        log_notes=experiment.log_notes,
         warnings=warnings(experiment),
     )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typer
-
 from cprsim.cli.options import Overrides, ScenarioFile
+from cprsim.cli.saying import say, say_json
 
 
 def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa: B006
@@ -19,15 +18,13 @@ def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa
     from cprsim.results.warnings import warnings
 
     strategies = ", ".join(entry.name for entry in loaded.scenario.recovery)
-    typer.echo(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")
+    say(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")
     for warning in warnings(experiment):
-        typer.echo(f"{scenario}: warning: {warning}")
+        say(f"{scenario}: warning: {warning}")
 
 
 def schema() -> None:
     """Print the JSON Schema of scenarios: every key with its meaning and unit, for editors."""
-    import json
-
     from cprsim.scenario import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    say_json(json_schema())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.saying import say_json
 
 if TYPE_CHECKING:
     from cprsim.cli.selecting import Asked
@@ -114,20 +115,17 @@ def _print(
 ) -> None:
     folder = out / asked.identity.folder_name
     if as_json:
-        import json
-
         from cprsim.selector.stored import as_plain
         from cprsim.selector.words import entries
 
         shown = {"name": asked.name, "results": str(folder), **as_plain(selection)}
         shown["entries"] = entries(selection)
-        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(shown)
         return
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.report.selection_report import print_selection
 
-    console = Console()
+    console = Terminal()
     print_selection(console, selection, asked.name, asked.experiment.cluster.n_nodes)
     again = " (found again, nothing was simulated)" if found_again else ""
     console.print()

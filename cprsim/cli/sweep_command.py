@@ -19,6 +19,7 @@ from cprsim.cli.options import (
     ScenarioFile,
 )
 from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.saying import say_json
 
 if TYPE_CHECKING:
     from cprsim.sweeps import SweepResult
@@ -99,15 +100,12 @@ def sweep(
 
 def _print(result: SweepResult, n_computed: int, *, as_json: bool) -> None:
     if as_json:
-        import json
-
         from cprsim.report.sweep_report import sweep_as_json
 
         said = sweep_as_json(result, n_computed)
-        typer.echo(json.dumps(said, allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(said)
         return
-    from rich.console import Console
-
+    from cprsim.cli.terminal import Terminal
     from cprsim.report.sweep_report import print_sweep
 
-    print_sweep(Console(), result, n_computed)
+    print_sweep(Terminal(), result, n_computed)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-import typer
-
 from cprsim.cli.finished import found_again
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import progress
 from cprsim.cli.running import inputs_of
+from cprsim.cli.saying import complain
 from cprsim.results import Identity
 from cprsim.results.publish import require_writable, sole
 from cprsim.results.words import count
@@ -108,6 +107,4 @@ def _tell_damage(store: Store) -> None:
     if store.damaged:
         which = f"{store.damaged[0]}" + (", ..." if len(store.damaged) > 1 else "")
         n = len(store.damaged)
-        typer.echo(
-            f"cprsim: {n} damaged point{'s' if n > 1 else ''} computed anew: {which}", err=True
-        )
+        complain(f"cprsim: {n} damaged point{'s' if n > 1 else ''} computed anew: {which}")

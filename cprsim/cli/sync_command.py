@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.saying import say, say_json
+from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.sync import Point, SyncSetting
@@ -39,8 +41,6 @@ def sync(
 
     The scenario's section `sync` says how; the analytic load model stands beside the simulation.
     """
-    import json
-
     from cprsim.in_step import sync_setting
     from cprsim.scenario import load_scenario
 
@@ -61,13 +61,19 @@ def sync(
     figures = save_figure(sync_figure(curves, loaded.name), out / f"{loaded.name}-sync")
     if as_json:
         shown = sync_as_json(curves) | {"figures": [str(path) for path in figures]}
-        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(shown)
         return
-    from rich.console import Console
+    from cprsim.cli.terminal import Terminal
 
-    print_sync(Console(), loaded.name, curves)
+    print_sync(Terminal(), loaded.name, curves)
     for path in figures:
-        typer.echo(path)
+        say(path)
+
+
+def _is_count(word: str) -> bool:
+    """Whether it is a number of trainers; a word of a thousand digits is not even read."""
+    few = word.isdecimal() and len(word.lstrip("0")) <= len(str(MOST_TRAINERS))
+    return few and 1 <= int(word) <= MOST_TRAINERS
 
 
 def numbers_of(text: str) -> list[int]:
@@ -75,9 +81,10 @@ def numbers_of(text: str) -> list[int]:
     from cprsim.errors import ParameterError
 
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRAINERS for word in words):
+    if not all(_is_count(word) for word in words):
         raise ParameterError(
-            f"--trainers: {text!r} is no list of numbers from 1 to {MOST_TRAINERS} such as 1,5,20"
+            f"--trainers: `{one_line(text)}` is no list of numbers from 1 to {MOST_TRAINERS} such "
+            "as 1,5,20"
         )
     return sorted({int(word) for word in words})
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile, require_replication
+from cprsim.cli.saying import say, say_json
 
 FIGURES = Path("results")
 
@@ -31,8 +32,6 @@ def train(
     saved and loses the shards that it lost. The scenario's section `kernel` says what is trained,
     its section `sync` on how many replicas.
     """
-    import json
-
     from cprsim.scenario import load_scenario
 
     skipping = ["kernel.clicks.skip_bad=true"] if skip_bad else []
@@ -40,15 +39,13 @@ def train(
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
     from cprsim.cli.progress import training
-    from cprsim.errors import ParameterError
     from cprsim.in_step import team_of
     from cprsim.plots import loss_figure, save_figure
     from cprsim.report.accuracy_table import accuracy_as_json, print_accuracy
     from cprsim.results.publish import require_writable
     from cprsim.stand_in import stand_in
 
-    if replay < 0:
-        raise ParameterError(f"--replay: replications are numbered from 0, there is no {replay}")
+    require_replication(replay)
     require_writable(out)
     experiment = assemble(loaded)
     what = stand_in(loaded)
@@ -60,10 +57,10 @@ def train(
     figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)
     if as_json:
         shown = accuracy_as_json(measured) | {"figures": [str(path) for path in figures]}
-        typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False, indent=2))
+        say_json(shown)
         return
-    from rich.console import Console
+    from cprsim.cli.terminal import Terminal
 
-    print_accuracy(Console(), measured, experiment.useful_h)
+    print_accuracy(Terminal(), measured, experiment.useful_h)
     for path in figures:
-        typer.echo(path)
+        say(path)

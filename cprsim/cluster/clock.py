@@ -44,6 +44,7 @@ class FailureClock:
         self._age_h = 0.0  # as of `_since_h`
         self._since_h = 0.0
         self.running = False
+        self.n_struck = 0
         self._alarm: Alarm | None = None
 
     def toggle(self) -> None:
@@ -69,4 +70,5 @@ class FailureClock:
         failure, self._next = self._next, next(self._failures, None)
         self._age_h, self._since_h = failure.at_h, self._env.now
         self._set_alarm()
+        self.n_struck += 1
         self._strike(failure)

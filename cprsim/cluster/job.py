@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import simpy
 from simpy.events import Timeout
 
+from cprsim.budget import require_room
 from cprsim.cluster.beside import Beside
 from cprsim.cluster.clock import FailureClock
 from cprsim.cluster.log import NO_SLOT, pack
@@ -15,7 +16,7 @@ from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
 from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, EventKind, Failure, OnFailure, RecoveryPolicy, Transfer
-from cprsim.setting import HOPELESS_AFTER, JobSetting, SavePlan
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, JobSetting, SavePlan
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
 RESTART, ROLL_BACK, RELOAD = OnFailure
@@ -42,8 +43,11 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
 ) = EventKind
 
 
+EVENTS_OF_ONE_SHARE = 0.02  # of the budget, for one replication: a timeline takes 10 times that
+
+
 class HopelessError(Exception):
-    """The job gets no further: failure follows failure without any first-time work between."""
+    """The job gets no further, or hardly: failure follows failure with little work between."""
 
 
 class Job:
@@ -235,7 +239,15 @@ class Job:
     # ----------------------------------------------------------------- failures
 
     def _interrupt(self, failure: Failure) -> None:
-        if self._beside is not None and self._beside.covers(failure.slots):
+        require_room(
+            len(self.rows),
+            f"the events of one replication, {self._clock.n_struck} failures among them,",
+            "an MTBF {} times as long would fit",
+            share=EVENTS_OF_ONE_SHARE,
+        )
+        goes_on = self._beside is not None and self._beside.covers(failure.slots)
+        if goes_on and not self._hardly_gets_further():
+            assert self._beside is not None
             self._go_on_without(self._beside, failure)
         else:
             self.process.interrupt(failure)
@@ -259,6 +271,8 @@ class Job:
         """What a failure does, at the instant when it strikes."""
         assert isinstance(failure, Failure)
         self._settle()
+        if self._hardly_gets_further():
+            raise HopelessError
         struck = self._struck(failure)
         if not struck:
             return
@@ -366,6 +380,15 @@ class Job:
             self._on_stage()
         else:
             self._log(RESUMED, self._activity_of_work())
+
+    def _hardly_gets_further(self) -> bool:
+        """Whether very many failures have left the job with little first-time work."""
+        if self._clock.n_struck <= HARDLY_AFTER:
+            return False
+        progress_h = self._progress_h
+        if self._working_since_h is not None:
+            progress_h += self._env.now - self._working_since_h
+        return bool(self._env.now > HARDLY_TIMES * max(self._frontier_h, progress_h))
 
     def _give_up_if_hopeless(self) -> None:
         if self._frontier_h > self._frontier_at_failure_h:

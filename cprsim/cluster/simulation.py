@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import simpy
 from simpy.core import StopSimulation
 
+from cprsim.budget import memory_bytes
 from cprsim.cluster.job import Job
 from cprsim.cluster.log import event_log
 from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.records import STOPPED_BEYOND, EventLog, Failure, RecoveryPolicy
 from cprsim.setting import JobSetting, SavePlan
+
+EVENTS_SHARE = 0.08  # of the budget: folding takes several times as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,22 @@ class Block:
         return event_log(
             self._replicate(policy, saves, replication) for replication in replications
         )
+
+    def simulate_in_parts(
+        self, policy: RecoveryPolicy, replications: Iterable[int]
+    ) -> Iterator[EventLog]:
+        """As `simulate`, a log of as many replications at a time as there is room for."""
+        saves = SavePlan.of(policy, self.setting.useful_h)
+        most_bytes, n_bytes = EVENTS_SHARE * memory_bytes(), 0
+        rows: list[bytearray] = []
+        for replication in replications:
+            rows.append(self._replicate(policy, saves, replication))
+            n_bytes += len(rows[-1])
+            if n_bytes > most_bytes:
+                yield event_log(rows)
+                rows, n_bytes = [], 0
+        if rows:
+            yield event_log(rows)
 
     def _replicate(self, policy: RecoveryPolicy, saves: SavePlan, replication: int) -> bytearray:
         first = self.failures.replications.start

@@ -19,6 +19,7 @@ import numpy as np
 from cprsim.curves.correlations import correlations
 from cprsim.curves.identity import canonical_digest, identity
 from cprsim.errors import CurveError, Place
+from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness import Metric, Response, StalenessCurve, Weight
 
@@ -81,8 +82,8 @@ def read_curve(path: Path | str) -> CurveFile:
             manifest=dict(plain["manifest"]),
             checks=dict(plain["checks"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:  # also ParameterError
-        told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+    except UNUSABLE as error:  # also ParameterError
+        told = f"it has no {error}" if isinstance(error, KeyError) else one_line(str(error), 200)
         raise _error(path, f"can't be used as a staleness curve: {told}") from error
 
 
@@ -124,19 +125,16 @@ def as_json(curve: CurveFile) -> dict[str, Any]:
 
 def _parsed(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
+        return read_json(path, MAX_BYTES)
     except OSError as error:
         raise _error(path, f"can't be read: {error.strerror or error}") from None
-    if len(text) > MAX_BYTES:
-        raise _error(path, f"has more than {MAX_BYTES} bytes: is it a staleness curve?")
-    try:
-        return json.loads(text)
     except json.JSONDecodeError as error:
         message = f"is damaged, or no JSON: {error.msg} (column {error.colno})"
         raise _error(path, message, error.lineno) from None
-    except (UnicodeDecodeError, RecursionError):
+    except UnicodeDecodeError:
         raise _error(path, "is damaged, or no JSON text") from None
+    except ValueError as error:
+        raise _error(path, f"{error}: is it a staleness curve?") from None
 
 
 def _checked(plain: Any, path: Path) -> dict[str, Any]:
@@ -144,7 +142,9 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
         raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
     if plain.get("format") != FORMAT:
-        message = f"has format {plain.get('format')!r}; this cprsim reads format {FORMAT}"
+        message = (
+            f"has format `{one_line(str(plain.get('format')))}`; this cprsim reads format {FORMAT}"
+        )
         raise _error(path, f"{message}: it comes from another version")
     rest = {key: value for key, value in plain.items() if key != "digest"}
     try:

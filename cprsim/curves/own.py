@@ -11,6 +11,7 @@ import pandas as pd
 
 from cprsim.errors import CurveError, Place, Problem, TraceError
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
+from cprsim.foreign import one_line
 from cprsim.staleness import STRATEGIES, Metric, Response
 
 COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric")
@@ -66,11 +67,15 @@ def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str
         cells = {str(column): str(cell).strip() for column, cell in row.items()}
         wrong = list(_wrong_cells(cells))
         for column, message in wrong:
-            yield Place(path, line), column, f"`{cells[column]}` {message}"
+            yield Place(path, line), column, f"`{one_line(cells[column])}` {message}"
         if not wrong:
             point = (cells["strategy"], cells["metric"], float(cells["pls"]))
             if point in seen:
-                yield Place(path, line), "pls", f"`{cells['pls']}` stands in line {seen[point]} too"
+                yield (
+                    Place(path, line),
+                    "pls",
+                    f"`{one_line(cells['pls'])}` stands in line {seen[point]} too",
+                )
             seen.setdefault(point, line)
     for strategy, metric in dict.fromkeys((point[0], point[1]) for point in seen):
         if not any(point[:2] == (strategy, metric) and point[2] > 0 for point in seen):

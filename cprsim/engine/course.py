@@ -17,6 +17,8 @@ from cprsim.failures.block import Strikes
 from cprsim.records import CostBreakdown, Floats, Ints, RecoveryPolicy
 from cprsim.setting import JobSetting
 
+MOST_SHARED = 2**20  # failures, to whose tables one thread holds on
+
 
 class Failures(Protocol):
     """The failures of a block (failures.block.BlockFailures)."""
@@ -75,6 +77,14 @@ def compile_now(
     run.go_on(np.zeros(0, dtype=np.int64))
 
 
+def n_struck(strikes: Strikes, rows: Ints) -> int:
+    """How many nodes the failures of some replications strike."""
+    if len(rows) == strikes.first.shape[1] - 1:
+        return len(strikes.slot)
+    first_slot, first = strikes.first_slot, strikes.first
+    return int((first_slot[first[:, rows + 1]] - first_slot[first[:, rows]]).sum())
+
+
 class _Tables(local):
     """Tables to write to, one set for each thread: a new one costs more than a short run."""
 
@@ -83,10 +93,13 @@ class _Tables(local):
 
         self._slots, self._desks = np.zeros(0, SLOT), np.zeros(1, DESK)
         self._of_failures: Floats = np.empty((2, 0))
-        self._lined_up: tuple[Strikes, range, Ints] | None = None
+        # by `Strikes.first`, not by all of it: the failures go when their block does
+        self._lined_up: tuple[Ints, range, Ints] | None = None
 
     def of_failures(self, n: int) -> Floats:
         """Two columns for so many failures, (2, n); what they hold does not matter."""
+        if n > MOST_SHARED:
+            return np.empty((2, n))
         if n > self._of_failures.shape[1]:
             self._of_failures = np.empty((2, n + n // 4))
         return self._of_failures[:, :n]
@@ -98,13 +111,13 @@ class _Tables(local):
         span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
         whole = len(span) == len(rows)
         if whole and self._lined_up is not None:
-            of_strikes, of_rows, kept = self._lined_up
-            if of_strikes.first is strikes.first and of_rows == span:
+            of_first, of_rows, kept = self._lined_up
+            if of_first is strikes.first and of_rows == span:
                 return kept
         found = np.empty((2, len(rows)), dtype=np.int64)
         line_up(strikes, rows, *found)
         if whole:
-            self._lined_up = strikes, span, found
+            self._lined_up = strikes.first, span, found
         return found
 
     def of_slots(self, n_slots: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -173,7 +186,7 @@ class _Run:
             self._hours, self._counts, unsure, progress_h, whole_h,
         )  # fmt: skip
         if loses:
-            losses: Losses = np.empty(len(strikes.slot) if self._keeps else 0, LOSS)
+            losses: Losses = np.empty(n_struck(strikes, rows) if self._keeps else 0, LOSS)
             n_lost = steady.lose(
                 plan, strikes, rows, progress_h, whole_h,
                 self._hours, self._counts, losses, self._keeps, *_tables().of_slots(plan.n_slots),
@@ -184,7 +197,8 @@ class _Run:
     def _run(self, strikes: Strikes, rows: Ints) -> None:
         """Run these replications, whatever comes."""
         loops, drawn = self._loops, drawn_of(self._costs)
-        room = len(strikes.slot) + self._n_losses if self._keeps and self._plan.reloads else 0
+        keeps = self._keeps and self._plan.reloads
+        room = n_struck(strikes, rows) + self._n_losses if keeps else 0
         losses: Losses = np.empty(room, LOSS)
         n_lost = loops.run(
             self._plan, drawn, strikes, rows, self._hours, self._counts, losses, self._keeps,

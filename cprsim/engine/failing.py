@@ -19,12 +19,18 @@ from cprsim.engine.standing import (
 from cprsim.engine.terms import Drawn, Plan
 from cprsim.failures.block import Strikes
 from cprsim.records import Ints
-from cprsim.setting import HOPELESS_AFTER
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
 
 
 @inlined
 def suffer(plan: Plan, job: Any) -> int:
-    """Give up where failure follows failure without any first-time work between."""
+    """Give up where failure follows failure and the job gets no further, or hardly."""
+    if job.n_failures >= HARDLY_AFTER:
+        beyond_h = job.wall_h - HARDLY_TIMES * job.frontier_h
+        if abs(beyond_h) < plan.near_h:
+            return LEFT
+        if beyond_h > 0.0:
+            return STOPPED
     job.n_fruitless += 1
     if job.frontier_h > job.frontier_at_failure_h:
         job.frontier_at_failure_h = job.frontier_h

@@ -9,11 +9,24 @@ from math import inf
 
 import numpy as np
 
+from cprsim.budget import require_room
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
+from cprsim.failures.node_sampling import require_clocks
 from cprsim.failures.renewal import Lifetimes, numbers, renewals_by_lives, renewals_until
-from cprsim.failures.sources import Start, p_strikes, repairs, replications_for, trace_of
+from cprsim.failures.sources import (
+    Start,
+    clocks_of,
+    firsts_of,
+    joined_hours,
+    only,
+    p_strikes,
+    repairs,
+    replications_for,
+    rows_of,
+    trace_of,
+)
 from cprsim.records import (
     Clock,
     Cluster,
@@ -25,6 +38,7 @@ from cprsim.records import (
 )
 from cprsim.streams import stream
 
+BYTES_OF_A_SHOCK = 120  # an array of its slots, and its rows
 STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means over them
 
 
@@ -66,6 +80,14 @@ class Shocks:
         rng: np.random.Generator,
     ) -> tuple[Ints, Floats, Ints]:  # fmt: skip
         """Replication, instant [h] and slot of each node of the job that is struck."""
+        mean = self.rate_per_h * (until_h - from_h) * n_replications
+        mean *= 1 + float(np.dot(self.sizes, self.shares)) * n_slots / self.n_nodes
+        require_room(
+            BYTES_OF_A_SHOCK * mean,
+            f"about {mean:.3g} shocks and the nodes that they strike before {until_h:g} h",
+            "shocks {} times rarer would fit",
+            # no fewer_fit: the stream is of the whole block
+        )
         n_events = rng.poisson(self.rate_per_h * (until_h - from_h), n_replications)
         replication = np.repeat(np.arange(n_replications), n_events)
         at_h = from_h + rng.random(len(replication)) * (until_h - from_h)
@@ -141,11 +163,15 @@ class CorrelatedNodes:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
         n_slots = cluster.n_nodes
+        n_kept = n_replications if kept is None else len(kept)
+        kept = only(kept, n_replications)
+        keeps = clocks_of(kept, n_replications, n_slots)
+        require_clocks(n_replications * n_slots)
         lives = stream(seed, block, "failures/correlated/lifetimes")
         shocks = stream(seed, block, "failures/correlated/shocks")
         repairing = stream(seed, block, "failures/correlated/repair")
@@ -154,16 +180,25 @@ class CorrelatedNodes:
         )
         clocks = _Clocks.begin(self, factors, n_slots, lives)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
-            first, at_h = renewals_until(until_h, clocks.next_at_h, clocks.lives, clocks.stretch)
-            replication, slot = np.divmod(numbers(first), n_slots)
+            first, at_h = renewals_until(
+                until_h, clocks.next_at_h, clocks.lives, clocks.stretch, kept=keeps
+            )
+            replication, slot = np.divmod(numbers(firsts_of(first, kept, n_slots)), n_slots)
+            mine = rows_of(first, kept, n_slots)
+            repair_h = repairs(self.repair, repairing, int(first[-1]), mine)
             if self.shocks is not None:
                 struck = self.shocks.draw(from_h, until_h, n_replications, n_slots, shocks)
+                n_struck, places = len(struck[0]), None
+                if kept is not None:
+                    places = np.flatnonzero((struck[0] >= kept.start) & (struck[0] < kept.stop))
+                    struck = struck[0][places] - kept.start, struck[1][places], struck[2][places]
                 replication, at_h, slot = (
                     np.concatenate(pair)
                     for pair in zip((replication, at_h, slot), struck, strict=True)
                 )
-            repair_h = repairs(self.repair, repairing, len(slot))
-            yield trace_of(until_h, n_replications, replication, at_h, slot, repair_h)
+                of_shocks = repairs(self.repair, repairing, n_struck, places)
+                repair_h = joined_hours([repair_h, of_shocks])
+            yield trace_of(until_h, n_kept, replication, at_h, slot, repair_h)
 
     def _check_slots(self, cluster: Cluster) -> None:
         if self.shocks is not None and cluster.n_nodes > self.shocks.n_nodes:

@@ -8,8 +8,11 @@ from math import inf
 
 import numpy as np
 
+from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.pieces import drawn
 from cprsim.failures.sources import (
+    BYTES_OF_A_ROW,
     expected_of_random_slots,
     random_slots,
     repairs,
@@ -91,25 +94,37 @@ class Injected:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """One chunk with all failures; the borders do not matter."""
-        at_h = self._instants(stream(seed, block, "failures/injected"), n_replications)
+        n_each, n_struck = self.n_failures, self._n_struck
+        within = range(n_replications) if kept is None else kept
+        mine = slice(within.start * n_each, within.stop * n_each)
+        n_all = n_replications * n_each
+        require_room(
+            BYTES_OF_A_ROW * float(len(within)) * n_each * n_struck,
+            f"{n_each} failures of {n_struck} nodes in each of {len(within)} replications",
+            "{} times fewer would fit",
+            fewer_fit=True,
+        )
+        at_h = self._instants(stream(seed, block, "failures/injected"), n_all, mine)
         choosing = stream(seed, block, "failures/injected/slots")
-        struck = random_slots(slots_array(self.slots), at_h.size, self._n_struck, choosing).ravel()
+        struck = random_slots(slots_array(self.slots), n_all, n_struck, choosing, mine).ravel()
         repairing = stream(seed, block, "failures/injected/repair")
-        replication = np.repeat(np.arange(n_replications), self.n_failures * self._n_struck)
+        nodes = slice(mine.start * n_struck, mine.stop * n_struck)
         yield trace_of(
             inf,
-            n_replications,
-            replication,
-            np.repeat(at_h.ravel(), self._n_struck),
+            len(within),
+            np.repeat(np.arange(len(within)), n_each * n_struck),
+            np.repeat(at_h, n_struck),
             struck,
-            repairs(self.repair, repairing, len(struck)),
+            repairs(self.repair, repairing, n_all * n_struck, nodes),
         )
 
-    def _instants(self, rng: np.random.Generator, n_replications: int) -> Floats:
-        """Progress [h] at each failure, (n_replications, n_failures), sorted in each row."""
+    def _instants(self, rng: np.random.Generator, n_all: int, kept: slice) -> Floats:
+        """Progress [h] at each failure that is kept, in order within each replication."""
+        n_replications = (kept.stop - kept.start) // max(self.n_failures, 1)
         if self.at_h is not None:
-            return np.tile(np.sort(self.at_h), (n_replications, 1))
-        return np.sort(rng.random((n_replications, self.count)) * self.useful_h, axis=1)
+            return np.tile(np.sort(self.at_h), n_replications)
+        at_h = drawn(rng.random, n_all, kept) * self.useful_h
+        return np.sort(at_h.reshape(n_replications, self.count), axis=1).ravel()

@@ -9,14 +9,19 @@ from math import inf
 import numpy as np
 
 from cprsim.failures.distributions import Distribution, positive
+from cprsim.failures.pieces import integers
 from cprsim.failures.renewal import Lifetimes, expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
+    clocks_of,
     counting,
     expected_of_random_slots,
+    firsts_of,
+    only,
     random_slots,
     repairs,
     replications_for,
+    rows_of,
     slots_array,
 )
 from cprsim.records import (
@@ -25,6 +30,7 @@ from cprsim.records import (
     Duration,
     ExpectedFailures,
     FailureTrace,
+    Floats,
     Ints,
 )
 from cprsim.streams import stream
@@ -73,9 +79,11 @@ class JobClock:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
+        kept = only(kept, n_replications)
+        keeps = clocks_of(kept, n_replications)
         gaps = stream(seed, block, "failures/job")
         nodes = stream(seed, block, "failures/job/slots")
         repairing = stream(seed, block, "failures/job/repair") if self.repair else None
@@ -84,22 +92,28 @@ class JobClock:
         next_at_h = sample(gaps, n_replications)
         lives = Lifetimes(self.lifetime, gaps)
         for until_h in borders_h:
-            first, at_h = renewals_until(until_h, next_at_h, lives)
-            slot = self._struck(len(at_h), nodes)
+            first, at_h = renewals_until(until_h, next_at_h, lives, kept=keeps)
+            slot, repair_h = self._struck(int(first[-1]), rows_of(first, kept), nodes, repairing)
             first_slot = counting(len(at_h) + 1)
             yield FailureTrace(
                 until_h,
-                first,
+                firsts_of(first, kept),
                 at_h,
                 first_slot if self.together == 1 else first_slot * self.together,
                 slot,
-                repairs(self.repair, repairing, len(slot)),
+                repair_h,
             )
 
-    def _struck(self, n_failures: int, rng: np.random.Generator) -> Ints:
-        """Slots of some failures, those of one in order, (n_failures * together,)."""
-        slots = self.slots
-        if self.together == 1 and isinstance(slots, range) and slots.step == 1:
-            return rng.integers(slots.start, slots.stop, n_failures)
-        struck = random_slots(slots_array(slots), n_failures, self.together, rng)
-        return np.sort(struck, axis=1).ravel()
+    def _struck(
+        self, n_failures: int, kept: slice | None, rng: np.random.Generator,
+        repairing: np.random.Generator | None,
+    ) -> tuple[Ints, Floats]:  # fmt: skip
+        """Slots of some failures, those of one in order, and repairs [h]; (n_kept * together,)."""
+        slots, n = self.slots, self.together
+        if n == 1 and isinstance(slots, range) and slots.step == 1:
+            slot = integers(rng, slots.start, slots.stop, n_failures, kept)
+            return slot, repairs(self.repair, repairing, n_failures, kept)
+        struck = random_slots(slots_array(slots), n_failures, n, rng, kept)
+        struck.sort(axis=1)
+        nodes = None if kept is None else slice(kept.start * n, kept.stop * n)
+        return struck.ravel(), repairs(self.repair, repairing, n_failures * n, nodes)

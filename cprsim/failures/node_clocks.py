@@ -13,7 +13,14 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.node_sampling import nodes_of
 from cprsim.failures.renewal import expected_renewals
-from cprsim.failures.sources import Start, repairs, replications_for, trace_of
+from cprsim.failures.sources import (
+    Start,
+    joined_hours,
+    only,
+    repairs,
+    replications_for,
+    trace_of,
+)
 from cprsim.records import (
     Clock,
     Cluster,
@@ -79,26 +86,32 @@ class NodeClocks:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
+        n_kept = n_replications if kept is None else len(kept)
+        kept = only(kept, n_replications)
         borders_h = iter(borders_h)
         first_border_h = next(borders_h)
         nodes = [
             nodes_of(
                 _slots(cluster, role), lifetime, self.start is Start.STATIONARY, n_replications,
-                first_border_h, stream(seed, block, f"failures/node/{role}"),
+                first_border_h, stream(seed, block, f"failures/node/{role}"), kept,
             )
             for role, lifetime in self.lifetimes.items()
         ]  # fmt: skip
         repairing = stream(seed, block, "failures/node/repair")
         for until_h in chain([first_border_h], borders_h):
             of_roles = [role.until(until_h) for role in nodes]
-            replication, at_h, slot = (
-                np.concatenate(column) for column in zip(*of_roles, strict=True)
+            repair_h = [repairs(self.repair, repairing, role.n_all, role.kept) for role in of_roles]
+            yield trace_of(
+                until_h,
+                n_kept,
+                np.concatenate([role.replication for role in of_roles]),
+                np.concatenate([role.at_h for role in of_roles]),
+                np.concatenate([role.slot for role in of_roles]),
+                joined_hours(repair_h),
             )
-            repair_h = repairs(self.repair, repairing, len(slot))
-            yield trace_of(until_h, n_replications, replication, at_h, slot, repair_h)
 
 
 def _slots(cluster: Cluster, role: str) -> range:

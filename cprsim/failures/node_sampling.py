@@ -13,16 +13,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from cprsim.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
+from cprsim.failures.pieces import Kept, integers
 from cprsim.failures.renewal import Lifetimes, numbers, renewals_until
-from cprsim.records import Floats, Ints
+from cprsim.failures.sources import clocks_of, firsts_of, rows_of
+from cprsim.records import Bools, Floats, Ints
 
-Struck = tuple[Ints, Floats, Ints]
-"""Replication, instant [h] and slot of some failures, (n_failures,) each."""
+BYTES_OF_A_CLOCK = 80  # of a node that has one, while it is drawn
+
+
+class Struck(NamedTuple):
+    """Some failures of one role: those of the replications that are kept, numbered from 0 on."""
+
+    replication: Ints  # (n_kept,)
+    at_h: Floats  # (n_kept,)
+    slot: Ints  # (n_kept,)
+    n_all: int  # of all replications
+    kept: Kept | None  # which of them these are
 
 
 class Nodes(Protocol):
@@ -40,6 +52,7 @@ def nodes_of(
     n_replications: int,
     chunk_h: float,
     rng: np.random.Generator,
+    kept: range | None = None,
 ) -> Nodes:
     """The cheapest exact way for these nodes.
 
@@ -49,15 +62,16 @@ def nodes_of(
     lifetime : of each node
     stationary : whether the nodes have been up and renewed for long, or all are new
     chunk_h : hours that are drawn at first [h]
+    kept : the replications whose failures are wanted; default all
     """
     lifetime.simulable()
     if not slots:
         return Nobody()
     if isinstance(lifetime, Exponential):
-        return Superposed.begin(slots, lifetime, n_replications, rng)
+        return Superposed.begin(slots, lifetime, n_replications, rng, kept)
     if chunk_h < lifetime.mean_h:
-        return Lazy(slots, lifetime, stationary, n_replications, rng)
-    return Each.begin(slots, lifetime, stationary, n_replications, rng)
+        return Lazy(slots, lifetime, stationary, n_replications, rng, kept)
+    return Each.begin(slots, lifetime, stationary, n_replications, rng, kept)
 
 
 class Nobody:
@@ -65,7 +79,7 @@ class Nobody:
 
     def until(self, until_h: float) -> Struck:
         none = np.zeros(0, dtype=np.int64)
-        return none, np.zeros(0), none
+        return Struck(none, np.zeros(0), none, 0, None)
 
 
 @dataclass(slots=True)
@@ -75,18 +89,23 @@ class Superposed:
     slots: range
     lives: Lifetimes  # of all together
     next_at_h: Floats  # (n_replications,)
+    kept: range | None
 
     @classmethod
     def begin(
-        cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator
-    ) -> Superposed:
+        cls, slots: range, lifetime: Exponential, n_replications: int, rng: np.random.Generator,
+        kept: range | None,
+    ) -> Superposed:  # fmt: skip
         together = Exponential(lifetime.mean_h / len(slots))
-        return cls(slots, Lifetimes(together, rng), together.sample_unchecked(rng, n_replications))
+        next_at_h = together.sample_unchecked(rng, n_replications)
+        return cls(slots, Lifetimes(together, rng), next_at_h, kept)
 
     def until(self, until_h: float) -> Struck:
-        first, at_h = renewals_until(until_h, self.next_at_h, self.lives)
-        slots = self.lives.rng.integers(self.slots.start, self.slots.stop, len(at_h))
-        return numbers(first), at_h, slots
+        keeps = clocks_of(self.kept, len(self.next_at_h))
+        first, at_h = renewals_until(until_h, self.next_at_h, self.lives, kept=keeps)
+        n_all, mine = int(first[-1]), rows_of(first, self.kept)
+        slots = integers(self.lives.rng, self.slots.start, self.slots.stop, n_all, mine)
+        return Struck(numbers(firsts_of(first, self.kept)), at_h, slots, n_all, mine)
 
 
 @dataclass(slots=True)
@@ -96,20 +115,26 @@ class Each:
     slots: range
     lives: Lifetimes
     next_at_h: Floats  # (n_replications * n_slots,)
+    kept: range | None
 
     @classmethod
     def begin(
         cls, slots: range, lifetime: Distribution, stationary: bool, n_replications: int,
-        rng: np.random.Generator,
+        rng: np.random.Generator, kept: range | None,
     ) -> Each:  # fmt: skip
+        n_clocks = n_replications * len(slots)
+        require_clocks(n_clocks)
         first = lifetime.sample_residual if stationary else lifetime.sample
-        next_at_h = first(rng, n_replications * len(slots))
-        return cls(slots, Lifetimes(lifetime, rng), next_at_h)
+        return cls(slots, Lifetimes(lifetime, rng), first(rng, n_clocks), kept)
 
     def until(self, until_h: float) -> Struck:
-        first, at_h = renewals_until(until_h, self.next_at_h, self.lives)
-        replication, place = np.divmod(numbers(first), len(self.slots))
-        return replication, at_h, place + self.slots.start
+        n_slots = len(self.slots)
+        keeps = clocks_of(self.kept, len(self.next_at_h) // n_slots, n_slots)
+        first, at_h = renewals_until(until_h, self.next_at_h, self.lives, kept=keeps)
+        n_all, mine = int(first[-1]), rows_of(first, self.kept, n_slots)
+        clock = numbers(firsts_of(first, self.kept, n_slots))
+        replication, place = np.divmod(clock, n_slots)
+        return Struck(replication, at_h, place + self.slots.start, n_all, mine)
 
 
 @dataclass(slots=True)
@@ -125,6 +150,7 @@ class Lazy:
     stationary: bool
     n_replications: int
     rng: np.random.Generator
+    kept: range | None = None
     _unused: Ints = field(init=False)  # (n_replications,) nodes that have not failed yet
     _clock: Ints = field(init=False)  # (n_clocks,) replication * n_slots + place
     # by chunk, (n_replications + 1,): where the clocks of each replication begin that it began
@@ -146,13 +172,27 @@ class Lazy:
         p_first = self._p_first(from_h, until_h)
         n_first = self.rng.binomial(self._unused, p_first)
         self._unused -= n_first
+        require_clocks(len(self._clock) + int(n_first.sum()))
         first_at_h = self._first_at_h(from_h, until_h, p_first, int(n_first.sum()))
         self._begin_clocks(n_first)
         self._next_at_h = np.concatenate([self._next_at_h, first_at_h])
-        first, at_h = renewals_until(until_h, self._next_at_h, self._lives)
-        clock = np.repeat(self._clock, np.diff(first))
+        keeps, begin = self._kept_clocks()
+        first, at_h = renewals_until(until_h, self._next_at_h, self._lives, kept=keeps)
+        n_of, mine = np.diff(first), None
+        clock = np.repeat(self._clock, n_of) if keeps is None else self._clock[keeps]
+        if keeps is not None:
+            clock = np.repeat(clock, n_of[keeps])
+            mine = np.flatnonzero(np.repeat(keeps, n_of))
         replication, slot = np.divmod(clock, len(self.slots))
-        return replication, at_h, slot + self.slots.start
+        return Struck(replication - begin, at_h, slot + self.slots.start, int(first[-1]), mine)
+
+    def _kept_clocks(self) -> tuple[Bools | None, int]:
+        """Whether each clock is of a replication that is kept, and the first of these."""
+        if self.kept is None:
+            return None, 0
+        replication = self._clock // len(self.slots)
+        keeps = (replication >= self.kept.start) & (replication < self.kept.stop)
+        return keeps, self.kept.start
 
     def _p_first(self, from_h: float, until_h: float) -> float:
         """Probability of a first failure in a chunk, given none before it."""
@@ -201,6 +241,16 @@ class Lazy:
             place = self.rng.integers(0, n_slots, len(missing))
             n_missing = settle(first, self._clock, self._marks, missing, place)
             missing = missing[:n_missing]
+
+
+def require_clocks(n_clocks: int) -> None:
+    """Refuse clocks of the nodes of a block that would take more memory than there may be."""
+    require_room(
+        BYTES_OF_A_CLOCK * float(n_clocks),
+        f"the clocks of {n_clocks} nodes that fail in a block of replications",
+        "{} times fewer nodes, or as many times longer lives, would fit",
+        # no fewer_fit: the stream is of the whole block
+    )
 
 
 @lru_cache(maxsize=1024)

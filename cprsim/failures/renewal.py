@@ -14,12 +14,16 @@ from math import ceil, floor, sqrt
 import numpy as np
 from scipy import special
 
-from cprsim.errors import ParameterError
+from cprsim.budget import require_room
+from cprsim.errors import BudgetError
 from cprsim.failures.distributions import Constant, Distribution, Exponential, Gamma
-from cprsim.records import Floats, Ints
+from cprsim.records import Bools, Floats, Ints
 
 N_STEPS = 4096  # of the grid on which the renewal equation is solved
-MOST_FAILURES_OF_A_CHUNK = 2e7  # beyond: too fast to simulate
+MOST_FAILURES_OF_A_CHUNK = 5e7  # of all clocks; beyond: too fast to simulate
+BYTES_OF_A_FAILURE = 32  # while it is drawn: its instant twice, its slot, where that is
+PIECE = 2**20  # lifetimes that are drawn at once
+FEWEST_RENEWALS = 1e-15  # over a horizon: of the size of rounding
 SOLVED_LIVES = 40.0  # mean lives, beyond which the function is a straight line
 
 
@@ -60,10 +64,13 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     Notes
     -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
-    straight between points; proportional to time beyond.
+    straight between points; proportional to time beyond. Where fewer than `FEWEST_RENEWALS` are
+    solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
     """
     lives = np.logspace(-9, 6, 46)
-    table = np.log([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    found = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    once = np.maximum(-np.expm1(-unit_lifetime.cumulative_hazard(lives)), np.finfo(float).tiny)
+    table = np.log(np.where(found > FEWEST_RENEWALS, found, once))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])
@@ -110,9 +117,14 @@ class Lifetimes:
     rng: np.random.Generator
     _ahead_h: Floats = field(init=False, default_factory=lambda: np.zeros(0))
 
+    @property
+    def n_ahead(self) -> int:
+        """How many are drawn and not used yet."""
+        return len(self._ahead_h)
+
     def some(self, n: int) -> Floats:
         """The next ones, at least `n` [h]; those that are not used have to be given back."""
-        n_ahead = len(self._ahead_h)
+        n_ahead = self.n_ahead
         if n > n_ahead:
             more_h = self.lifetime.sample_unchecked(self.rng, n - n_ahead)
             self._ahead_h = np.concatenate([self._ahead_h, more_h]) if n_ahead else more_h
@@ -129,6 +141,7 @@ def renewals_until(
     lives: Lifetimes,
     stretch: Floats | None = None,
     *,
+    kept: Bools | None = None,
     from_h: float = 0.0,
 ) -> tuple[Ints, Floats]:
     """All failures of some clocks before an instant.
@@ -139,42 +152,54 @@ def renewals_until(
     next_at_h : (n_clocks,) next failure [h] of each clock; moved on beyond `until_h` in place
     lives : of what a failure renews
     stretch : (n_clocks,) by what the lifetimes of each clock are longer; default 1
+    kept : (n_clocks,) whether the failures of each clock are kept; default all
     from_h : no failure is before this instant [h]
 
     Returns
     -------
-    (n_clocks + 1,) where the failures of each clock begin; (n_failures,) their instants [h], clock
-    after clock, each in order
+    (n_clocks + 1,) where the failures of each clock begin among all; (n_kept,) instants [h] of
+    those that are kept, clock after clock, each in order
 
     Raises
     ------
     ParameterError
-        where a lifetime is negative, infinite or NaN, or there are too many failures.
+        where a lifetime is negative, infinite or NaN.
+    BudgetError
+        where there are too many failures.
     """
     from cprsim.failures.loops import due, renew  # with numba, for which only who draws waits
 
     stretch = np.ones(0) if stretch is None else stretch
+    keeps = np.ones(0, dtype=bool) if kept is None else kept
+    kept_fraction = 1.0 if kept is None else float(kept.sum()) / max(len(kept), 1)
     first = np.zeros(len(next_at_h) + 1, dtype=np.int64)
     instants_h, clock, n_failures = [], 0, 0
-    while True:
+    while clock < len(next_at_h):
         n_due, to_come_h = due(until_h, next_at_h, clock)
         # by the asymptote of the renewal function
         n_expected = to_come_h / lives.lifetime.mean_h
         n_expected += n_due * (1.0 + lives.lifetime.squared_cv) / 2
-        _require_affordable(n_failures + n_expected, until_h)
-        gap_h = lives.some(ceil(n_expected + 2 * sqrt(n_expected)))
-        at_h = np.empty(len(gap_h))
-        clock, n_used, sound = renew(
-            from_h, until_h, next_at_h, stretch, gap_h, clock, n_failures, first, at_h
-        )
-        if not sound:
-            lives.lifetime.refuse()
-        lives.used(n_used)
-        instants_h.append(at_h[:n_used])
-        n_failures += n_used
-        if clock == len(next_at_h):
-            break
-    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(instants_h)
+        _require_affordable(n_failures + n_expected, kept_fraction, until_h)
+        n_gaps = max(ceil(n_expected + 2 * sqrt(n_expected)), lives.n_ahead)
+        while True:
+            gap_h = lives.some(min(n_gaps, PIECE))
+            at_h = np.empty(len(gap_h))
+            clock, n_used, n_kept, sound = renew(
+                from_h, until_h, next_at_h, stretch, keeps, gap_h, clock, n_failures, first, at_h
+            )
+            if not sound:
+                lives.lifetime.refuse()
+            lives.used(n_used)
+            n_gaps -= n_used
+            n_failures += n_used
+            # not a view of room for many where few are kept
+            instants_h.append(at_h[:n_kept] if 2 * n_kept > len(at_h) else at_h[:n_kept].copy())
+            if clock == len(next_at_h) or n_gaps == 0:
+                break
+        lives.some(n_gaps)  # as if drawn at once: what else is drawn from this stream comes after
+    return first, instants_h[0] if len(instants_h) == 1 else np.concatenate(
+        [np.zeros(0), *instants_h]
+    )
 
 
 def numbers(first: Ints) -> Ints:
@@ -182,10 +207,17 @@ def numbers(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
-def _require_affordable(n_failures: float, until_h: float) -> None:
-    """Raise ParameterError where a chunk draws more failures than memory should hold."""
+def _require_affordable(n_failures: float, kept_fraction: float, until_h: float) -> None:
+    """Raise BudgetError where a chunk has more failures than time or memory allow."""
     if n_failures > MOST_FAILURES_OF_A_CHUNK:
-        raise ParameterError(
-            f"failures come too fast to simulate: over {MOST_FAILURES_OF_A_CHUNK:.0g} before "
-            f"{until_h:g} h; raise the MTBF or the shape"
+        raise BudgetError(
+            f"failures come too fast to simulate: about {n_failures:.3g} before {until_h:g} h, "
+            f"where {MOST_FAILURES_OF_A_CHUNK:.0g} are the limit; raise the MTBF (or the shape) "
+            f"{n_failures / MOST_FAILURES_OF_A_CHUNK:.3g} times"
         )
+    require_room(
+        BYTES_OF_A_FAILURE * kept_fraction * n_failures,
+        f"about {kept_fraction * n_failures:.3g} failures before {until_h:g} h",
+        "an MTBF {} times as long would fit",
+        fewer_fit=True,
+    )

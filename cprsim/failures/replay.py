@@ -9,11 +9,15 @@ from math import inf
 
 import numpy as np
 
+from cprsim.budget import require_room
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.sources import p_strikes, replications_for, trace_of
+from cprsim.failures.pieces import PIECE
+from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
+
+BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +75,38 @@ class Replay:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
+        kept = range(n_replications) if kept is None else kept
         rng = stream(seed, block, "failures/trace/window")
-        begin_h = rng.random(n_replications) * self.outages.window_h
+        begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
         assigning = stream(seed, block, "failures/trace/nodes")
-        slot_of = self._assignment(assigning, n_replications, cluster.n_nodes)
+        slot_of = self._assignment(assigning, kept, cluster.n_nodes)
         rows = _Rows.of(self._failures(), self.outages.window_h)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             replication, at_h, row = rows.between(begin_h, from_h, until_h)
             slot = slot_of[replication, rows.node[row]]
             mine = slot >= 0
             yield trace_of(
-                until_h, n_replications,
+                until_h, len(kept),
                 replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
             )  # fmt: skip
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is replayed, and what the log's reader left out, closed or assumed."""
+        outages, failures = self.outages, self._failures()
+        n = len(failures.slot)
+        n_last = int((outages.start_h == outages.window_h).sum())
+        last = f"{n_last} outage(s) at its very end left out: there it begins again"
+        return (
+            f"{n} node failure(s) of {outages.n_nodes} nodes in {outages.window_h:.6g} h from "
+            f"{outages.origin} on",
+            *outages.notes,
+            *([last] if n_last else []),
+        )
 
     def _check_slots(self, cluster: Cluster) -> None:
         if cluster.n_nodes > self.outages.n_nodes:
@@ -108,11 +127,24 @@ class Replay:
             outages.down_h,
         )
 
-    def _assignment(self, rng: np.random.Generator, n_replications: int, n_slots: int) -> Ints:
-        """Slot of each trace node, -1 for none, (n_replications, n_trace_nodes)."""
+    def _assignment(self, rng: np.random.Generator, kept: range, n_slots: int) -> Ints:
+        """Slot of each trace node, -1 for none, (n_kept, n_trace_nodes)."""
+        require_room(
+            BYTES_OF_AN_ASSIGNMENT * float(len(kept)) * self.outages.n_nodes,
+            f"a table of the trace's {self.outages.n_nodes} nodes",
+            "a trace of {} times fewer nodes would fit",
+            fewer_fit=True,
+        )
         slot_of = np.full(self.outages.n_nodes, -1, dtype=np.int64)
         slot_of[:n_slots] = np.arange(n_slots)
-        return rng.permuted(np.tile(slot_of, (n_replications, 1)), axis=1)
+        step = max(1, PIECE // len(slot_of))
+        table = np.empty((len(kept), len(slot_of)), dtype=np.int64)
+        for begin in range(0, kept.stop, step):  # those before the kept ones are drawn too
+            end = min(begin + step, kept.stop)
+            some = rng.permuted(np.tile(slot_of, (end - begin, 1)), axis=1)
+            mine = max(kept.start, begin)
+            table[max(mine - kept.start, 0) : max(end - kept.start, 0)] = some[mine - begin :]
+        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +175,12 @@ class _Rows:
         """
         first, last = self._passed(begin_h + from_h), self._passed(begin_h + until_h)
         n_met = last - first
+        require_room(
+            BYTES_OF_A_ROW * float(n_met.sum()),
+            f"{n_met.sum()} outages before {until_h:g} h",
+            "a job {} times as short would fit",
+            fewer_fit=True,
+        )
         replication = np.repeat(np.arange(len(begin_h)), n_met)
         within = np.arange(n_met.sum()) - np.repeat(np.cumsum(n_met) - n_met, n_met)
         round_, row = np.divmod(first[replication] + within, len(self.at_h))

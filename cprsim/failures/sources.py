@@ -12,15 +12,19 @@ alone, so that every strategy, engine and interval meets the same failures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from math import comb, inf
 from typing import Protocol
 
 import numpy as np
 
+from cprsim.budget import require_room
 from cprsim.errors import ParameterError
+from cprsim.failures.pieces import Kept, drawn, integers, n_kept
 from cprsim.records import (
+    Bools,
     Clock,
     Cluster,
     Duration,
@@ -33,6 +37,8 @@ from cprsim.records import (
 MOST_REPLICATIONS = 16_000  # that are drawn at once
 MOST_FAILURES = 1e6  # that a block should draw over the useful hours
 MOST_NODE_CLOCKS = 1e6  # that a block should keep
+BYTES_OF_A_SLOT = 16  # of a struck node, while it is drawn
+BYTES_OF_A_ROW = 100  # of a failed node, while failures are put in order
 
 
 class Start(StrEnum):
@@ -60,9 +66,13 @@ class FailureSource(Protocol):
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """Successive chunks of the clock, of all replications: up to each of `borders_h`."""
+        """Successive chunks of the clock, up to each of `borders_h`.
+
+        Those of all replications of the block or of the `kept` ones alone, numbered from 0 on: they
+        are the same. Memory follows what is kept.
+        """
         ...
 
 
@@ -82,6 +92,12 @@ def trace_of(
     """
     from cprsim.failures.loops import in_order  # with numba, for which only who draws waits
 
+    require_room(
+        BYTES_OF_A_ROW * float(len(at_h)),
+        f"{len(at_h)} failures before {until_h:g} h",
+        "an MTBF {} times as long would fit",
+        fewer_fit=True,
+    )
     order = in_order(replication, at_h, slot, n_replications)
     replication, at_h = replication[order], at_h[order]
     begins = np.ones(len(order), dtype=bool)
@@ -93,7 +109,7 @@ def trace_of(
         at_h=at_h[first_slot],
         first_slot=np.append(first_slot, len(order)).astype(np.int64),
         slot=slot[order],
-        repair_h=repair_h[order],
+        repair_h=repair_h if are_no_hours(repair_h) else repair_h[order],
     )
 
 
@@ -104,35 +120,85 @@ def firsts(numbers: Ints, n: int) -> Ints:
     return first
 
 
-def repairs(repair: Duration | None, rng: np.random.Generator | None, n: int) -> Floats:
-    """`n` repair times [h]; zero where the scenario names none, and then not to be written to."""
-    return _no_hours(n) if repair is None or rng is None else repair.sample(rng, n)
+def repairs(
+    repair: Duration | None, rng: np.random.Generator | None, n: int, kept: Kept | None = None
+) -> Floats:
+    """Repair times [h] of the `kept` ones of `n` nodes; `no_hours` where there are none."""
+    if repair is None or rng is None:
+        return no_hours(n_kept(kept, n))
+    return drawn(partial(repair.sample, rng), n, kept)
 
 
-_zeros: Floats = np.zeros(0)
+def no_hours(n: int) -> Floats:
+    """Zeros, (n,), not to be written to: they are one number."""
+    return np.broadcast_to(np.zeros(1), n)
 
 
-def _no_hours(n: int) -> Floats:
-    """Zeros, (n,), which all blocks share."""
-    global _zeros
-    if n > len(_zeros):
-        _zeros = np.zeros(2 * n)
-        _zeros.flags.writeable = False
-    return _zeros[:n]
+def are_no_hours(hours: Floats) -> bool:
+    """Whether some repair times are `no_hours`."""
+    return hours.strides == (0,)
+
+
+def joined_hours(parts: Sequence[Floats]) -> Floats:
+    """Repair times one after the other; `no_hours` where all parts are."""
+    if all(are_no_hours(part) for part in parts):
+        return no_hours(sum(map(len, parts)))
+    return np.concatenate(parts)
 
 
 _counting: Ints = np.zeros(0, dtype=np.int64)
+MOST_SHARED = 2**20  # numbers that are kept for all blocks
 
 
 def counting(n: int) -> Ints:
     """The numbers from 0 on, (n,); not to be written to: all blocks share them."""
     global _counting
+    if n > MOST_SHARED:
+        return np.arange(n)
     if n > len(_counting):
         _counting = np.arange(2 * n)
     return _counting[:n]
 
 
-def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:
+def only(kept: range | None, n_replications: int) -> range | None:
+    """The replications that are kept; None where those are all."""
+    return None if kept == range(n_replications) else kept
+
+
+def rows_of(first: Ints, kept: range | None, n_each: int = 1) -> slice | None:
+    """Where the rows of the replications that are kept stand among all; None for all.
+
+    Parameters
+    ----------
+    first : (n_replications * n_each + 1,) where the rows of each begin, or those of its parts
+    """
+    if kept is None:
+        return None
+    return slice(int(first[kept.start * n_each]), int(first[kept.stop * n_each]))
+
+
+def firsts_of(first: Ints, kept: range | None, n_each: int = 1) -> Ints:
+    """As `first` in `rows_of`, of the replications that are kept alone."""
+    if kept is None:
+        return first
+    mine: Ints = first[kept.start * n_each : kept.stop * n_each + 1]
+    begins: Ints = mine - mine[0]
+    return begins
+
+
+def clocks_of(kept: range | None, n_replications: int, n_each: int = 1) -> Bools | None:
+    """Whether the clocks of each replication are kept, (n_replications * n_each,); None for all."""
+    if kept is None:
+        return None
+    mine = np.zeros(n_replications * n_each, dtype=bool)
+    mine[kept.start * n_each : kept.stop * n_each] = True
+    return mine
+
+
+def random_slots(
+    slots: Ints, n_failures: int, together: int, rng: np.random.Generator,
+    kept: slice | None = None,
+) -> Ints:  # fmt: skip
     """Distinct random slots for each failure, every subset equally likely.
 
     Parameters
@@ -140,24 +206,36 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
     slots : (n_slots,) to choose from
     n_failures, together : how many failures, and how many slots each strikes
     rng : where the choice is drawn from
+    kept : the failures whose slots are wanted; default all
 
     Returns
     -------
-    (n_failures, together) slots
+    (n_kept, together) slots
     """
     if together > len(slots):
         raise ParameterError(f"{together} nodes can't fail together where there are {len(slots)}")
+    n = n_kept(kept, n_failures)
+    require_room(
+        BYTES_OF_A_SLOT * float(n) * together,
+        f"the nodes of {n} failures that strike {together} each",
+        "{} times fewer failures, or fewer nodes together, would fit",
+        fewer_fit=True,
+    )
     if together == len(slots):
-        return np.tile(slots, (n_failures, 1))
+        return np.tile(slots, (n, 1))
     if together == 1:
-        return slots[rng.integers(0, len(slots), n_failures)][:, None]
-    chosen = np.empty((n_failures, together), dtype=np.int64)
+        return slots[integers(rng, 0, len(slots), n_failures, kept)][:, None]
+    chosen = np.empty((n, together), dtype=np.int64)
+    if n_failures == 0:
+        return chosen
+    from cprsim.failures.loops import give_way
+
     for i, last in enumerate(range(len(slots) - together, len(slots))):
-        # Floyd's sampling without replacement: a place that is taken gives way to the last one
-        place = rng.integers(0, last + 1, n_failures)
-        taken = (chosen[:, :i] == place[:, None]).any(axis=1)
-        chosen[:, i] = np.where(taken, last, place)
-    return slots[chosen]
+        chosen[:, i] = integers(rng, 0, last + 1, n_failures, kept)
+    give_way(chosen, len(slots))
+    for i in range(together):
+        chosen[:, i] = slots[chosen[:, i]]
+    return chosen
 
 
 def p_strikes(n_struck: int, n_marked: int, n_slots: int) -> float:

@@ -46,11 +46,11 @@ class Stretched:
 
     def draw(
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
-        borders_h: Iterable[float],
+        borders_h: Iterable[float], kept: range | None = None,
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """The chunks that the source has up to these borders and beyond, each stretched."""
         beyond_h = _and_beyond(borders_h)
-        for chunk in self.source.draw(cluster, seed, block, n_replications, beyond_h):
+        for chunk in self.source.draw(cluster, seed, block, n_replications, beyond_h, kept):
             until_h, at_h = chunk.until_h * self.factor, chunk.at_h * self.factor
             yield replace(chunk, until_h=until_h, at_h=at_h)
 

@@ -1,12 +1,10 @@
-"""What one distribution can't say: failures that come together, nodes that differ, trends."""
+"""What one distribution can't say: failures that come together, and nodes that differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
@@ -29,22 +27,15 @@ class Togetherness:
         return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
 
     @property
+    def counts(self) -> tuple[Ints, Ints]:
+        """Sizes in increasing order, and how many groups have each."""
+        sizes, n_groups = np.unique(self.sizes, return_counts=True)
+        return sizes, n_groups.astype(np.int64)
+
+    @property
     def larger(self) -> Ints:
         """Sizes of those groups that have more than one node."""
         return self.sizes[self.sizes > 1]
-
-
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """Whether the second half of the observation sees as many failures as the first."""
-
-    first_half: int  # groups of failures
-    second_half: int
-    p_value: float  # of so large a difference, given the dispersion of weekly counts
-
-    @property
-    def differs(self) -> bool:
-        return self.p_value < 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +49,8 @@ class Portrait:
 
 
 def togetherness(outages: Outages) -> Togetherness:
-    """Group sizes: how many outages begin at each instant of the window."""
-    _, sizes = np.unique(outages.start_h[outages.in_window], return_counts=True)
+    """Group sizes: how many (chosen) outages begin at each instant of the window."""
+    _, sizes = np.unique(outages.start_h[outages.in_window & outages.chosen], return_counts=True)
     return Togetherness(sizes.astype(np.int64))
 
 
@@ -91,13 +82,17 @@ def concentration(node: Ints, n_nodes: int, fraction: float = WORST_FRACTION) ->
     return float(counts[:n_worst].sum() / counts.sum())
 
 
-def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrait:
+def portrait(
+    at_h: Floats, node: Ints, n_nodes: int, window_h: float, *, whole: bool = False
+) -> Portrait:
     """The statistics of failures within a window.
 
     Parameters
     ----------
     at_h, node : (n_failures,) instants [h] and nodes
     n_nodes, window_h : what was observed
+    whole : the window was observed from end to end, also before the first failure and after the
+        last one: the mean gap is its length per failure; otherwise that between the failures
 
     Raises
     ------
@@ -108,7 +103,7 @@ def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrai
         raise ParameterError("two failures at least are needed to speak of gaps")
     gaps_h = np.diff(np.sort(at_h))
     return Portrait(
-        mean_gap_h=float(gaps_h.mean()),
+        mean_gap_h=window_h / len(at_h) if whole else float(gaps_h.mean()),
         share_of_zero_gaps=float((gaps_h == 0).mean()),
         weekly_dispersion=dispersion(weekly_counts(at_h, window_h)),
         concentration=concentration(node, n_nodes),
@@ -116,22 +111,13 @@ def portrait(at_h: Floats, node: Ints, n_nodes: int, window_h: float) -> Portrai
 
 
 def portrait_of(outages: Outages) -> Portrait:
-    """The statistics of a log, overlapping outages of a node being one."""
+    """The statistics of a log's (chosen) failures, overlapping outages of a node being one."""
     merged = outages.merged()
-    merged = merged.where(merged.in_window)
-    return portrait(merged.start_h, merged.node, merged.n_nodes, merged.window_h)
-
-
-def trend(outages: Outages) -> Trend:
-    """Compare the halves of the window.
-
-    Notes
-    -----
-    Given the total n of groups, the first half holds n/2 of them with variance n/4 times the
-    dispersion of weekly counts (1 at least), so that bursts alone raise no alarm.
-    """
-    at_h = np.unique(outages.start_h[outages.in_window])
-    n_first = int((at_h < outages.window_h / 2).sum())
-    spread = max(np.nan_to_num(dispersion(weekly_counts(at_h, outages.window_h)), nan=1.0), 1.0)
-    z = (n_first - len(at_h) / 2) / sqrt(max(len(at_h), 1) / 4 * spread)
-    return Trend(n_first, len(at_h) - n_first, float(2 * special.ndtr(-abs(z))))
+    merged = merged.where(merged.in_window & merged.chosen)
+    return portrait(
+        merged.start_h,
+        merged.node,
+        merged.n_nodes,
+        merged.window_h,
+        whole=all(outages.window_given),
+    )

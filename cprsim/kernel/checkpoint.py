@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cprsim.errors import CheckpointError
+from cprsim.foreign import one_line, parse_json
 from cprsim.kernel.loops import Array
 
 MAGIC = b"CPRSIM\x00\x01"  # its last byte is the version of the format
@@ -145,7 +146,7 @@ def _check(path: Path) -> dict[str, Any]:
         if digest.digest() != file.read():
             raise ValueError("damaged or cut short: its digest does not match")
         file.seek(len(MAGIC))
-        header: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        header: dict[str, Any] = parse_json(file.read(int.from_bytes(file.read(8), "little")))
     return header
 
 
@@ -156,7 +157,9 @@ def _require_same_run(
     for key in sorted(ours["run"].keys() | header["run"].keys()):
         there, here = header["run"].get(key), ours["run"].get(key)
         if there != here:
-            raise CheckpointError(f"{path}: of another run: `{key}` is {there}, here {here}")
+            raise CheckpointError(
+                f"{path}: of another run: `{key}` is {one_line(str(there))}, here {here}"
+            )
     if header["arrays"] != ours["arrays"]:
         raise CheckpointError(f"{path}: of another run: it holds other arrays")
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cprsim.errors import ResultError
+from cprsim.foreign import parse_json
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
@@ -37,7 +38,7 @@ def _split(text: bytes) -> tuple[bytes, bytes]:
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except ValueError:
         record = None
     if not isinstance(record, dict):

@@ -19,6 +19,7 @@ from typing import Any
 import cprsim
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
+from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
@@ -229,16 +230,16 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
             unfinished = path.with_suffix(".unfinished")
             unfinished.write_text(json.dumps(ours, indent=2) + "\n", "utf-8")
             unfinished.replace(path)
-        theirs = json.loads(path.read_text("utf-8"))
+        theirs = dict(read_json(path))
     except OSError as error:
         raise ResultError(f"{path} can't be written: {error.strerror}") from error
-    except ValueError as error:
-        raise ResultError(f"{path} is damaged: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ResultError(f"{path} is damaged: {one_line(str(error), 200)}") from None
     different = [key for key in ours if theirs.get(key) != ours[key]]
     if different:
         key = different[0]
+        found = one_line(json.dumps(theirs.get(key)), 200)
         raise ResultError(
             f"{path.parent} holds runs of another measurement: its {key} is "
-            f"{json.dumps(theirs.get(key))}, here {json.dumps(ours[key])}; name another file by "
-            "--out"
+            f"{found}, here {json.dumps(ours[key])}; name another file by --out"
         )

@@ -11,6 +11,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from cprsim.plots.literal import make_literal
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.style import style
 from cprsim.plots.timeline import timeline_figure
@@ -33,6 +34,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
     No date, version or random id goes into the files.
     """
     FigureCanvasAgg(figure)
+    make_literal(figure)
     paths = []
     with style():
         for suffix in formats:
@@ -52,6 +54,7 @@ def svg_text(figure: Figure, salt: str) -> str:
         share one
     """
     FigureCanvasAgg(figure)
+    make_literal(figure)
     file = StringIO()
     with style(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(file, format="svg", metadata=_SILENT["svg"])

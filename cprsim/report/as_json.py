@@ -42,6 +42,7 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "accuracy": accuracy_sentences(result),
         "curve": result.curve and asdict(result.curve),
+        "log_notes": list(result.log_notes),
         "strategies": [_strategy(line) for line in lines(result)],
     }
 

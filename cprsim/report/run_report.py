@@ -30,6 +30,7 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
     print_run_table(console, result)
     whole = result.replay is None
     paragraphs = (
+        [f"Log: {note}." for note in result.log_notes],
         accuracy_sentences(result),
         decisions(result),
         verdicts(result),

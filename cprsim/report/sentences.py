@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread, differences, records_of
 from cprsim.results.words import (
     count,
@@ -15,9 +15,15 @@ from cprsim.results.words import (
     saves,
     writes_parts_only,
 )
-from cprsim.setting import n_saves_due
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 
 FORMULAS = "By the first-order formulas"
+LIMITS = (
+    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
+    "a row without any"
+)
+"""When a replication is given up (docs/model.md, section 12)."""
 
 
 def decisions(result: Result) -> list[str]:
@@ -69,15 +75,15 @@ def verdicts(result: Result) -> list[str]:
         share, n = finished.mean, finished.n
         if share == 0:
             said.append(
-                f"{name} never finishes: of {count(n, 'replication')} none was done after 100 "
-                "times its useful hours; failures come faster than it recovers."
+                f"{name} never finishes: of {count(n, 'replication')} none was done after "
+                f"{LIMITS}; failures come faster than it recovers."
             )
         elif share < 1:
             said.append(
                 f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
-                f"were done within 100 times their useful hours (95 % interval "
-                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
-                "mislead."
+                f"were done; the others were stopped after {LIMITS} (95 % interval of the share "
+                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others "
+                "would mislead."
             )
         elif interval_h < inf and not n_saves_due(interval_h, result.useful_h):
             said.append(_no_whole_save(strategy.policy, result.useful_h))

@@ -20,7 +20,7 @@ from cprsim.units import SIZE, TIME, Dimension
 
 AFTERWARDS = "afterwards: "
 KEYS = {"useful": TIME, "shard_size": SIZE, "mtbf": TIME}
-ASSUMED = re.compile(r"^\s*-?\s*([\w ]+?)\s*[:=].*#.*\bassumed\b")
+ASSUMED = re.compile(r"\bassumed\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,18 @@ def _value(name: str, value: Any, unit: Dimension) -> Any:
 def assumed_in(*paths: Path) -> tuple[str, ...]:
     """The keys whose line says that it was assumed: the free inputs."""
     found = [
-        f"{path.name}: {match[1].strip()}"
+        f"{path.name}: {key}"
         for path in paths
         for line in path.read_text("utf-8").splitlines()
-        if (match := ASSUMED.match(line))
+        if (key := _assumed(line))
     ]
     return tuple(found)
+
+
+def _assumed(line: str) -> str:
+    """The key before ``:`` or ``=`` of a line whose comment says `assumed`, else nothing."""
+    said, _, comment = line.partition("#")
+    before, sign, _ = said.replace("=", ":").partition(":")
+    key = before.strip().removeprefix("-").strip()
+    is_key = sign and key.replace(" ", "").replace("_", "").isalnum()
+    return key if is_key and ASSUMED.search(comment) else ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
@@ -19,7 +20,8 @@ from cprsim.results.manifest import MANIFEST
 def print_reproduced(console: Console, made: Reproduced) -> None:
     """Print title, comparisons, further tables and notes, and where the figure lies."""
     summary = made.summary
-    console.print(f"[bold]{made.name}[/bold]: {summary.title}", soft_wrap=True, highlight=False)
+    title = Text.assemble((made.name, "bold"), f": {summary.title}")
+    console.print(title, soft_wrap=True, highlight=False)
     console.print(summary.question, soft_wrap=True, highlight=False)
     if summary.rows:
         console.print()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import cprsim
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json, spreadsheet_cell
 from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
 from cprsim.reproduce.summary import Summary
 from cprsim.results.identity import N_DIGITS, file_digest
@@ -142,7 +143,8 @@ def _write(folder: Path, summary: Summary) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
         rows.writerows(
-            (row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows
+            map(spreadsheet_cell, (row.quantity, row.paper, row.mark, row.ours, str(row.verdict)))
+            for row in summary.rows
         )
     _draw(folder, summary)
 
@@ -165,9 +167,10 @@ def read_reproduced(folder: Path, *, found: bool = True) -> Reproduced:
     """
     manifest = read_manifest(folder)
     try:
-        summary = Summary.from_json(json.loads((folder / SUMMARY).read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultError(f"{folder / SUMMARY} can't be read: {error}") from error
+        summary = Summary.from_json(read_json(folder / SUMMARY))
+    except (OSError, *UNUSABLE) as error:
+        told = one_line(str(error), 200)
+        raise ResultError(f"{folder / SUMMARY} can't be read: {told}") from error
     return Reproduced(str(manifest["name"]), folder, summary, found)
 
 

@@ -1,7 +1,12 @@
-"""The manifest of a results folder: written last, and the only file that knows times and hosts."""
+"""The manifest of a results folder: written last, and the only file that knows times and hosts.
+
+It holds a digest of every other file, and one of itself, so that whatever was damaged is found.
+Digests are no signatures: whoever changes a folder on purpose can renew them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -14,9 +19,14 @@ from typing import Any, Protocol
 
 import cprsim
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import file_digest, source_digest
 
 MANIFEST = "manifest.json"
+FORMAT = 2
+WITHOUT_DIGEST = 1  # the format before: without a digest of itself, still read
+DIGEST = "manifest_sha256"  # of all its other entries
+MOST_BYTES = 5_000_000
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic", "pint")
 
 
@@ -50,7 +60,7 @@ def write_manifest(
     """
     now = datetime.now(UTC)
     manifest = {
-        "format": 1,
+        "format": FORMAT,
         "name": identity.name,
         "replay": identity.replay,
         "digest": identity.digest,
@@ -68,6 +78,7 @@ def write_manifest(
         "took_s": round((now - started).total_seconds(), 3),
         "host": {"name": platform.node(), "platform": platform.platform(), "cores": os.cpu_count()},
     }
+    manifest[DIGEST] = _digest(manifest)
     unfinished = folder / f"{MANIFEST}.unfinished"
     unfinished.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
     unfinished.rename(folder / MANIFEST)
@@ -78,27 +89,69 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ResultError : no folder, no manifest, or a file that is missing or differs from its digest
+    ResultError : no folder, no manifest, one that is damaged or of an unknown format, or a file
+        that is missing, lies elsewhere or differs from its digest
     """
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
     try:
-        text = (folder / MANIFEST).read_text("utf-8")
+        manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
+        files = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
     except FileNotFoundError:
         raise ResultError(f"{folder} is no finished result: it has no {MANIFEST}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultError(f"{folder / MANIFEST} can't be read: {error}") from error
-    try:
-        manifest = json.loads(text)
-        files = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise ResultError(f"{folder / MANIFEST} can't be read: {error.strerror or error}") from None
+    except UNUSABLE as error:
         raise ResultError(f"{folder / MANIFEST} is damaged: it is no manifest") from error
+    if not files:
+        raise ResultError(f"{folder / MANIFEST} is damaged: it lists no file")
     for name, digest in files.items():
+        _require_within(folder, name)
         if not (folder / name).is_file():
-            raise ResultError(f"{folder} is damaged: {name} is missing")
+            raise ResultError(f"{folder} is damaged: {one_line(name)} is missing")
         if file_digest(folder / name) != digest:
-            raise ResultError(f"{folder} is damaged: {name} differs from its digest")
-    return dict(manifest)
+            raise ResultError(f"{folder} is damaged: {one_line(name)} differs from its digest")
+    return manifest
+
+
+def _whole(plain: Any, folder: Path) -> dict[str, Any]:
+    """The manifest, if its format is known and its digest holds. Raises ResultError, TypeError."""
+    if not isinstance(plain, dict):
+        raise TypeError("a manifest is an object")
+    manifest = dict(plain)
+    found = manifest.get("format")
+    if found not in (WITHOUT_DIGEST, FORMAT) or isinstance(found, bool):
+        shown = "no format" if found is None else f"format {one_line(str(found))}"
+        raise ResultError(
+            f"{folder / MANIFEST} has {shown}; this cprsim reads {WITHOUT_DIGEST} and {FORMAT}: it "
+            "is damaged, or comes from another version"
+        )
+    digest = manifest.get(DIGEST)
+    if digest != (_digest(manifest) if found == FORMAT else None):
+        raise ResultError(
+            f"{folder / MANIFEST} is damaged or was changed by hand: it differs from its digest"
+        )
+    return manifest
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest's entries but the digest, in whatever order they stand."""
+    rest = {key: value for key, value in manifest.items() if key != DIGEST}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _require_within(folder: Path, name: str) -> None:
+    """Raise ResultError where an entry is not the plain name of a file in this very folder."""
+    is_name = name not in ("", ".", "..", MANIFEST) and not {"/", "\0"} & set(name)
+    try:
+        inside = is_name and (folder / name).resolve().parent == folder.resolve()
+    except (OSError, RuntimeError):  # a ring of links, a name that no path can have
+        inside = False
+    if not inside:
+        raise ResultError(
+            f"{folder / MANIFEST} is damaged: {one_line(name)} is no file of this folder"
+        )
 
 
 def damage(folder: Path) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import RecoveryPolicy
 from cprsim.results.accuracy_rows import with_accuracy_columns
 from cprsim.results.manifest import read_manifest
@@ -63,6 +63,7 @@ class Result:
     summary: pd.DataFrame
     precision_fraction: float | None = None  # of the mean overhead, that was asked for
     curve: CurveUsed | None = None
+    log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `results.warnings`
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
@@ -90,7 +91,7 @@ def load_result(path: Path | str) -> Result:
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     try:
-        job = json.loads((folder / "job.json").read_text("utf-8"))
+        job = read_json(folder / "job.json")
         replications = with_accuracy_columns(_table(folder / "replications.parquet"))
         return Result(
             path=folder,
@@ -106,12 +107,14 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             losses=_table(folder / "losses.parquet"),
             timeline=_table(folder / "timeline.parquet"),
             curve=_curve_from(job.get("curve")),
+            log_notes=tuple(str(note) for note in job.get("log_notes", ())),
             warnings=tuple(job.get("warnings", ())),
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise ResultError(f"{folder} can't be read as a result: {error}") from error
+    except (OSError, pa.ArrowException, *UNUSABLE) as error:
+        told = one_line(str(error), 200)
+        raise ResultError(f"{folder} can't be read as a result: {told}") from error
 
 
 def _curve_from(entry: Mapping[str, Any] | None) -> CurveUsed | None:

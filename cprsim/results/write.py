@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cprsim.foreign import spreadsheet_cell
 from cprsim.records import EventLog
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity, file_digest
@@ -45,6 +46,7 @@ def write_result(
     started: datetime,
     draw: Callable[[Result], object] | None = None,
     curve_path: Path | None = None,
+    log_notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
@@ -57,6 +59,7 @@ def write_result(
     logbook : the replication that the timeline shows
     about : what the manifest says of the run: command, seed, replications, failures_digest
     started : when the run began, for the manifest
+    log_notes : what is replayed of a log of failures, and what its reader left out or assumed
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
     warnings : of `results.warnings`
     draw : puts the figures into ``result.path``; called before the folder is in place
@@ -73,7 +76,7 @@ def write_result(
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
         curve = _keep_curve(folder, outcome, curve_path)
-        _write_tables(folder, identity, outcome, logbook, curve, warnings)
+        _write_tables(folder, identity, outcome, logbook, curve, log_notes, warnings)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -102,6 +105,7 @@ def _write_tables(
     outcome: Outcome,
     logbook: Logbook,
     curve: CurveUsed | None,
+    log_notes: Sequence[str],
     warnings: Sequence[str],
 ) -> None:
     job = {
@@ -112,6 +116,7 @@ def _write_tables(
         "timeline_replication": logbook.replication,
         "replay": identity.replay,
         "curve": curve and asdict(curve),
+        "log_notes": list(log_notes),
         "warnings": list(warnings),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
@@ -123,12 +128,20 @@ def _write_tables(
     write_parquet(loss_rows(outcome), folder / "losses.parquet")
     write_parquet(events, folder / "timeline.parquet")
     summary = summarise_rows(rows, outcome.cluster.n_nodes)
-    summary.to_csv(folder / "summary.csv", index=False, lineterminator="\n")
+    write_csv(summary, folder / "summary.csv")
     if identity.replay is not None:
-        events.to_csv(folder / "events.csv", index=False, lineterminator="\n")
+        write_csv(events, folder / "events.csv")
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, path, compression="zstd")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """As text that no spreadsheet takes for formulas: see `cprsim.foreign.spreadsheet_cell`."""
+    words = frame.select_dtypes(exclude=["number", "bool"])
+    safe = frame.assign(**{str(name): words[name].map(spreadsheet_cell) for name in words})
+    safe.columns = [spreadsheet_cell(name) for name in safe.columns]
+    safe.to_csv(path, index=False, lineterminator="\n")

@@ -12,8 +12,8 @@ from cprsim.scenario.failures_schema import (
     InjectedFailures,
     JobFailures,
     NodeFailures,
-    TraceFailures,
 )
+from cprsim.scenario.trace_schema import TraceFailures
 
 if TYPE_CHECKING:
     from cprsim.scenario.schema import Scenario

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -11,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.lifetime_schema import Clock, Lifetime, Start
 from cprsim.scenario.quantities import Model, NodeCount, PositiveCount, Quantity
+from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.units import TIME
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
@@ -119,70 +119,6 @@ class InjectedFailures(Model):
             yield "servers", "numbers nodes within one role, so `role` cannot be `any`"
         if self.at_h is not None and len(set(self.at_h)) < len(self.at_h):
             yield "at", "names an instant twice; for nodes that fail together use `together`"
-
-
-class Period(Model):
-    """Days of a trace that are used."""
-
-    first: date = Field(alias="from", description="First day, for example 2000-01-01.")
-    last: date = Field(alias="to", description="The day after the last one, such as 2006-01-01.")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """It has a length."""
-        if self.last <= self.first:
-            yield "to", f"{self.last} does not lie after `from` ({self.first})"
-
-
-class Columns(Model):
-    """Names of the columns of a tidy CSV."""
-
-    node: str = Field("node", description="Column with the node's name.", max_length=200)
-    start: str = Field("start", description="Column with the outage's start.", max_length=200)
-    end: str = Field("end", description="Column with the outage's end.", max_length=200)
-
-
-class TraceFailures(Model):
-    """Outages that were observed, replayed on the wall clock from a random instant."""
-
-    kind: Literal["trace"] = Field(description="Outages from a file.")
-    file: str = Field(
-        strict=True,
-        min_length=1,
-        max_length=1000,
-        description="Path of the trace, relative to the scenario; ${NAME} is an environment "
-        "variable.",
-        examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
-    )
-    format: Literal["tidy", "infinitehbd", "lanl"] = Field(
-        description="tidy (CSV: node, start, end), infinitehbd (JSON of start and end events) or "
-        "lanl (LA-UR-05-7318, CSV, may be .xz)."
-    )
-    nodes: PositiveCount | None = Field(
-        None,
-        description="Nodes that were observed, with those that never failed. Absent: those in the "
-        "file.",
-    )
-    system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
-    period: Period | None = Field(None, description="Of lanl: which days; absent: all.")
-    columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
-        None, description="Of tidy: unit of its times; absent: they are ISO 8601 time stamps."
-    )
-
-    @property
-    def clock(self) -> Literal["wall"]:
-        """A trace runs on wall time."""
-        return "wall"
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Each format has its own keys."""
-        own = {"lanl": ("system", "period"), "tidy": ("columns", "time_unit")}
-        for form, keys in own.items():
-            for key in keys:
-                if getattr(self, key) is not None and self.format != form:
-                    yield key, f"belongs to format `{form}`, not `{self.format}`"
-        if self.format == "lanl" and self.system is None:
-            yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
 
 
 def _kind(section: Any) -> str | None:

@@ -26,7 +26,7 @@ class ClickFile(Model):
         min_length=1,
         max_length=4000,
         description="The log: tab-separated, plain, .gz or .xz; relative to the scenario. "
-        "${NAME} stands for an environment variable.",
+        "${CPRSIM_NAME} stands for an environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/train.tsv.gz"],
     )
     least_count: int = Field(

@@ -12,11 +12,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from cprsim.errors import Place, Problem, ScenarioError
-from cprsim.scenario.failures_schema import TraceFailures
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.yaml_text import Document, KeyPath, Plain, read_document
+from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.yaml_text import Document, KeyPath, Plain, as_written, read_document
 
 MAX_BYTES = 500_000
 SOURCES = {
@@ -24,7 +24,8 @@ SOURCES = {
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
     "tidy": "a CSV file of yours with the columns node, start and end",
 }
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+OURS = "CPRSIM_"  # begins the names of the environment variables that a scenario may ask for
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class LoadedScenario:
                 if rest == name or rest.startswith(f"{name}."):
                     path, parts = ("recovery", i), rest[len(name) + 1 :].split(".")
                     break
-        return nearest(self.places, (*path, *(int(p) if p.isdigit() else p for p in parts if p)))
+        return nearest(self.places, (*path, *(as_written(part) for part in parts if part)))
 
 
 def load_scenario(
@@ -149,7 +150,7 @@ def _mapping(document: Document, path: Path) -> dict[str, Plain]:
     if document.data is None and not document.problems:
         raise ScenarioError.at(Place(path), "is empty: a scenario is a mapping of keys to values")
     if not isinstance(document.data, dict):
-        message = f"{shown(document.data)} is not a mapping: a scenario has keys such as `job:`"
+        message = "is not a mapping: a scenario has keys such as `job:`"
         place = Place(path, document.lines[()])
         raise ScenarioError(in_order([*document.problems, Problem(place, "", message)]))
     return document.data
@@ -186,8 +187,12 @@ def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -
     source : what the file is and where it comes from, for the error
     """
     for variable in _VARIABLE.findall(file):
+        if not variable.startswith(OURS):
+            message = f"{shown(f'${{{variable}}}')} is not replaced: a scenario may ask for "
+            message += f"environment variables whose names begin with {OURS} only"
+            raise ScenarioError.at(place, message, key)
         if not os.environ.get(variable):
-            message = f"the environment variable {variable} is not set: let it name the folder "
+            message = f"{shown(variable)} is not set in the environment: let it name the folder "
             message += f"with the data ({shown(file)} is {source})"
             raise ScenarioError.at(place, message, key)
     named = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.foreign import one_line
 from cprsim.scenario.problems import shown
-from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, one_line, read_document
+from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, entry_number, read_document
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
@@ -125,8 +126,9 @@ def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
         raise ScenarioError.at(
             place, f"{shown(parts[0])} has no place: what holds it is {shown(here)}, not a section"
         )
-    if parts[0].isdigit() and int(parts[0]) < len(here):
-        return 1, int(parts[0])
+    number = entry_number(parts[0])
+    if number is not None and number < len(here):
+        return 1, number
     names = [_name(entry) for entry in here]
     for n_used in range(len(parts), 0, -1):  # a name may hold dots
         if (name := ".".join(parts[:n_used])) in names:

@@ -10,10 +10,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from cprsim.errors import Place, Problem
+from cprsim.foreign import one_line
 from cprsim.scenario.failures_schema import KINDS
 from cprsim.scenario.quantities import CHECKS, PREDICATE
 from cprsim.scenario.recovery_schema import choices
-from cprsim.scenario.yaml_text import KeyPath, Plain, dotted, one_line
+from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
@@ -89,7 +90,7 @@ def _explained(
     context: Mapping[str, Any] = details.get("ctx", {})
     if kind == CHECKS:
         for key, message in context["problems"]:
-            below = tuple(int(part) if part.isdigit() else part for part in key.split(".") if part)
+            below = tuple(as_written(part) for part in key.split(".") if part)
             yield (*path, *below), message
     elif kind == "kind":
         has_kind = isinstance(found, dict) and found.get("kind") is not None

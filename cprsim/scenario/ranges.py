@@ -11,11 +11,13 @@ from fractions import Fraction
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.scenario.yaml_text import Plain, one_line, scalar
+from cprsim.foreign import one_line
+from cprsim.scenario.yaml_text import Plain, Scalar, scalar
 from cprsim.units import plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
 MOST_VALUES = 10_000
+MOST_COUNTED = 10**15  # by a range of whole numbers: floats are exact as far
 DIGITS = 6  # of the values between the ends: they are read by people
 _RANGE = re.compile(r"(?P<low>[^:]+):(?P<high>[^:]+):\s*(?P<kind>lin|log)\s*(?P<n>\d{1,6})\s*")
 
@@ -53,33 +55,35 @@ def values_along(said: str | Sequence[Plain]) -> Values:
     return _listed([scalar(entry.strip()) for entry in said.split(",")])
 
 
-def _plain(entry: Plain) -> Plain:
+def _plain(entry: Plain) -> Scalar:
     if isinstance(entry, list | dict):
         raise ParameterError("holds a list or a section: an axis changes one value")
     return entry
 
 
-def _listed(written: list[Plain]) -> Values:
+def _listed(written: list[Scalar]) -> Values:
     """A list, in the order in which it stands."""
     if not written or any(value is None or value == "" for value in written):
         raise ParameterError(f"has an empty value: {EXAMPLE}")
     if len(written) > MOST_VALUES:
         raise ParameterError(f"has {len(written)} values; at most {MOST_VALUES} are possible")
-    twice = [value for i, value in enumerate(written) if value in written[:i]]
-    if twice:
-        raise ParameterError(f"has `{one_line(str(twice[0]))}` twice")
+    seen: set[Scalar] = set()
+    for value in written:
+        if value in seen:
+            raise ParameterError(f"has `{one_line(str(value))}` twice")
+        seen.add(value)
     numbers, unit = _as_numbers(written)
     return Values(tuple(written), numbers, unit)
 
 
-def _as_numbers(written: list[Plain]) -> tuple[tuple[float, ...] | None, str]:
+def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
     """Numbers in the unit of the first one, None where they are words or do not go together."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in written):
         return tuple(float(str(value)) for value in written), ""
     try:
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        return tuple(float(number * unit_factor(own, unit)) for number, own in parts), unit
+        return tuple(_as_float(number * unit_factor(own, unit)) for number, own in parts), unit
     except ParameterError:
         return None, ""
 
@@ -87,6 +91,7 @@ def _as_numbers(written: list[Plain]) -> tuple[tuple[float, ...] | None, str]:
 def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
     last *= unit_factor(own, unit)
+    low_number, high_number = _as_float(first), _as_float(last)
     if not 2 <= n <= MOST_VALUES:
         raise ParameterError(f"has {n} values; a range has 2 to {MOST_VALUES}")
     if logarithmic and min(first, last) <= 0:
@@ -94,9 +99,11 @@ def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     if first == last:
         raise ParameterError("begins where it ends")
     spaced = np.geomspace if logarithmic else np.linspace
-    inner = [_rounded(value) for value in spaced(float(first), float(last), n)[1:-1]]
+    inner = [_rounded(value) for value in spaced(low_number, high_number, n)[1:-1]]
     numbers = [_exact(first), *inner, _exact(last)]
     if not unit and all(_is_whole(end) for end in (low, high)):
+        if max(abs(first), abs(last)) > MOST_COUNTED:
+            raise ParameterError(f"counts beyond {MOST_COUNTED:,}")
         numbers = list(dict.fromkeys(number.quantize(Decimal(1)) for number in numbers))
         whole = [int(number) for number in numbers]
         return Values(tuple(whole), tuple(map(float, whole)), "", logarithmic)
@@ -104,6 +111,13 @@ def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
         f"{plain_number(number)} {unit}" if unit else float(number) for number in numbers
     ]
     return Values(tuple(written), tuple(map(float, numbers)), unit, logarithmic)
+
+
+def _as_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise ParameterError("is too large") from None
 
 
 def _is_whole(text: str) -> bool:

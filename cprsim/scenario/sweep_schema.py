@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -16,7 +15,7 @@ from cprsim.scenario.ranges import Values, values_along
 
 MOST_POINTS = 100_000
 MOST_AXES = 8
-KEY = re.compile(r"[A-Za-z0-9][^\s=]*(\.[^\s=]+)+")  # names of strategies hold all kinds of signs
+MOST_IN_A_KEY = 200  # characters
 
 
 def _readable(said: Any) -> Any:
@@ -25,6 +24,13 @@ def _readable(said: Any) -> Any:
     except ParameterError as error:
         raise predicate(str(error)) from None
     return said
+
+
+def _is_dotted(key: str) -> bool:
+    """Whether it can be a key such as `costs.save`; names of strategies hold all kinds of signs."""
+    begins_well = key[:1].isascii() and key[:1].isalnum()
+    is_one_word = not any(sign.isspace() or sign == "=" for sign in key)
+    return len(key) <= MOST_IN_A_KEY and begins_well and is_one_word and "." in key[1:-1]
 
 
 def _written_as(said: Any) -> str:
@@ -82,7 +88,7 @@ class Sweep(Model):
     def problems(self) -> Iterator[tuple[str, str]]:
         """Keys are dotted, points can be counted."""
         for key in self.over:
-            if not KEY.fullmatch(key) or key.startswith(("sweep.", "kernel.")):
+            if not _is_dotted(key) or key.startswith(("sweep.", "kernel.")):
                 yield f"over.{key}", "is no key that can be varied: write for example costs.save"
         if self.n_points > MOST_POINTS:
             yield "over", f"makes {self.n_points:,} points; at most {MOST_POINTS:,} are possible"

@@ -25,14 +25,17 @@ from yaml.events import (
 )
 
 from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.foreign import one_line
 
-MAX_SHOWN = 60  # characters of a value or key found
+MOST_OF_A_COMPLAINT = 120  # characters of what PyYAML says, which may hold a name from the text
 MAX_DEPTH = 20  # levels; the schema has 5
+MOST_DIGITS_OF_AN_ENTRY = 6
 MAX_NODES = 6_000  # a scenario has fewer than 200; 1,000 tables or injected instants fit
 KeyPath = tuple[str | int, ...]
-Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+Scalar = None | bool | int | float | str
+Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 
-_WORDS: dict[str, Plain] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _WORDS |= {word.title(): value for word, value in _WORDS.items()}
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -71,14 +74,19 @@ def read_document(text: str, file: Path | str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else None
-        raise reader.error(line, f"is not valid YAML: {error.problem or error.context}") from None
+        raise reader.error(line, f"is not valid YAML: {_what(error)}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise reader.error(line, f"is not a text file: it holds {_character(error)!r}") from None
     except yaml.YAMLError as error:
-        raise reader.error(None, f"is not valid YAML: {error}") from None
+        raise reader.error(None, f"is not valid YAML: {one_line(str(error))}") from None
     document.data = _Plainly(reader, document.lines).plain(root, ())
     return document
+
+
+def _what(error: yaml.MarkedYAMLError) -> str:
+    """The complaint without the line of the text, which PyYAML would quote."""
+    return one_line(error.problem or error.context or "", MOST_OF_A_COMPLAINT)
 
 
 def _character(error: yaml.reader.ReaderError) -> str:
@@ -87,7 +95,7 @@ def _character(error: yaml.reader.ReaderError) -> str:
     return chr(found) if isinstance(found, int) else str(found)
 
 
-def scalar(text: str) -> Plain:
+def scalar(text: str) -> Scalar:
     """What an unquoted scalar means in YAML 1.2's core schema."""
     if text in _WORDS:
         return _WORDS[text]
@@ -103,10 +111,16 @@ def line_of(event: Event) -> int:
     return event.start_mark.line + 1 if event.start_mark is not None else 1
 
 
-def one_line(text: str) -> str:
-    """The text, not too long, with what can't be printed spelled out."""
-    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def entry_number(part: str) -> int | None:
+    """The number of a list's entry, where a part of a key is one; `²` is a digit, but no number."""
+    is_number = part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS_OF_AN_ENTRY
+    return int(part) if is_number else None
+
+
+def as_written(part: str) -> str | int:
+    """A part of a dotted key as a step of a path: the number of an entry, or a name."""
+    number = entry_number(part)
+    return part if number is None else number
 
 
 def dotted(path: KeyPath) -> str:

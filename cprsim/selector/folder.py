@@ -11,9 +11,11 @@ from typing import Any
 import pandas as pd
 
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.publish import publishing
+from cprsim.results.write import write_csv
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.stored import SPREADS, as_plain, from_plain
 
@@ -48,9 +50,7 @@ def write_selection(
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
         text = json.dumps(as_plain(selection), indent=2, ensure_ascii=False, allow_nan=False)
         (folder / SELECTION).write_text(text + "\n", "utf-8")
-        candidate_rows(selection).to_csv(
-            folder / "candidates.csv", index=False, lineterminator="\n"
-        )
+        write_csv(candidate_rows(selection), folder / "candidates.csv")
         draw(folder)
         write_manifest(folder, identity, about, started)
     return final
@@ -59,9 +59,10 @@ def write_selection(
 def read_selection(folder: Path) -> Selection:
     """The selection of a finished folder. Raises ResultError where it is none."""
     try:
-        return from_plain(json.loads((folder / SELECTION).read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ResultError(f"{folder} can't be read as a selection: {error}") from error
+        return from_plain(read_json(folder / SELECTION))
+    except (OSError, *UNUSABLE) as error:
+        told = one_line(str(error), 200)
+        raise ResultError(f"{folder} can't be read as a selection: {told}") from error
 
 
 def candidate_rows(selection: Selection) -> pd.DataFrame:

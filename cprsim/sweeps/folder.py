@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from cprsim.assemble import Experiment
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import OnFailure
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity
@@ -23,7 +24,7 @@ from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
-from cprsim.results.write import write_parquet
+from cprsim.results.write import write_csv, write_parquet
 from cprsim.scenario.sweep_schema import Axis
 from cprsim.staleness import strategy_key
 from cprsim.sweeps.table import column
@@ -161,7 +162,7 @@ def write_sweep(
         text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
         (folder / ABOUT).write_text(text + "\n", "utf-8")
         write_parquet(table, folder / TABLE)
-        table.to_csv(folder / "sweep.csv", index=False, lineterminator="\n")
+        write_csv(table, folder / "sweep.csv")
         draw(_read(folder))
         write_manifest(folder, identity, manifest, started)
     return load_sweep(final)
@@ -187,7 +188,7 @@ def is_sweep(folder: Path) -> bool:
 
 def _read(folder: Path) -> SweepResult:
     try:
-        said = json.loads((folder / ABOUT).read_text("utf-8"))
+        said = read_json(folder / ABOUT)
         return SweepResult(
             path=folder,
             name=str(said["name"]),
@@ -199,5 +200,6 @@ def _read(folder: Path) -> SweepResult:
             warnings=tuple(said.get("warnings", ())),
             table=pq.read_table(folder / TABLE).to_pandas(),
         )
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise ResultError(f"{folder} can't be read as a sweep: {error}") from error
+    except (OSError, pa.ArrowException, *UNUSABLE) as error:
+        told = one_line(str(error), 200)
+        raise ResultError(f"{folder} can't be read as a sweep: {told}") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, parse_json
 from cprsim.results.publish import remove_leftovers, workshop
 
 FOLDER = "points"
@@ -96,10 +97,10 @@ class Store:
 def _whole(text: str) -> Body | None:
     """The body of a point's file, None where the file is not what was written."""
     try:
-        kept = json.loads(text)
+        kept = parse_json(text)
         said = kept["body"]
-        return dict(json.loads(said)) if _digest(said) == kept["sha256"] else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return dict(parse_json(said)) if _digest(said) == kept["sha256"] else None
+    except UNUSABLE:
         return None
 
 

@@ -192,3 +192,21 @@ def test_results_that_cannot_be_written_are_said_before_the_work(program, scenar
     done = program("run", scenario, *many, "--out", tmp_path / "file", timeout=PATIENCE_S)
     assert done.returncode == 2
     assert "is no folder" in done.stderr
+
+
+HANGING_KEY = "a" + 40 * ".a" + " x"  # two ways to read each of its parts: 2 to the power of 40
+
+
+@pytest.mark.parametrize("command", ["sweep", "validate"])
+def test_a_key_of_many_parts_hangs_nothing(program, scenario, command) -> None:
+    with scenario.open("a", encoding="utf-8") as file:
+        file.write(f'sweep: {{over: {{"{HANGING_KEY}": [1, 2]}}}}\n')
+    done = program(command, scenario, timeout=PATIENCE_S / 10)
+    assert done.returncode == 2
+    assert "is no key that can be varied" in done.stderr
+
+
+def test_a_key_of_many_parts_on_the_command_line_hangs_nothing(program, scenario) -> None:
+    done = program("sweep", scenario, "--over", f"{HANGING_KEY}=1,2", timeout=PATIENCE_S / 10)
+    assert done.returncode == 2
+    assert "is no key that can be varied" in done.stderr

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 
+from cprsim.cli.app import app
 from cprsim.cli.run_command import shortcuts
 from cprsim.results import load_result
 
@@ -214,3 +217,54 @@ def test_accuracy_stands_beside_overhead_and_the_curve_in_the_folder(cprsim, sce
     bad = cprsim("run", scenario, "--set", "accuracy.curve=other.csv")
     assert bad.exit_code == 2
     assert "--set accuracy.curve: accuracy.curve: `other.csv` is not there" in bad.output
+
+
+@pytest.mark.parametrize(
+    ("out", "lands"),
+    [
+        ("../sub/../sub2", "../sub2"),
+        ("sub/../sub2/", "sub2"),
+        ("./sub2//deeper/.", "sub2/deeper"),
+        ("link/../sub2", "elsewhere/sub2"),
+        ("link/sub2", "elsewhere/there/sub2"),
+    ],
+)
+def test_results_go_where_a_path_leads_and_nowhere_else(
+    cprsim, tmp_path, monkeypatch, out, lands
+) -> None:
+    here = tmp_path / "here"
+    (tmp_path / "elsewhere" / "there").mkdir(parents=True)
+    here.mkdir()
+    shutil.copy("small.yaml", here / "small.yaml")
+    (here / "link").symlink_to(tmp_path / "elsewhere" / "there")
+    (here / "elsewhere").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(here)
+    called = cprsim("run", "small.yaml", "--out", out)
+    assert called.exit_code == 0, called.stderr
+    (made,) = (here / lands).iterdir()
+    assert (made / "manifest.json").is_file()
+    assert not (here / "sub").exists()
+    assert not (tmp_path / "sub").exists()
+    assert cprsim("run", "small.yaml", "--out", out).exit_code == 0  # finds it again
+
+
+@pytest.mark.parametrize("out", ["ring", "ring/sub", "small.yaml/../sub/x/../../small.yaml/sub"])
+def test_a_path_that_leads_to_no_folder_is_refused(cprsim, tmp_path, out) -> None:
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    called = cprsim("run", "small.yaml", "--out", out)
+    assert called.exit_code == 2, called.output
+    assert len(called.stderr.splitlines()) == 1
+
+
+def test_every_command_reads_its_out_alike() -> None:
+    group = typer.main.get_command(app)
+    outs = [
+        (name, option)
+        for name, command in group.commands.items()
+        for option in command.params
+        if "--out" in option.opts
+    ]
+    assert len(outs) >= 9
+    for name, out in outs:
+        said = out.process_value(typer.Context(group), "../sub/../sub2")
+        assert said == Path("../sub2"), name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import cast
 
 import numpy as np
 from hypothesis import given
@@ -17,9 +18,9 @@ from hypothesis import strategies as st
 from cprsim import engine
 from cprsim.cluster import cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
-from cprsim.failures.block import Strikes, strikes_of
-from cprsim.failures.sources import trace_of
-from cprsim.records import Clock, Failure, FailureTrace, OnFailure
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.sources import FailureSource, trace_of
+from cprsim.records import Clock, Cluster, Failure, FailureTrace, OnFailure
 from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, failures, policy, run, setting
 from tests.engine.agreeing import assert_agree
@@ -28,9 +29,9 @@ N_EMB_PS, N_TRAINERS = 3, 2
 
 
 class Listed:
-    """One replication's failures in two chunks, as a block."""
+    """One replication's failures in two chunks, as a source."""
 
-    n_replications = 1
+    clock = Clock.WALL  # does not matter here
 
     def __init__(self, strikes: list[Failure], border_h: float = inf) -> None:
         self._chunks = [
@@ -49,8 +50,11 @@ class Listed:
             np.zeros(sum(sizes)),
         )
 
-    def strikes(self, n_chunks: int) -> Strikes:
-        return strikes_of(self._chunks[:n_chunks], n_chunks > 1)
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        return 1
+
+    def draw(self, *what: object) -> Iterator[FailureTrace]:
+        return iter(self._chunks)
 
 
 def check(
@@ -58,7 +62,9 @@ def check(
 ) -> engine.Ran:
     costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
     plan = policy(how, interval_h)
-    ran = engine.simulate(job, plan, Listed(strikes, border_h), costs, range(1))
+    source = cast(FailureSource, Listed(strikes, border_h))
+    block = BlockFailures(source, job.cluster, 1, 0, job.useful_h)
+    ran = engine.simulate(job, plan, block, costs, range(1))
     log = run(job, plan, strikes)
     assert_agree(ran, cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS))
     return ran

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from cprsim.failures.distributions import (
@@ -12,12 +13,21 @@ from cprsim.failures.distributions import (
     LogNormal,
     Weibull,
 )
-from cprsim.failures.renewal import expected_renewals
+from cprsim.failures.renewal import expected_renewals, renewals_by_lives
 
 
 def test_exponential_renewals_are_proportional_to_time() -> None:
     assert expected_renewals(Exponential(28.0), 56.0) == 2.0
     assert expected_renewals(Exponential(28.0), 0.0) == 0.0
+
+
+@pytest.mark.parametrize("shape", [0.4, 1.0, 2.0, 30.0])
+def test_renewals_within_a_tiny_horizon_are_first_failures(shape: float) -> None:
+    lifetime = Weibull.from_mean(1.0, shape)
+    horizons = np.logspace(-9, -4, 30)
+    renewals = renewals_by_lives(lifetime)(horizons)
+    assert (np.diff(renewals) >= 0).all()
+    assert renewals[-1] == pytest.approx(-np.expm1(-lifetime.cumulative_hazard(1e-4)), rel=0.1)
 
 
 @pytest.mark.parametrize("horizon_h", [1.0, 56.0, 500.0])
@@ -59,3 +69,14 @@ def test_long_horizons_come_to_the_asymptote(lifetime: Distribution) -> None:
     lives = 2000.0
     expected = lives + (lifetime.squared_cv - 1) / 2
     assert expected_renewals(lifetime, lives * 28.0) == pytest.approx(expected, rel=2e-4)
+
+
+@pytest.mark.parametrize("shape", [2.0, 5.0])
+def test_horizons_too_short_for_any_failure_have_a_number_all_the_same(shape: float) -> None:
+    """One life in a thousand million: rounding leaves nothing, whose logarithm is none."""
+    horizons = np.logspace(-12, 3, 40)
+    renewals = renewals_by_lives(Weibull.from_mean(1.0, shape))(horizons)
+    assert np.isfinite(renewals).all()
+    assert (np.diff(renewals) >= 0).all()
+    assert renewals[0] < 1e-12
+    assert renewals[-1] == pytest.approx(horizons[-1], rel=0.01)

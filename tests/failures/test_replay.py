@@ -46,6 +46,21 @@ def test_outages_that_touch_the_window_are_kept() -> None:
         outages((1, 5, 3))
 
 
+def test_a_cause_is_chosen_and_the_others_stay_to_compete_with_it() -> None:
+    log = outages((0, 10, 12), (1, 20, 21), (1, 20, 30), (2, 40, 41))
+    one = log.choosing("CAUSE 2")
+    assert one.n_outages == 4
+    assert one.chosen.tolist() == [False, False, True, False]
+    merged = one.merged()  # of those that begin together the chosen one stands for both
+    assert merged.cause == ("cause 0", "cause 2", "cause 3")
+    assert merged.chosen.tolist() == [False, True, False]
+    assert log.of_cause("cause 2").start_h.tolist() == [20]
+    with pytest.raises(
+        ParameterError, match="no outage has a cause with 'fan'; there are: cause 0"
+    ):
+        log.choosing("fan")
+
+
 def test_each_replication_walks_the_trace_and_wraps() -> None:
     trace = outages((0, 10, 12), (1, 10, 30), (2, 40, 40), (0, 70, 75))
     cluster = Cluster((Role("emb_ps", 8, Holds.SHARD),))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.errors import ParameterError
+from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures import renewal
 from cprsim.failures.distributions import (
     Constant,
@@ -265,7 +265,7 @@ def test_failures_too_fast_to_simulate_are_an_error(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renewal, "MOST_FAILURES_OF_A_CHUNK", 1000)
-    with pytest.raises(ParameterError, match="too fast to simulate"):
+    with pytest.raises(BudgetError, match=r"too fast to simulate.*raise the MTBF .* times"):
         next(JobClock(Exponential(1e-9), range(8)).draw(cluster, 1, 0, 10, [50.0]))
 
 
@@ -284,6 +284,17 @@ def test_random_slots_are_distinct(n_slots: int, data: st.DataObject) -> None:
     assert chosen.shape == (20, together)
     assert all(len(set(row)) == together for row in chosen)
     assert np.isin(chosen, slots).all()
+
+
+def test_places_that_are_taken_give_way_as_floyd_says() -> None:
+    n, together, slots = 50, 7, np.arange(9)
+    rng = np.random.default_rng(1)
+    chosen: list[list[int]] = [[] for _ in range(n)]
+    for last in range(len(slots) - together, len(slots)):
+        for row, place in zip(chosen, rng.integers(0, last + 1, n).tolist(), strict=True):
+            row.append(last if place in row else place)
+    found = random_slots(slots, n, together, np.random.default_rng(1))
+    assert found.tolist() == chosen
 
 
 def test_p_strikes_at_its_limits() -> None:

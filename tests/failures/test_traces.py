@@ -36,7 +36,12 @@ def test_hours_as_numbers_unsorted_open_and_twice(tmp_path: Path) -> None:
     assert outages.cause == ("", "fan", "disk", "power")
     assert (outages.n_nodes, outages.window_h) == (5, 38.0)
     assert outages.node_names == ("a", "b", "c")
-    assert outages.notes == ("1 row(s) said twice, counted once", "1 outage(s) without an end")
+    assert outages.notes == (
+        "no whole period given: the log's own first start or last instant bounds it",
+        "1 row(s) said twice, counted once",
+        "1 outage(s) without an end, still under way at the end of the observation",
+        "1 outage(s) of nodes that were down already, part of the outage under way",
+    )
     assert outages.origin == "2 h"
 
 
@@ -104,9 +109,9 @@ def test_compressed_and_with_a_byte_order_mark(tmp_path: Path) -> None:
         ("node,start,end\na,1,2\n,5,6\n", 3, "node: the row names no node"),
         ("node,start,end\na,1,2\na,,6\n", 3, "start: the outage has no start"),
         ("node,start,end\na,1,2\na,5,6,7\n", 3, "can't be read"),
-        ("nod,start,end\na,1,2\n", 1, "no column 'node'; did you mean 'nod'?"),
+        ("nod,start,end\na,1,2\n", 1, "the 3 of the header; did you mean 'nod'?"),
         ('node,start,end\na,1,2\n"b,3,4\n', 3, "can't be read"),
-        ("node;start\na;1\n", 1, "no column 'node'; separate columns by commas"),
+        ("node;start\na;1\n", 1, "the 1 of the header; separate columns by commas"),
         ("node,start,end\na,1e300,2e300\nb,3e300,\n", None, "are its times in another unit?"),
         ("node,start,end\n", None, "holds no row below the header"),
         ("", None, "is empty"),
@@ -190,7 +195,10 @@ def test_starts_are_paired_with_ends_first_in_first_out(tmp_path: Path) -> None:
     assert outages.end_h.tolist() == [96, 120, 168, 144, 168]
     assert outages.ended.tolist() == [True, True, False, True, False]
     assert outages.cause[2] == "Hardware / NIC"
-    assert outages.notes == ("2 outage(s) without an end",)
+    assert outages.notes == (
+        "2 outage(s) without an end, still under way at the end of the observation",
+        "2 outage(s) of nodes that were down already, part of the outage under way",
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,9 +209,12 @@ def test_starts_are_paired_with_ends_first_in_first_out(tmp_path: Path) -> None:
         ('[\n{"node_id": 1,\n', 2, "no valid JSON"),
         ("[\n17\n]", 2, "an event is an object"),
         ('[\n\n{"node_id": 1}\n]', 3, "event_time: is missing"),
-        (json.dumps([event("a", float("nan"), "start")]), 1, "nan is no number of days"),
-        (json.dumps([event("a", -1.0, "start")]), 1, "-1.0 is no number of days"),
-        (json.dumps([event("a", True, "start")]), 1, "True is no number of days"),
+        (json.dumps([event("a", float("nan"), "start")]), 1, "nan` is no number of days"),
+        (json.dumps([event("a", -1.0, "start")]), 1, "-1.0` is no number of days"),
+        ('[{"node_id": ' + "9" * 5_000 + "}]", 1, "a number too long"),
+        (json.dumps([event("a", 10**400, "start")]), 1, "0...` is no number of days"),
+        (json.dumps([event("a" * 20_000, 1.0, "start")]), 1, "longer than 10,000 characters"),
+        (json.dumps([event("a", True, "start")]), 1, "True` is no number of days"),
         (json.dumps([event("a", 1.0, "end")]), 1, "a fault ends that did not begin"),
         (json.dumps([event("a", 1.0, "stop")]), 1, "neither fault_start nor fault_end"),
     ],

@@ -115,14 +115,6 @@ def test_a_missing_file_is_found(write):
         load_result(result.path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"files": 3}', '{"files": {"a": 1}}'])
-def test_a_damaged_manifest_is_found(write, text):
-    result = write()
-    (result.path / "manifest.json").write_text(text)
-    with pytest.raises(ResultError, match="is no manifest"):
-        load_result(result.path)
-
-
 def test_what_is_no_folder_is_said(tmp_path):
     with pytest.raises(ResultError, match="no folder"):
         load_result(tmp_path / "nothing")

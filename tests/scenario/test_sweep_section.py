@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import log
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
 from cprsim.scenario.ranges import values_along
+from cprsim.scenario.sweep_schema import Sweep
 from tests.scenario.writing import GOOD_TEXT, write
 
 
@@ -143,3 +147,31 @@ def test_a_wrong_axis_of_the_command_line_is_named(tmp_path: Path, over: str, sa
 
 def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
     assert "is there twice" in message(tmp_path, "costs.load=1 s,2 s", "costs.load=3 s,4 s")
+
+
+@pytest.mark.parametrize(
+    "key", ["a" + 100 * ".a", ".a", "a.", "costs", "costs .save", "é.x", "=.x", "a." + 200 * "x"]
+)
+def test_what_is_no_key(tmp_path, key) -> None:
+    assert "is no key that can be varied" in message(
+        tmp_path, text=GOOD_TEXT + f'sweep: {{over: {{"{key}": [1, 2]}}}}\n'
+    )
+
+
+@pytest.mark.parametrize("key", ["costs.load", "a.b.c", "recovery.cpr+x.interval", "1.x", "a..b"])
+def test_what_is_a_key(key) -> None:
+    assert not list(Sweep(over={key: (1, 2)}).problems())
+
+
+def test_many_values_are_read_at_once() -> None:
+    with cpu_bound(3):
+        for _ in range(5):
+            assert len(values_along(",".join(map(str, range(10_000)))).written) == 10_000
+
+
+@contextmanager
+def cpu_bound(seconds: float) -> Iterator[None]:
+    """Bound this process' own time: each of the five took over a second where it was quadratic."""
+    began = process_time()
+    yield
+    assert process_time() - began < seconds

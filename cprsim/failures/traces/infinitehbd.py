@@ -6,16 +6,24 @@ import json
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.reading import checked, n_observed, read_text, trace_error
+from cprsim.failures.traces.reading import (
+    LONGEST_WINDOW_H,
+    checked,
+    guesses,
+    n_observed,
+    read_text,
+    trace_error,
+)
+from cprsim.foreign import one_line, whole_number
 
 KEYS = ("node_id", "event_time", "event_type", "fault_type")
+LONGEST_EVENT = 10_000  # characters
 BLANK = re.compile(r"[\s,]*")
 
 
@@ -52,7 +60,6 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
     events.sort(key=lambda event: (event.at_h, event.ends))  # at one tick, starts come first
     started, end_h = _paired(events, path)
     names, node = np.unique([event.node for event in started], return_inverse=True)
-    n_endless = int(np.isnan(end_h).sum())
     outages = outages_of(
         node.astype(np.int64),
         np.array([event.at_h for event in started]),
@@ -62,7 +69,7 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
         window_h=events[-1].at_h,
         origin="day 0",
         node_names=tuple(names.tolist()),
-        notes=(f"{n_endless} outage(s) without an end",) if n_endless else (),
+        notes=guesses(n_nodes, (0.0, events[-1].at_h)),
     )
     return checked(outages, path)
 
@@ -87,17 +94,20 @@ def _paired(events: list[_Event], path: Path) -> tuple[list[_Event], list[float]
 
 def _event(item: Any, line: int, path: Path) -> _Event:
     if not isinstance(item, dict):
-        raise trace_error(path, line, f"an event is an object, not {item!r:.40}")
+        raise trace_error(path, line, f"an event is an object, not `{one_line(str(item))}`")
     for key in KEYS:
         if key not in item:
             raise trace_error(path, line, "is missing in this event", key)
     node, day, kind, fault = (item[key] for key in KEYS)
     is_number = isinstance(day, int | float) and not isinstance(day, bool)
-    if not is_number or not isfinite(day) or day < 0:
-        raise trace_error(path, line, f"{day!r} is no number of days", "event_time")
+    if not is_number or not 0 <= day <= LONGEST_WINDOW_H / 24:  # nor NaN, nor an int of 400 digits
+        raise trace_error(path, line, f"`{one_line(str(day))}` is no number of days", "event_time")
     if kind not in ("fault_start", "fault_end"):
         raise trace_error(
-            path, line, f"{kind!r} is neither fault_start nor fault_end", "event_type"
+            path,
+            line,
+            f"`{one_line(str(kind))}` is neither fault_start nor fault_end",
+            "event_type",
         )
     fault_id = json.dumps(fault, sort_keys=True)
     return _Event(line, str(node), day * 24.0, kind == "fault_end", fault_id, _cause(fault))
@@ -115,16 +125,21 @@ def _items(path: Path) -> Iterator[tuple[int, Any]]:
     begin = re.match(r"\s*\[", text)
     if begin is None:
         raise trace_error(path, 1, "is no JSON array of events")
-    decoder, at, line, counted = json.JSONDecoder(), begin.end(), 1, 0
+    decoder, at, line, counted = json.JSONDecoder(parse_int=whole_number), begin.end(), 1, 0
     while True:
         if blank := BLANK.match(text, at):
             at = blank.end()
         line, counted = line + text.count("\n", counted, at), at
         if text[at : at + 1] == "]":
             return
+        event = text[at : at + LONGEST_EVENT]
         try:
-            item, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep"
+            item, n = decoder.raw_decode(event)
+        except (ValueError, RecursionError) as error:  # ValueError: digits beyond Python's limit
+            if isinstance(error, json.JSONDecodeError) and len(event) == LONGEST_EVENT:
+                reason = f"or an event is longer than {LONGEST_EVENT:,} characters"
+            else:
+                reason = getattr(error, "msg", None) or "nested too deep, or a number too long"
             raise trace_error(path, line, f"is no valid JSON: {reason}") from None
+        at += n
         yield line, item

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.traces.reading import (
+    LONGEST_WINDOW_H,
     Instant,
     Period,
     checked,
@@ -17,6 +18,7 @@ from cprsim.failures.traces.reading import (
     read_csv,
     trace_error,
 )
+from cprsim.failures.traces.times import hours_since_1970, written
 from cprsim.records import Floats, Ints
 
 CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
@@ -73,13 +75,22 @@ def read_lanl(
         begin_h + numbers["Down Time"][mine] / 60,
         _causes(table[mine]),
         n_nodes=n_observed(
-            n_nodes or max(_n_installed(numbers, system), len(names)), len(names), path
+            max(_n_installed(numbers, system), len(names)) if n_nodes is None else n_nodes,
+            len(names),
+            path,
         ),
         window_h=to_h - from_h,
-        origin=pd.Timestamp(from_h * 3600, unit="s").round("s").isoformat(),
+        origin=written(from_h),
         node_names=tuple(f"{key // SYSTEM_FACTOR}/{key % SYSTEM_FACTOR}" for key in names),
+        notes=_notes(table[mine]),
     )
     return checked(outages, path)
+
+
+def _notes(table: pd.DataFrame) -> tuple[str, ...]:
+    n_twice = int(table.duplicated().sum())
+    what = "record(s) equal another in everything; kept, as in the published counts"
+    return (f"{n_twice} {what}",) if n_twice else ()
 
 
 def _columns(table: pd.DataFrame, path: Path) -> tuple[Floats, dict[str, Ints]]:
@@ -89,8 +100,7 @@ def _columns(table: pd.DataFrame, path: Path) -> tuple[Floats, dict[str, Ints]]:
             raise trace_error(path, 1, "this column of LANL's records is missing", column)
     start = pd.to_datetime(table[STARTED], format=TIME, errors="coerce")
     no_row_where(start.isna().to_numpy(), table, path, STARTED, "{value} is no m/d/Y H:M")
-    minutes = ((start - pd.Timestamp(0)) / pd.Timedelta(minutes=1)).to_numpy(dtype=float)
-    return minutes / 60, {column: _whole(table, column, path) for column in NUMBERS}
+    return hours_since_1970(start), {column: _whole(table, column, path) for column in NUMBERS}
 
 
 def _whole(table: pd.DataFrame, column: str, path: Path) -> Ints:
@@ -98,8 +108,9 @@ def _whole(table: pd.DataFrame, column: str, path: Path) -> Ints:
     if column in ("nodes", "nodenumz"):
         cells = cells.fillna("0")  # system 17 tells no nodes apart
     numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float)
-    whole = np.isfinite(numbers) & (numbers >= 0) & (numbers == np.floor(numbers))
-    no_row_where(~whole, table, path, column, "{value} is no whole number")
+    most = SYSTEM_FACTOR - 1 if column != "Down Time" else LONGEST_WINDOW_H * 60
+    whole = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
+    no_row_where(~whole, table, path, column, f"{{value}} is no whole number from 0 to {most:,.0f}")
     return numbers.astype(np.int64)
 
 
@@ -122,7 +133,7 @@ def _date_h(instant: Instant, path: Path) -> float:
     stamp = pd.to_datetime(str(instant), errors="coerce", utc=True)
     if pd.isna(stamp):
         raise trace_error(path, None, f"{instant!r} is no date such as 2000-01-01", "period")
-    return float((stamp - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(hours=1))
+    return float(hours_since_1970(pd.Series([stamp]))[0])
 
 
 def _causes(table: pd.DataFrame) -> tuple[str, ...]:

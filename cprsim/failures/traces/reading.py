@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
 import warnings
-import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from io import FileIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import Place, Problem, TraceError
+from cprsim.budget import how_to_raise, memory_bytes
+from cprsim.errors import BudgetError, Place, Problem, TraceError
 from cprsim.failures.outages import Outages
+from cprsim.failures.traces.bounded import Counted, extent_of, opened, read_bytes
+from cprsim.foreign import one_line
 from cprsim.records import Bools
 
-UNREADABLE = (
-    OSError,
-    EOFError,
-    UnicodeError,
-    BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-    pd.errors.ParserError,
-)
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
+# columns that only LANL's records have
+LANLS = frozenset({"Prob Started", "Down Time", "nodenumz"})
 FIRST_ROW = 2  # line of a CSV's first row, below the header
+CELLS_AT_ONCE = 400_000
+PIECE_OF_MEMORY = 1 / 8  # that the text of so many cells may take
+TABLE_OF_MEMORY = 1 / 16  # that the text of a table may take which is held whole, as objects
+TEXT_OF_MEMORY = 1 / 8  # that a text may take which is parsed at once
+BYTES_PER_NODE = 200  # that a node takes in what is computed of its outages
 
 Instant = str | float
 Period = tuple[Instant | None, Instant | None]  # from (included), to (excluded); None: all there is
@@ -45,30 +41,68 @@ def read_csv(path: Path) -> pd.DataFrame:
     ------
     TraceError
         for a file that is missing, damaged, empty, or whose rows differ in length.
+    BudgetError
+        where the memory budget allows no table of its size.
     """
+    most_bytes = TABLE_OF_MEMORY * memory_bytes()
+    if (n_bytes := extent_of(path).n_bytes) > most_bytes:
+        raise BudgetError(
+            f"{path}: holds {n_bytes / 1e6:.4g} MB of text, more than {most_bytes / 1e6:.4g} MB: "
+            f"{how_to_raise()}"
+        )
+    return pd.concat(list(csv_pieces(path)))
+
+
+def csv_pieces(path: Path) -> Iterator[pd.DataFrame]:
+    """As `read_csv`, some rows after the other, so that a log of any length takes little memory.
+
+    Raises
+    ------
+    TraceError, BudgetError
+        as `read_csv`; for a log of more rows or text than may be streamed, too.
+    """
+    extent = extent_of(path)
+    n_rows = max(1, CELLS_AT_ONCE // extent.n_columns)
+    any_row = False
+    with opened(path) as file:
+        counted = Counted(file, path, PIECE_OF_MEMORY * memory_bytes())
+        for piece in _parsed(counted, n_rows, path):
+            counted.n_since = 0
+            rows = piece.rename(columns=lambda name: str(name).strip()).dropna(how="all")
+            if twice := rows.columns[rows.columns.duplicated()].tolist():
+                raise trace_error(path, 1, "two columns have this name", twice[0])
+            any_row = any_row or not rows.empty
+            yield rows
+    if not any_row:
+        raise trace_error(path, None, "holds no row below the header")
+
+
+def _parsed(counted: Counted, n_rows: int, path: Path) -> Iterator[pd.DataFrame]:
+    """Pieces of a CSV as pandas parses them; its complaints with file and line."""
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
-            table = pd.read_csv(
-                path, dtype=str, skip_blank_lines=False, index_col=False, encoding="utf-8-sig",
-                keep_default_na=False, na_values=[""], on_bad_lines="error",
+            yield from pd.read_csv(
+                BufferedReader(counted), dtype=str, skip_blank_lines=False, index_col=False,
+                encoding="utf-8-sig", keep_default_na=False, na_values=[""], on_bad_lines="error",
+                chunksize=n_rows,
             )  # fmt: skip
     except pd.errors.ParserWarning:
         raise trace_error(path, None, "has rows with more cells than the header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
-    table = table.rename(columns=lambda name: str(name).strip()).dropna(how="all")
-    if table.empty:
-        raise trace_error(path, None, "holds no row below the header")
-    return table
+    except pd.errors.ParserError as error:
+        raise counted.refusal or _no_csv(path, error) from None
 
 
-OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".xz": lzma.LZMAFile,
-    ".gz": gzip.GzipFile,
-    ".bz2": bz2.BZ2File,
-}
+def _no_csv(path: Path, error: pd.errors.ParserError) -> TraceError:
+    line = re.search(r"line (\d+)", str(error))
+    cells = re.search(r"Expected (\d+) fields in line \d+, saw (\d+)", str(error))
+    row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
+    number = int(line[1]) if line else int(row[1]) + 1 if row else None
+    reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
+    if cells:
+        reason = f"it has {cells[2]} cells where the header has {cells[1]}"
+    return trace_error(path, number, f"can't be read as a CSV: {reason}")
 
 
 def named_columns(
@@ -95,38 +129,33 @@ def named_columns(
     if unknown := sorted(set(columns) - set(ours)):
         message = f"there is no such column; known are {', '.join(ours)}"
         raise trace_error(path, None, message, f"columns.{unknown[0]}")
-    found = {}
+    found: dict[str, str] = {}
     for name in ours:
         theirs = columns.get(name, name)
+        if theirs in found:
+            message = f"the column {theirs!r} stands for {found[theirs]!r} already: say which one"
+            raise trace_error(path, 1, f"{message} is {name!r}, for example {name}=...", name)
         if theirs in table:
             found[theirs] = name
         elif name not in optional or name in columns:
             near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            there = ", ".join(str(column) for column in table.columns)
-            if len(table.columns) == 1 and re.search(r"[;\t|]", there):
+            n_columns = len(table.columns)  # their names are not told: it may be no log at all
+            if n_columns == 1 and re.search(r"[;\t|]", str(table.columns[0])):
                 hint = "; separate columns by commas"
-            message = f"there is no column {theirs!r}{hint} (there are: {there})"
+            if set(table.columns) >= LANLS:
+                hint = ": these are LANL's records, of which `system` has to be said (--system 2)"
+            message = f"there is no column {theirs!r} among the {n_columns} of the header{hint}"
             raise trace_error(path, 1, message, name)
     return table[list(found)].rename(columns=found)
 
 
 def read_text(path: Path) -> str:
-    """The whole file. Raises TraceError where it is missing or damaged."""
+    """The whole file. Raises TraceError where it is missing or damaged, BudgetError if too long."""
     try:
-        with OPENERS.get(path.suffix, FileIO)(path) as file:
-            content: bytes = file.read()
-            return content.decode("utf-8-sig")
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: BaseException) -> TraceError:
-    line = re.search(r"line (\d+)", str(error))
-    row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
-    reason = getattr(error, "strerror", None) or (str(error).strip() or "damaged").splitlines()[-1]
-    number = int(line[1]) if line else int(row[1]) + 1 if row else None
-    return trace_error(path, number, f"can't be read: {reason}")
+        return read_bytes(path, TEXT_OF_MEMORY * memory_bytes()).decode("utf-8-sig")
+    except UnicodeError as error:
+        raise trace_error(path, None, f"can't be read: {error}") from None
 
 
 def no_row_where(
@@ -149,13 +178,30 @@ def no_row_where(
     value: Any = "" if pd.isna(cell) else cell
     more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
     line = int(rows.index[first]) + FIRST_ROW
-    raise trace_error(path, line, what.replace("{value}", repr(value)) + more, key)
+    message = what.replace("{value}", f"'{one_line(str(value))}'") + more
+    raise trace_error(path, line if line > 0 else None, message, key)
+
+
+def guesses(n_nodes: int | None, period: Period) -> tuple[str, ...]:
+    """What was taken from the log itself as nobody said it."""
+    notes = []
+    if None in period:
+        notes.append("no whole period given: the log's own first start or last instant bounds it")
+    if n_nodes is None:
+        notes.append("no number of nodes given: those that never failed are not counted")
+    return tuple(notes)
 
 
 def n_observed(given: int | None, named: int, path: Path) -> int:
     """Nodes observed; raises TraceError where fewer are given than the file names."""
+    most = int(memory_bytes() / BYTES_PER_NODE)
+    if max(given or 0, named) > most:
+        message = f"{max(given or 0, named):,} nodes are more than {most:,}: {how_to_raise()}"
+        raise BudgetError(f"{path}: nodes: {message}")
     if given is None:
         return named
+    if given < 1:
+        raise trace_error(path, None, f"{given} nodes can't be observed", "nodes")
     if given < named:
         raise trace_error(path, None, f"{given} nodes given, but the file names {named}", "nodes")
     return given
@@ -164,7 +210,10 @@ def n_observed(given: int | None, named: int, path: Path) -> int:
 def checked(outages: Outages, path: Path) -> Outages:
     """Raise TraceError where no outage begins within the period, or the period is absurd."""
     if outages.window_h > LONGEST_WINDOW_H:
-        message = f"the log spans {outages.window_h:.3g} h: are its times in another unit?"
+        message = (
+            f"the log spans {outages.window_h:.3g} h: are its times in another unit? Or is one of "
+            "them far off?"
+        )
         raise trace_error(path, None, message, "time_unit")
     if not outages.in_window.any():
         raise trace_error(path, None, "no outage begins within the period", "period")

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import Causes, Outages, outages_of
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
     Period,
     checked,
+    csv_pieces,
+    guesses,
     n_observed,
     named_columns,
     no_row_where,
-    read_csv,
     trace_error,
 )
-from cprsim.failures.traces.times import ZONE, Times, read_times
+from cprsim.failures.traces.rows import Names, digests, said_before
+from cprsim.failures.traces.times import NEVER_H, ZONE, Times, read_times, written
+from cprsim.records import Bools, Floats, Ints
 
 COLUMNS = ("node", "start", "end", "cause")
 OPTIONAL = {"end", "cause"}
+
+
+class _Rows(NamedTuple):
+    """The rows of a log, or of a piece of it, as arrays; each (n_rows,)."""
+
+    node: Ints  # number of a name
+    start_h: Floats
+    end_h: Floats  # NaN where there is none
+    cause: Ints  # number of a name
+    others: Ints  # differs where any further column does; (0,) where there is none
+
+    def where(self, mask: Bools) -> _Rows:
+        """The rows that `mask` (n_rows,) keeps."""
+        return _Rows(
+            self.node[mask],
+            self.start_h[mask],
+            self.end_h[mask],
+            self.cause[mask],
+            self.others[mask] if len(self.others) else self.others,
+        )
 
 
 def read_tidy(
@@ -33,6 +58,7 @@ def read_tidy(
     time_unit: str | None = None,
     n_nodes: int | None = None,
     period: Period = (None, None),
+    repair_h: float | None = None,
 ) -> Outages:
     """Outages from a CSV with a row per outage.
 
@@ -43,63 +69,130 @@ def read_tidy(
         last two may be absent
     time_unit : ms, s, min, h or d where times are numbers; time stamps are ISO 8601
     n_nodes : nodes observed, also those that never failed; default: those that the file names
-    period : observed from and to, written as in the file; default: from the first start to the
-        last instant that the file names
+    period : observed from (included) and to (excluded), written as in the file; default: from the
+        first start to the last instant that the file names
+    repair_h : how long the outages last of which the file names no end [h]; default: where there is
+        no column of ends, they have no length; where there is one and its cell is empty, the node
+        was down until its next failure, or still at the end of the period
 
     Returns
     -------
-    Outages of the period. Rows that say the same twice count once; an empty end means that the
-    node was still down at the end of the period.
+    Outages of the period. Rows that are equal in every column of the file count once; a time stamp
+    from the year 9999 on is no end. An outage of which no end is known lasts to the next failure of
+    its node at most. What was left out, closed or assumed is counted in the notes.
 
     Raises
     ------
     TraceError
         with file and line, for anything that can't be read.
+    BudgetError
+        for a log of more rows, nodes or causes than the memory budget allows.
     """
     path = Path(path)
-    table = named_columns(read_csv(path), columns or {}, path, COLUMNS, OPTIONAL)
-    rows = table.drop_duplicates()
-    start = read_times(rows["start"], time_unit, path)
-    end = start._replace(hours=np.full(len(rows), np.nan))
-    if "end" in rows:
-        end = read_times(rows["end"], time_unit, path, start)
-    _check_rows(rows, start, end, path)
-    from_h, to_h = _window(start, end, period, time_unit, path)
-    inside = (start.hours < to_h) if period[1] is not None else np.ones(len(rows), dtype=bool)
-    names, node = np.unique(rows["node"].str.strip().to_numpy(dtype=str), return_inverse=True)
-    cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
+    nodes, causes = Names(path, "node"), Names(path, "cause")
+    rows, like, has_ends, n_never = _read(path, columns or {}, time_unit, nodes, causes)
+    rows, n_twice = _once(rows)
+    from_h, to_h = _window(rows, period, time_unit, path, like)
+    node, node_names = nodes.in_order(rows.node)
+    late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(node), dtype=bool)
+    if n_late := int(late.sum()):
+        rows, node = rows.where(~late), node[~late]
+    start_h, end_h, causes_of = rows.start_h - from_h, rows.end_h - from_h, rows.cause
+    del rows, late  # long columns, each in memory once
     outages = outages_of(
-        node[inside].astype(np.int64),
-        start.hours[inside] - from_h,
-        end.hours[inside] - from_h,
-        tuple(cause[inside]),
-        n_nodes=n_observed(n_nodes, len(names), path),
+        node,
+        start_h,
+        end_h,
+        Causes(*causes.in_order(causes_of)),
+        n_nodes=n_observed(n_nodes, len(node_names), path),
         window_h=to_h - from_h,
-        origin=_written(from_h, start),
-        node_names=tuple(names.tolist()),
-        notes=_notes(len(table) - len(rows), int(np.isnan(end.hours).sum())),
+        origin=written(from_h) if like.dated else f"{from_h:g} h",
+        node_names=node_names,
+        window_given=(period[0] is not None, period[1] is not None),
+        unended_h=repair_h if has_ends or repair_h is not None else 0.0,
+        notes=guesses(n_nodes, period)
+        + _notes(
+            {
+                "row(s) said twice, counted once": n_twice,
+                "end(s) in the year 9999 taken for none": n_never,
+                "outage(s) from the end of the period on left out": n_late,
+            }
+        ),
     )
     return checked(outages, path)
 
 
-def _check_rows(rows: pd.DataFrame, start: Times, end: Times, path: Path) -> None:
-    nameless = (rows["node"].fillna("").str.strip() == "").to_numpy()
+def _read(
+    path: Path, columns: Mapping[str, str], time_unit: str | None, nodes: Names, causes: Names
+) -> tuple[_Rows, Times, bool, int]:
+    """All rows; how times are written; whether there is a column of ends; how many are never."""
+    pieces: list[_Rows] = []
+    like: Times | None = None
+    has_ends, n_never = False, 0
+    for table in csv_pieces(path):
+        rows = named_columns(table, columns, path, COLUMNS, OPTIONAL)
+        has_ends = "end" in rows
+        if rows.empty:
+            continue
+        start = read_times(rows["start"], time_unit, path, like)
+        like = like or start._replace(hours=np.zeros(0))
+        end_h = np.full(len(rows), np.nan)
+        if has_ends:
+            end_h = read_times(rows["end"], time_unit, path, like).hours
+            never = like.dated & (end_h >= NEVER_H)
+            n_never += int(never.sum())
+            end_h = np.where(never, np.nan, end_h)
+        _check_rows(rows, start.hours, end_h, path)
+        cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
+        theirs = {columns.get(name, name) for name in COLUMNS}
+        pieces.append(
+            _Rows(
+                nodes.numbers(rows["node"].str.strip()),
+                start.hours,
+                end_h,
+                causes.numbers(cause),
+                digests(table[[name for name in table if name not in theirs]]),
+            )
+        )
+    assert like is not None, "a log without rows was refused"
+    return _joined(pieces), like, has_ends, n_never
+
+
+def _once(rows: _Rows) -> tuple[_Rows, int]:
+    """The rows without those that say the same as an earlier one, and how many did."""
+    before = said_before([column for column in rows if len(column)])
+    n_twice = int(before.sum())
+    return (rows.where(~before), n_twice) if n_twice else (rows, 0)
+
+
+def _joined(pieces: list[_Rows]) -> _Rows:
+    """All pieces as one."""
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    pieces.clear()  # so that each column is in memory once
+    whole = []
+    while columns:
+        whole.append(np.concatenate(columns.pop(0)))
+    return _Rows(*whole)
+
+
+def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) -> None:
+    nameless = (rows["node"].fillna("").str.strip() == "").to_numpy(dtype=bool)
     no_row_where(nameless, rows, path, "node", "the row names no node")
-    no_row_where(np.isnan(start.hours), rows, path, "start", "the outage has no start")
-    before = end.hours < start.hours
+    no_row_where(np.isnan(start_h), rows, path, "start", "the outage has no start")
+    before = end_h < start_h
     no_row_where(before, rows, path, "end", "{value} ends the outage before it begins")
 
 
 def _window(
-    start: Times, end: Times, period: Period, time_unit: str | None, path: Path
+    rows: _Rows, period: Period, time_unit: str | None, path: Path, like: Times
 ) -> tuple[float, float]:
     """Where the observation begins and ends, in hours as in the columns."""
-    from_h = float(np.nanmin(start.hours))
-    to_h = float(np.nanmax(np.append(start.hours, end.hours)))
+    from_h = float(rows.start_h.min())
+    to_h = float(np.nanmax([rows.start_h.max(), np.fmax.reduce(rows.end_h)]))
     if period[0] is not None:
-        from_h = _instant(period[0], time_unit, path, start)
+        from_h = _instant(period[0], time_unit, path, like)
     if period[1] is not None:
-        to_h = _instant(period[1], time_unit, path, start)
+        to_h = _instant(period[1], time_unit, path, like)
     if from_h > to_h or (from_h == to_h and period != (None, None)):
         raise trace_error(
             path, None, "the period ends before it begins, or before the log", "period"
@@ -110,17 +203,10 @@ def _window(
 def _instant(instant: Instant, time_unit: str | None, path: Path, like: Times) -> float:
     """One end of the period, read as the column of starts is."""
     cell = pd.Series([str(instant)], name="period", index=[-FIRST_ROW])
-    if like.dated and like.zoned and not ZONE.search(str(instant)):
+    if like.dated and like.zoned and not re.search(ZONE, str(instant)):
         cell += "T00:00Z" if ":" not in str(instant) else "Z"
     return float(read_times(cell, time_unit, path, like).hours[0])
 
 
-def _written(from_h: float, like: Times) -> str:
-    if not like.dated:
-        return f"{from_h:g} h"
-    return pd.Timestamp(from_h * 3600, unit="s").round("s").isoformat()
-
-
-def _notes(n_twice: int, n_endless: int) -> tuple[str, ...]:
-    notes = {"row(s) said twice, counted once": n_twice, "outage(s) without an end": n_endless}
-    return tuple(f"{n} {what}" for what, n in notes.items() if n)
+def _notes(counted: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(f"{n} {what}" for what, n in counted.items() if n)

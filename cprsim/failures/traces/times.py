@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where, trace_error
 from cprsim.records import Bools, Floats
 
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-ZONE = re.compile(r":.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$")  # after a time of day
+ZONE = r":.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
+MICROSECONDS_PER_HOUR = 3.6e9
+NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is no end
 
 
 class Times(NamedTuple):
@@ -43,10 +46,11 @@ def read_times(
     """
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
+    if like is not None and like.dated:
+        return _stamps(text, empty, path, like)
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
     numeric = np.isfinite(numbers)
-    dated = bool((~numeric & ~empty).sum() > numeric.sum()) if like is None else like.dated
-    if dated:
+    if like is None and (~numeric & ~empty).sum() > numeric.sum():
         return _stamps(text, empty, path, like)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     if time_unit not in HOURS:
@@ -60,14 +64,32 @@ def read_times(
 def _stamps(text: pd.Series[str], empty: Bools, path: Path, like: Times | None) -> Times:
     """Time stamps as hours since 1970; as UTC where none has a zone, an error where some have."""
     key = str(text.name)
-    stamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=True)
+    hours = hours_since_1970(pd.to_datetime(text, format="ISO8601", errors="coerce", utc=True))
     no_row_where(
-        stamps.isna().to_numpy() & ~empty, text, path, key,
+        np.isnan(hours) & ~empty, text, path, key,
         "{value} is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z",
     )  # fmt: skip
-    zones = text.map(lambda cell: ZONE.search(cell) is not None).to_numpy(dtype=bool)
+    zones = have_zones(text)
     zoned = bool(zones[~empty][:1].any()) if like is None else like.zoned
     odd = (zones != zoned) & ~empty
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
-    hours = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(hours=1)
-    return Times(np.asarray(hours, dtype=np.float64), dated=True, zoned=zoned)
+    return Times(hours, dated=True, zoned=zoned)
+
+
+def have_zones(text: pd.Series[str]) -> Bools:
+    """Which time stamps name their zone, (n,)."""
+    found = pc.match_substring_regex(pa.array(text, type=pa.large_string()), ZONE)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def hours_since_1970(stamps: pd.Series[pd.Timestamp]) -> Floats:
+    """Time stamps, in UTC or without a zone, as hours; NaN where there is none."""
+    instants = stamps.dt.tz_localize(None) if stamps.dt.tz is not None else stamps
+    microseconds = instants.to_numpy(dtype="datetime64[us]")
+    hours = microseconds.astype(np.int64) / MICROSECONDS_PER_HOUR
+    return np.asarray(np.where(np.isnat(microseconds), np.nan, hours), dtype=np.float64)
+
+
+def written(hours: float) -> str:
+    """Hours since 1970 as a time stamp, to the second."""
+    return str(np.datetime64(round(hours * 3600), "s"))

@@ -1,0 +1,30 @@
+"""All that the commands say as plain text: nothing from a file is obeyed by a terminal.
+
+Tables and progress go through `cprsim.cli.terminal`. A test sees to it that no command prints
+otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+from cprsim.foreign import json_printable, printable
+
+
+def say(what: object) -> None:
+    """A line on stdout."""
+    typer.echo(printable(str(what)))
+
+
+def say_json(plain: Any, indent: int = 2) -> None:
+    """One JSON object on stdout; raises ValueError for NaN and infinity, which JSON lacks."""
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
+    typer.echo(json_printable(text))
+
+
+def complain(what: object) -> None:
+    """A line on stderr: what is wrong, or what the user should know."""
+    typer.echo(printable(str(what)), err=True)

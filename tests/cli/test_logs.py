@@ -1,0 +1,159 @@
+"""Failure logs in ``fit`` and in ``run``: what is said of them, and one error for each bad one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cprsim.assemble import assemble
+from cprsim.failures.replay import Replay
+from cprsim.scenario import load_scenario
+from tests.making import call
+
+SCENARIO = """\
+job: {useful: 50 h}
+cluster: {emb_ps: 2}
+costs: {save: 5 min, load: 3 min, reschedule: 2 min}
+recovery: [full]
+simulation: {replications: 5}
+failures: {kind: trace, format: tidy, file: log.csv, time_unit: h, %s}
+"""
+ROWS = (
+    ("a", 10, 11, "disk"),
+    ("b", 30, "", "gpu"),
+    ("a", 45, 46, "disk"),
+    ("b", 60, 61, "disk"),
+    ("a", 85, 86, "gpu"),
+    ("b", 85, 87, "gpu"),
+)
+CLOSED = "1 outage(s) without an end, closed by the next failure of the node"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    rows = [",".join(map(str, row)) for row in (*ROWS, ROWS[0])]
+    path.write_text("\n".join(["node,start,end,cause", *rows]) + "\n")
+    return path
+
+
+def replayed(log: Path, keys: str) -> Replay:
+    scenario = log.with_name("scenario.yaml")
+    scenario.write_text(SCENARIO % keys)
+    source = assemble(load_scenario(scenario)).failures
+    assert isinstance(source, Replay)
+    return source
+
+
+def test_fit_says_what_was_closed_and_counted_once(log: Path) -> None:
+    arguments = ("fit", log, "--time-unit", "h", "--bootstrap", 0, "--nodes", 2)
+    notes = json.loads(call(*arguments, "--json").stdout)["notes"]
+    assert CLOSED in notes
+    assert "1 row(s) said twice, counted once" in notes
+    assert f"note: {CLOSED}" in call(*arguments).stdout
+
+
+def test_run_says_what_is_replayed_and_what_was_closed(log: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO % "nodes: 2, period: {from: 0, to: 100}")
+    first = call("run", scenario, "--json", "--out", tmp_path / "out")
+    assert first.exit_code == 0, first.output
+    notes = json.loads(first.stdout)["log_notes"]
+    assert notes[0] == "6 node failure(s) of 2 nodes in 100 h from 0 h on"
+    assert CLOSED in notes
+    again = call("run", scenario, "--out", tmp_path / "out")
+    assert f"Log: {CLOSED}." in again.stdout
+    assert "found again" in again.stdout
+
+
+def test_a_scenario_says_the_window_the_nodes_and_the_cause_of_a_tidy_trace(log: Path) -> None:
+    outages = replayed(log, "nodes: 7, period: {from: 20, to: 500}, cause: Disk").outages
+    assert (outages.n_nodes, outages.window_h, outages.origin) == (7, 480.0, "20 h")
+    assert outages.start_h.tolist() == [25, 40]
+    assert replayed(log, "period: {to: 500}").outages.window_h == 490.0
+    with_repair = replayed(log, "repair: 90 min").outages
+    assert with_repair.down_h.tolist() == [1, 1.5, 1, 1, 1, 2]
+
+
+def test_a_scenario_as_it_is_kept_reads_the_log_again(log: Path, tmp_path: Path) -> None:
+    log.write_text("host,start\na,1\nb,30\na,70\n")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO % "columns: {node: host}, period: {from: 0, to: 100}")
+    (result,) = [call("run", scenario, "--out", tmp_path / "out")]
+    assert result.exit_code == 0, result.output
+    (kept,) = (tmp_path / "out").glob("*/scenario.yaml")
+    (tmp_path / "kept.yaml").write_text(kept.read_text())
+    assert assemble(load_scenario(tmp_path / "kept.yaml")).failures.outages.window_h == 100  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ("period: {from: 2000-01-01}", "failures.period.from: 2000-01-01 is no number"),
+        ("period: {from: 50, to: 20}", "failures.period.to: 20.0 does not lie after"),
+        ("period: {}", "failures.period.from: is missing"),
+        ("period: {from: soon}", "`soon` is no instant"),
+        ("cause: fan", "no outage has a cause with 'fan'; there are: disk, gpu"),
+        ("nodes: 1000000000000", "failures.nodes"),
+        ("repair: -1 h", "failures.repair"),
+    ],
+)
+def test_keys_of_a_tidy_trace_that_make_no_sense(log: Path, keys: str, complaint: str) -> None:
+    scenario = log.with_name("scenario.yaml")
+    scenario.write_text(SCENARIO % keys)
+    result = call("run", scenario, "--out", log.with_name("out"))
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert not log.with_name("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--column", "start=end"], "end: the column 'end' stands for 'start' already"),
+        (["--column", "end=until", "--column", "end=end"], "'end' is given two names"),
+        (["--from", "2262-04-12"], "period: '2262-04-12' is no finite number"),
+        (["--nodes", "1000000000000"], "1,000,000,000,000 nodes are more than"),
+        (["--nodes", "0"], "0 nodes can't be observed"),
+        (["--repair", "soon"], "--repair: 'soon' is not a time"),
+        (["--repair", "-1 h"], "--repair: '-1 h' is no time from 0 on"),
+        (["--format", "infinitehbd", "--repair", "1 h"], "--repair: belongs to format `tidy`"),
+    ],
+)
+def test_options_that_make_no_sense_end_in_one_line(
+    log: Path, arguments: list[str], complaint: str
+) -> None:
+    result = call("fit", log, "--time-unit", "h", *arguments)
+    assert result.exit_code == 2, result.output
+    assert complaint in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_window_from_2262_on_ends_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\na,2024-01-01\nb,2024-02-01\n")
+    for more in ([], ["--to", "2263-01-01"]):
+        result = call("fit", path, "--from", "2262-04-12", *more)
+        assert result.exit_code == 2
+        assert ": period: " in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_that_is_no_log_and_records_without_a_system_are_told_so(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# A project\n\nIt says, at length, what it is.\n")
+    result = call("fit", readme)
+    assert result.exit_code == 2
+    assert "README.md:3: can't be read as a CSV: it has 3 cells where the header has 1" in (
+        result.stderr
+    )
+    records = tmp_path / "records.csv"
+    records.write_text("System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n")
+    result = call("fit", records)
+    assert result.exit_code == 2
+    assert "these are LANL's records, of which `system` has to be said (--system 2)" in (
+        result.stderr
+    )
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -1,0 +1,83 @@
+"""Where the memory runs out, the program says in one line what to ask for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cprsim.budget import MEMORY
+from tests.cli.conftest import process_of
+from tests.making import SCENARIOS
+
+KAGGLE = SCENARIOS / "criteo-kaggle.yaml"
+OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
+
+LIMITED = """
+import os, resource
+from cprsim import pipeline
+from cprsim.cli import main, running
+import cprsim.plots, cprsim.report.run_report, cprsim.engine.steady, cprsim.engine.loops
+
+cprsim.plots.draw_result = lambda *_: []
+pages = int(open("/proc/self/statm").read().split()[0])
+room = pages * os.sysconf("SC_PAGE_SIZE") + 100_000_000
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+main()
+"""
+
+resource = pytest.importorskip("resource")
+
+
+@pytest.fixture
+def limited(scenario, monkeypatch):
+    """The program in a process of its own that may take 100 MB beside what it is made of."""
+    monkeypatch.setenv(MEMORY, "40 GB")  # and does not know it
+    return process_of([sys.executable, "-c", LIMITED])
+
+
+def assert_one_line_that_says_what_to_ask_for(ran, folder):
+    assert ran.returncode == 2, ran.stderr
+    (line,) = ran.stderr.strip().splitlines()
+    assert line.startswith("cprsim: ")
+    assert "ask for less" in line or "would fit" in line
+    assert not list(folder.glob("results/*"))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--replications", "3000000"],  # the rows of all replications
+        ["--set", "cluster.emb_ps=20000", "--set", "failures.together=9000", *OFTEN],  # one alone
+    ],
+    ids=["many", "large"],
+)
+def test_a_run_that_takes_too_much(limited, scenario, tmp_path, asked):
+    ran = limited("run", scenario, "--set", "recovery=[full]", *asked, timeout=100)
+    assert_one_line_that_says_what_to_ask_for(ran, tmp_path)
+
+
+class OutOfMemory:
+    """What the memory runs out in."""
+
+    def __call__(self, *what, **named):
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("run", "cprsim.results.write._write_tables"),
+        ("run", "cprsim.pipeline.simulate"),
+        ("sweep --over failures.mtbf=5h,9h --workers 1", "cprsim.pipeline._Course.through"),
+        (f"select {KAGGLE} --max-auc-loss 0.001", "cprsim.pipeline.simulate"),
+    ],
+    ids=lambda value: value.split()[0],
+)
+def test_memory_that_runs_out_anywhere(cprsim, scenario, monkeypatch, command, where):
+    monkeypatch.setattr(where, OutOfMemory())
+    name, *options = command.split()
+    called = cprsim(name, *([] if name == "select" else [scenario]), *options)
+    assert called.exit_code == 2
+    (line,) = called.stderr.strip().splitlines()
+    assert "ask for less" in line

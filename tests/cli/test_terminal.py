@@ -1,0 +1,188 @@
+"""Nothing that stands in a file is obeyed by a terminal, whatever prints it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+import cprsim as package
+from cprsim.cli.terminal import Terminal
+from cprsim.foreign import printable
+from tests.making import small_scenario
+
+PACKAGE = Path(package.__file__).parent
+EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
+PRINTING = {"saying.py", "terminal.py"}
+
+
+def drawn(*what: object, width: int = 120) -> str:
+    text = StringIO()
+    console = Terminal(file=text, force_terminal=True, width=width)
+    for one in what:
+        console.print(one)
+    return text.getvalue()
+
+
+def test_tables_texts_and_lines_spell_controls_out_and_take_no_markup() -> None:
+    table = Table(title=f"t {EVIL}", caption=EVIL)
+    table.add_column(EVIL, no_wrap=True)
+    table.add_row(EVIL)
+    table.add_row(Text(EVIL, "bold"))
+    for shown in (drawn(table), drawn(EVIL), drawn(Text(EVIL, "bold")), drawn({"a": EVIL})):
+        for obeyed in ("\x1b]0", "\x1b[31m", "\x07", "\x9b", "\u202e"):
+            assert obeyed not in shown
+        assert "bold" in shown
+    assert r"\x1b[31mred" in drawn(table)
+    assert "[/b][bold]" in drawn(table)
+
+
+def test_columns_keep_their_places_beside_a_hostile_name() -> None:
+    table = Table(box=None)
+    table.add_column("name", no_wrap=True)
+    table.add_column("n")
+    table.add_row("\x1b[31mred", "1")
+    table.add_row("plain", "2")
+    first, second = drawn(table).splitlines()[1:]
+    assert first.index("1 ") > 0
+    assert second.index("2") == first.rindex("1")
+
+
+def test_the_styles_of_tables_are_still_drawn() -> None:
+    assert "\x1b[1mred" in drawn(Text("red", "bold"))
+
+
+def test_a_bar_of_progress_spells_out_what_it_is_told(monkeypatch) -> None:
+    from cprsim.cli import progress
+
+    text = StringIO()
+    monkeypatch.setattr(
+        progress, "Terminal", lambda **_: Terminal(file=text, force_terminal=True, width=100)
+    )
+    with progress.training() as on_progress:
+        on_progress(EVIL, 1, 2)
+    with progress.progress(EVIL) as told, progress.counting("n"):
+        told(1, 2)
+    assert "red" in text.getvalue()
+    assert "\x1b]0" not in text.getvalue()
+    assert "\u202e" not in text.getvalue()
+
+
+def calls(tree: ast.Module) -> set[str]:
+    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def test_nothing_is_printed_but_through_the_two_modules_that_spell_controls_out() -> None:
+    printing = {"typer.echo", "click.echo", "print", "Console", "rich.print", "typer.secho"}
+    printing |= {"sys.stdout.write", "sys.stderr.write", "Console.print"}
+    found = {
+        f"{path.relative_to(PACKAGE)}: {call}"
+        for path in PACKAGE.rglob("*.py")
+        if path.name not in PRINTING
+        for call in calls(ast.parse(path.read_text("utf-8")))
+        if call in printing
+    }
+    assert not found
+
+
+# ------------------------------------------------------------------------- whole commands
+
+
+def hostile_log(folder: Path) -> Path:
+    path = folder / "log.csv"
+    rows = [f'"{EVIL}{i % 3}",{10 * i},{10 * i + 1 + i % 4},"cause {EVIL}"' for i in range(1, 40)]
+    path.write_text("node,start,end,cause\n" + "\n".join(rows) + "\n", "utf-8")
+    return path
+
+
+def assert_spelled_out(called) -> None:
+    for text in (called.stdout, called.stderr):
+        assert printable(text) == text
+    assert "Traceback" not in called.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--json",), ("--node", "nobody"), ("--cause", "nothing"), ("--node", EVIL + "0")],
+)
+def test_nodes_and_causes_of_a_log(cprsim, tmp_path, options) -> None:
+    called = cprsim("fit", hostile_log(tmp_path), "--time-unit", "h", "--bootstrap", "0", *options)
+    assert_spelled_out(called)
+
+
+def test_the_name_of_a_file(cprsim, tmp_path) -> None:
+    log = hostile_log(tmp_path).rename(tmp_path / f"{EVIL.replace('/', '')}\n# .csv")
+    called = cprsim("fit", log, "--time-unit", "h", "--bootstrap", "0")
+    assert called.exit_code == 0, called.stderr
+    assert_spelled_out(called)
+    assert r"\n# .csv" in called.stdout  # within the comment of the fragment, not below it
+    assert_spelled_out(cprsim("validate", tmp_path / f"no {EVIL}"))
+    assert_spelled_out(cprsim("compare", tmp_path / EVIL, tmp_path / EVIL))
+    assert_spelled_out(cprsim(f"no-command {EVIL}"))
+    assert_spelled_out(cprsim("run", "small.yaml", f"--no{EVIL}"))
+    assert_spelled_out(cprsim("run", "small.yaml", "--seed", EVIL))
+
+
+def test_the_name_of_a_curve(cprsim, tmp_path) -> None:
+    curve = tmp_path / "ev\x1b[31mil\u202e.csv"
+    curve.write_text("strategy,pls,loss,standard_error\npartial,0.5,0.001,0.0001\n", "utf-8")
+    for options in ((), ("--json",)):
+        called = cprsim(
+            "run", "small.yaml", "--set", f'accuracy.curve="{spelled(str(curve))}"', *options
+        )
+        assert called.exit_code == 0, called.stderr
+        assert "ev" in called.stdout
+        assert_spelled_out(called)
+
+
+def spelled(text: str) -> str:
+    """As double-quoted YAML spells it."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:
+    cprsim("run", "small.yaml", "--out", "results")
+    (folder,) = (tmp_path / "results").iterdir()
+    job = json.loads((folder / "job.json").read_text("utf-8"))
+    job["name"] = EVIL
+    (folder / "job.json").write_text(json.dumps(job), "utf-8")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    manifest["files"]["job.json"]["sha256"] = digest((folder / "job.json").read_bytes())
+    rest = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    rest["manifest_sha256"] = digest(text.encode())
+    (folder / "manifest.json").write_text(json.dumps(rest), "utf-8")
+    for options in ((), ("--json",)):
+        called = cprsim("run", "small.yaml", "--out", "results", *options)  # finds it again
+        assert called.exit_code == 0, called.stderr
+        assert "red" in called.stdout
+        assert_spelled_out(called)
+        assert_spelled_out(cprsim("compare", folder, folder, *options))
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        small_scenario().replace(
+            "name: small", f'name: "{EVIL.encode("unicode_escape").decode()}"'
+        ),
+        small_scenario() + f'"{EVIL.encode("unicode_escape").decode()}": 1\n',
+        small_scenario() + f"# {EVIL}\n",
+        spelled(EVIL),
+    ],
+)
+def test_what_a_scenario_says(cprsim, tmp_path, text) -> None:
+    (tmp_path / "evil.yaml").write_text(text, "utf-8")
+    called = cprsim("validate", "evil.yaml")
+    assert called.exit_code == 2
+    assert_spelled_out(called)

@@ -1,0 +1,192 @@
+"""What nobody foresaw ends in one line and exit code 70; closed streams hurt nobody."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cprsim.cli
+from cprsim.results import damage
+from tests.making import PROGRAM, call
+
+README = Path(__file__).parents[2] / "README.md"
+BREAKING = """\
+import sys
+import cprsim.scenario
+def broken(*_):
+    {what}
+cprsim.scenario.load_scenario = broken
+from cprsim.cli import main
+main()
+"""
+FORESEEN = """\
+import cprsim.cli.app
+def no_import(*_, **__): raise ImportError("numpy is broken")
+cprsim.cli.app.app = no_import
+from cprsim.cli import main
+main()
+"""
+
+
+def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise MemoryError", "out of memory (MemoryError"),
+        ("import numpy; numpy.zeros(10**18)", "out of memory ("),
+        ("broken()", "RecursionError: maximum recursion depth exceeded"),
+        ("raise KeyError('a\\nb\\x1b[31m')", r"KeyError: 'a\nb\x1b[31m'"),
+        ("raise ValueError('x' * 10000 + 'hunter2')", "ValueError: xxx"),
+    ],
+    ids=["arithmetic", "memory", "array", "recursion", "controls", "long"],
+)
+def test_what_nobody_foresaw_is_one_line_and_exit_code_70(what, told) -> None:
+    done = run(BREAKING.format(what=what), "validate", "x.yaml")
+    assert done.returncode == 70
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cprsim: ")
+    assert told in line
+    assert "please report it" in line
+    assert "--traceback" in line
+    assert "hunter2" not in line
+    assert line.isprintable()
+    assert len(line) < 600
+
+
+def test_a_program_that_can_not_even_be_loaded_says_so_in_one_line() -> None:
+    done = run(FORESEEN, "validate", "x.yaml")
+    assert done.returncode == 70
+    (line,) = done.stderr.splitlines()
+    assert "ImportError: numpy is broken" in line
+
+
+@pytest.mark.parametrize(
+    ("before", "environment"), [(("--traceback",), {}), ((), {"CPRSIM_TRACEBACK": "1"})]
+)
+def test_a_flag_or_the_environment_shows_the_traceback(before, environment) -> None:
+    done = run(BREAKING.format(what="1 / 0"), *before, "validate", "x.yaml", **environment)
+    assert done.returncode == 70
+    first, *_, last = done.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert "division by zero" in last
+    assert "in broken" in done.stderr
+
+
+@pytest.mark.parametrize("before", [(), ("--traceback",)])
+def test_errors_of_the_input_stay_as_they_were(before) -> None:
+    done = subprocess.run(
+        [*PROGRAM, *before, "validate", "nothing.yaml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "nothing.yaml: there is no such file\n"
+
+
+def test_the_place_named_is_the_package_s_own_innermost() -> None:
+    done = run("from cprsim import streams\nstreams.stream = 0\n" + BREAKING.format(
+        what="from cprsim.units import split_quantity; split_quantity(None)"
+    ), "validate", "x.yaml")  # fmt: skip
+    assert re.search(r"cprsim/units\.py:\d+\)", done.stderr)
+
+
+# -------------------------------------------------------------------------- closed streams
+
+
+@pytest.mark.parametrize(
+    ("closing", "arguments", "code", "said"),
+    [
+        (">&-", "validate small.yaml", 0, ""),
+        (">&-", "validate nothing.yaml", 2, "nothing.yaml: there is no such file\n"),
+        ("2>&-", "validate nothing.yaml", 2, ""),
+        (">&- 2>&- <&-", "validate nothing.yaml", 2, ""),
+        (">&- <&-", "run small.yaml --replications 2", 0, ""),
+    ],
+)
+def test_a_closed_stream_is_like_none(scenario, closing, arguments, code, said) -> None:
+    command = f"{' '.join(PROGRAM)} {arguments} {closing}"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+    if arguments.startswith("run"):
+        (folder,) = (scenario.parent / "results").iterdir()
+        assert (folder / "manifest.json").is_file()
+        assert damage(folder) is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--version", "schema"])
+def test_a_full_disk_behind_stdout_is_one_line_and_exit_code_1(scenario, arguments) -> None:
+    command = f"{' '.join(PROGRAM)} {arguments} >/dev/full"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "cprsim: No space left on device\n"
+
+
+# ------------------------------------------------------------------------------- exit codes
+
+
+def test_exit_codes_are_documented_alike_where_main_stands_and_in_the_readme() -> None:
+    in_code = set(re.findall(r"(?<![\w.])(\d+): ", cprsim.cli.main.__doc__ or ""))
+    table = README.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    assert in_code == set(re.findall(r"^\| (\d+) \|", table, re.MULTILINE))
+    assert in_code == {"0", "1", "2", "70", "130", "141"}
+
+
+# --------------------------------------------------------------------- numbers without end
+
+HUGE = "1" + 30 * "0"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "small.yaml", "--replay", HUGE),
+        ("train", "small.yaml", "--replay", HUGE),
+        ("run", "small.yaml", "--seed", HUGE),
+        ("run", "small.yaml", "--seed", 5000 * "1"),
+        ("run", "small.yaml", "--replications", HUGE),
+        ("sync", "small.yaml", "--trainers", 5000 * "1"),
+        ("sync", "small.yaml", "--trainers", "²"),
+        ("sweep", "small.yaml", "--over", "costs.save=1 s,2 s", "--workers", HUGE),
+        ("sweep", "small.yaml", "--over", f"simulation.replications=1:{HUGE}:lin3"),
+        ("sweep", "small.yaml", "--over", "costs.save=1 s:1e308 h:log3"),
+        ("sweep", "small.yaml", "--over", "costs.save=1 s,1e308 h"),
+        ("measure", "small.yaml", "--seeds", HUGE),
+        ("measure", "small.yaml", "--workers", HUGE),
+        ("reproduce", "fleet", "--workers", HUGE),
+        ("run", "small.yaml", "--set", "recovery.²=1"),
+        ("run", "small.yaml", "--set", "recovery.٣.interval=1 h"),
+        ("run", "small.yaml", "--set", f"recovery.{5000 * '1'}.interval=1 h"),
+        ("run", "small.yaml", "--set", "simulation.seed=" + 401 * "9"),
+        ("sweep", "small.yaml", "--over", "costs.²=1 s,2 s"),
+        ("sweep", "small.yaml", "--over", f"costs.{150 * '1'}=1 s,2 s"),
+        ("validate", "small.yaml", "--x²"),
+    ],
+)
+def test_numbers_that_are_none_or_too_large_are_refused(scenario, arguments) -> None:
+    called = call(*arguments)
+    assert isinstance(called.exception, SystemExit), repr(called.exception)
+    assert called.exit_code == 2
+    assert called.stderr
+
+
+def test_a_sweep_s_key_with_a_digit_that_is_no_number_is_refused(scenario) -> None:
+    with scenario.open("a", encoding="utf-8") as file:
+        file.write('sweep: {over: {"kernel.²": [1, 2], "costs.²³": [1 s, 2 s]}}\n')
+    called = call("validate", scenario)
+    assert called.exit_code == 2, repr(called.exception)
+    assert "sweep.over.kernel.²: is no key that can be varied" in called.stderr

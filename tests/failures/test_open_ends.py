@@ -1,0 +1,190 @@
+"""Logs whose ends are missing, and windows that are wider than the log: no failure is lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import TraceError
+from cprsim.failures.outages import Outages
+from cprsim.failures.replay import Replay
+from cprsim.failures.traces import read_tidy
+from cprsim.fitting.correlation import portrait_of
+from cprsim.fitting.families import FAMILIES, fit
+from cprsim.fitting.lifetimes import gaps, repair_times, uptimes
+from cprsim.records import Cluster, Holds, Role
+
+N_NODES, WINDOW_H, UP_H, REPAIR_H = 12, 4000.0, 100.0, 5.0
+CLUSTER = Cluster((Role("emb_ps", N_NODES, Holds.SHARD),))
+
+
+def simulated() -> list[tuple[str, float, float]]:
+    """Outages of known nodes: exponential up-times of 100 h and repairs of 5 h."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for node in range(N_NODES):
+        at_h = rng.exponential(UP_H)
+        while at_h < WINDOW_H:
+            end_h = at_h + rng.exponential(REPAIR_H)
+            rows.append((f"n{node:02}", at_h, end_h))
+            at_h = end_h + rng.exponential(UP_H)
+    return rows
+
+
+ROWS = simulated()
+
+
+def every_end(row: int, end_h: float) -> str:
+    return f",{end_h!r}"
+
+
+def five_per_cent_empty(row: int, end_h: float) -> str:
+    return "," if row % 20 == 3 else f",{end_h!r}"
+
+
+def no_column(row: int, end_h: float) -> str:
+    return ""
+
+
+def read(folder: Path, end: Callable[[int, float], str], **more: float) -> Outages:
+    path = folder / "log.csv"
+    header = "node,start" if end is no_column else "node,start,end"
+    lines = [f"{name},{at_h!r}{end(i, end_h)}" for i, (name, at_h, end_h) in enumerate(ROWS)]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return read_tidy(path, time_unit="h", period=(0, WINDOW_H), n_nodes=N_NODES, **more)
+
+
+@pytest.mark.parametrize("end", [every_end, five_per_cent_empty, no_column])
+def test_a_log_replays_as_many_failures_per_job_as_it_has(
+    tmp_path: Path, end: Callable[[int, float], str]
+) -> None:
+    source = Replay(read(tmp_path, end))
+    truth = len(ROWS) * 200 / WINDOW_H
+    assert 200 / source.expected(CLUSTER, 200.0).mtbf_h == pytest.approx(truth)
+    chunk = next(source.draw(CLUSTER, 1, 0, 500, [200.0]))
+    counted = np.bincount(chunk.replication, minlength=500)
+    assert abs(counted.mean() - truth) <= 4 * counted.std() / math.sqrt(500)
+
+
+@pytest.mark.parametrize("end", [five_per_cent_empty, no_column])
+def test_up_times_and_repairs_are_fitted_from_what_the_log_knows(
+    tmp_path: Path, end: Callable[[int, float], str]
+) -> None:
+    outages = read(tmp_path, end)
+    up = fit(FAMILIES["exponential"], uptimes(outages)).mean
+    # where no end is known an up-time runs from failure to failure
+    truth = UP_H if end is five_per_cent_empty else UP_H + REPAIR_H
+    assert abs(up.estimate - truth) <= 4 * up.standard_error
+    assert uptimes(outages).n_zero == 0
+    repairs = repair_times(outages)
+    if end is no_column:
+        assert repairs.n == 0
+        return
+    mean = fit(FAMILIES["exponential"], repairs).mean
+    assert abs(mean.estimate - REPAIR_H) <= 4 * mean.standard_error
+    assert repairs.n >= 0.9 * len(ROWS)
+
+
+def test_what_is_closed_and_what_stays_open_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\na,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,\n")
+    outages = read_tidy(path, time_unit="h", period=(0, 100), n_nodes=3)
+    assert outages.end_h.tolist() == [30, 22, 31, 100, 100, 100]
+    assert outages.ended.tolist() == [False, True, True, False, False, False]
+    assert outages.guessed.tolist() == [True, False, False, False, False, False]
+    assert outages.merged().n_outages == 6
+    assert outages.notes == (
+        "1 outage(s) without an end, closed by the next failure of the node",
+        "3 outage(s) without an end, still under way at the end of the observation",
+    )
+
+
+def test_a_repair_time_can_be_given_and_does_not_swallow_the_next_failure(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\na,10\na,11\nb,20\na,40\n")
+    outages = read_tidy(path, time_unit="h", period=(0, 100), repair_h=2.0)
+    np.testing.assert_allclose(outages.down_h, [1, 2, 2, 2])
+    assert outages.merged().n_outages == 4
+    assert repair_times(outages).n == 0  # nobody saw them
+    assert "4 outage(s) without an end, taken to last 2 h" in outages.notes
+    assert "1 outage(s) without an end, of these cut at the node's next failure" in outages.notes
+    points = read_tidy(path, time_unit="h", period=(0, 100))
+    assert points.down_h.tolist() == [0, 0, 0, 0]
+    assert "4 outage(s) without an end, taken as points in time" in points.notes
+
+
+def test_outages_that_are_left_out_or_merged_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\na,1,2\nb,20,30\nb,25,26\na,90,91\n")
+    notes = read_tidy(path, time_unit="h", period=(10, 80), n_nodes=2).notes
+    assert notes == (
+        "1 outage(s) from the end of the period on left out",
+        "1 outage(s) outside the observation left out",
+        "1 outage(s) of nodes that were down already, part of the outage under way",
+    )
+
+
+def test_an_end_in_the_year_9999_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "node,start,end\na,2024-01-01,2024-01-02\na,2024-01-10,9999-12-31\nb,2024-01-12,9999-12-31\n"
+        "a,2024-01-20,2024-01-21\n"
+    )
+    outages = read_tidy(path)
+    assert outages.ended.tolist() == [True, False, False, True]
+    assert outages.window_h == 20 * 24
+    assert "2 end(s) in the year 9999 taken for none" in outages.notes
+
+
+# --------------------------------------------------------------------------------- the window
+
+
+@pytest.fixture
+def rare(tmp_path: Path) -> Path:
+    """Three failures within 90 days of a year in which 50 nodes were watched."""
+    path = tmp_path / "rare.csv"
+    path.write_text(
+        "node,start,end\na,2024-02-01,2024-02-02\nb,2024-03-03,2024-03-04\na,2024-05-01,2024-05-02\n"
+    )
+    return path
+
+
+def test_the_window_that_was_observed_reaches_the_replay(rare: Path) -> None:
+    outages = read_tidy(rare, n_nodes=50, period=("2024-01-01", "2024-12-31"))
+    cluster = Cluster((Role("emb_ps", 10, Holds.SHARD),))
+    assert Replay(outages).expected(cluster, 100.0).mtbf_h == pytest.approx(365 * 24 / 3 * 50 / 10)
+
+
+def test_the_mean_gap_is_that_of_the_window_and_not_of_the_failures_in_it(rare: Path) -> None:
+    outages = read_tidy(rare, n_nodes=50, period=("2024-01-01", "2024-12-31"))
+    mean_h = fit(FAMILIES["exponential"], gaps(outages)).mean.estimate
+    assert mean_h == pytest.approx(365 * 24 / 3)
+    assert portrait_of(outages).mean_gap_h == pytest.approx(365 * 24 / 3)
+    own = read_tidy(rare, n_nodes=50)  # nobody said how long: the gaps alone are known
+    assert fit(FAMILIES["exponential"], gaps(own)).mean.estimate == pytest.approx(45 * 24)
+    assert "no whole period given" in own.notes[0]
+
+
+def test_a_window_beyond_the_year_2262_is_refused_or_used_as_any_other(rare: Path) -> None:
+    with pytest.raises(TraceError, match="the period ends before it begins"):
+        read_tidy(rare, period=("2262-04-12", None))
+    with pytest.raises(TraceError, match="no outage begins within the period"):
+        read_tidy(rare, period=("2262-04-12", "2262-04-13"))
+
+
+# ----------------------------------------------------------------------------- rows said twice
+
+
+def test_rows_are_the_same_only_if_all_their_columns_are(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "node,disk,start,end,note\na,sda,5,6,\na,sdb,5,6,\na,sda,5,6,\na,sda,5,6,x\nb,sda,5,6,\n"
+    )
+    outages = read_tidy(path, time_unit="h", period=(0, 10))
+    assert outages.n_outages == 4
+    assert "1 row(s) said twice, counted once" in outages.notes
+    assert gaps(outages).n_zero == 3

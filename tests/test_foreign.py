@@ -1,0 +1,201 @@
+"""What others wrote is made safe: for terminals, for messages, for spreadsheets, as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import unicodedata
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import cprsim
+from cprsim.foreign import (
+    MOST_DIGITS,
+    json_printable,
+    one_line,
+    parse_json,
+    printable,
+    read_json,
+    spreadsheet_cell,
+)
+from cprsim.reproduce import runner
+from cprsim.reproduce.summary import Row, Summary
+from cprsim.reproduce.verdicts import Finding, Verdict
+from cprsim.results import Identity
+from cprsim.results.write import write_csv
+from cprsim.sweeps.folder import write_sweep
+
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
+FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
+NUMBERS = ("-1", "+1.5", "-.5e-3", "-inf", "+0", "-1e300")
+
+
+def is_obeyed(character: str) -> bool:
+    """Whether a terminal may act on it, or reorder the text around it."""
+    kind = unicodedata.category(character)
+    return kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in "\n\t"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+@example(HOSTILE)
+def test_printable_text_holds_nothing_that_a_terminal_obeys(text) -> None:
+    shown = printable(text)
+    assert not [c for c in shown if is_obeyed(c) and c not in BEYOND]
+    assert printable(shown) == shown
+
+
+# Formats of single scripts that neither hide nor reorder what stands around them.
+BEYOND = {
+    chr(n)
+    for n in range(0x110000)
+    if unicodedata.category(chr(n)) == "Cf"
+    and (0x600 <= n <= 0x605 or n in (0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)
+    or 0x13430 <= n <= 0x1343F or 0x1BCA0 <= n <= 0x1BCA3 or 0x1D173 <= n <= 0x1D17A)
+}  # fmt: skip
+
+
+def test_what_can_be_printed_stays_as_it_is() -> None:
+    text = "ü ± × – 東京 🚀 \t and\n a second line, C:\\x1b"
+    assert printable(text) == text
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
+@example(HOSTILE)
+def test_json_for_a_terminal_reads_back_the_same(text) -> None:
+    shown = json_printable(json.dumps({"a": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"a": text}
+    assert printable(shown) == shown
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())), st.integers(4, 100))
+def test_one_line_is_one_line_and_no_longer_than_asked(text, most) -> None:
+    shown = one_line(text, most)
+    assert shown.isprintable()
+    assert len(shown) <= 10 * most
+    assert one_line("x" * 10**6, most) == "x" * (most - 3) + "..."
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_a_cell_that_a_spreadsheet_would_run_is_quoted(cell) -> None:
+    assert spreadsheet_cell(cell) == "'" + cell
+
+
+@pytest.mark.parametrize("cell", [*NUMBERS, "", "a=1", "1-2", "full", " x", -1, 2.5, None])
+def test_numbers_and_words_stay_as_they_are(cell) -> None:
+    assert spreadsheet_cell(cell) == cell
+
+
+@given(st.text())
+def test_no_cell_begins_as_a_formula_unless_it_is_a_number(text) -> None:
+    cell = spreadsheet_cell(text)
+    if cell.startswith(tuple("=+-@\t\r")):
+        float(cell)
+
+
+def test_a_table_as_csv_quotes_cells_and_headings_and_keeps_numbers(tmp_path) -> None:
+    frame = pd.DataFrame(
+        {"name": [*FORMULAS, "full", None], "=n": range(-6, 6), "x": [-0.5] * 11 + [float("-inf")]}
+    )
+    write_csv(frame, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        heading, *rows = csv.reader(file)
+    assert heading == ["name", "'=n", "x"]
+    assert [row[0] for row in rows] == ["'" + cell for cell in FORMULAS] + ["full", ""]
+    assert [float(row[2]) for row in rows] == [-0.5] * 11 + [float("-inf")]
+
+
+def test_no_cell_can_end_its_row(tmp_path) -> None:
+    write_csv(pd.DataFrame({"name": ["a\r=1", "\r=1", "a\n=1"]}), tmp_path / "a.csv")
+    content = (tmp_path / "a.csv").read_bytes()
+    assert b"\r" not in content
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        assert [row[0] for row in csv.reader(file)] == ["name", r"a\r=1", r"\r=1", "a\n=1"]
+
+
+def test_a_table_without_formulas_is_written_as_ever(tmp_path) -> None:
+    frame = pd.DataFrame(
+        {"name": ["full", None], "n": [1, -2], "x": [0.1, None], "b": [True, False]}
+    )
+    write_csv(frame, tmp_path / "a.csv")
+    text = StringIO()
+    frame.to_csv(text, index=False, lineterminator="\n")
+    assert (tmp_path / "a.csv").read_text("utf-8") == text.getvalue()
+
+
+@pytest.mark.parametrize("text", ["1" * 401, "-" + "1" * 401, "[" + "9" * 5000 + "]"])
+def test_a_whole_number_without_end_is_no_data(text) -> None:
+    with pytest.raises(ValueError, match=r"a whole number of (4|5)\d+ digits"):
+        parse_json(text)
+
+
+def test_every_whole_number_that_is_read_is_a_finite_float() -> None:
+    assert float(parse_json("9" * MOST_DIGITS)) < float("inf")
+    assert parse_json("-12") == -12
+
+
+def test_json_nested_too_deep_is_no_data() -> None:
+    with pytest.raises(ValueError, match="nested too deep"):
+        parse_json("[" * 100_000)
+
+
+def test_what_is_no_file_or_too_long_is_not_read(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="not a regular file"):
+        read_json(tmp_path / "pipe")
+    (tmp_path / "long").write_text("1" * 11)
+    with pytest.raises(ValueError, match="more than 10 bytes"):
+        read_json(tmp_path / "long", 10)
+    with pytest.raises(FileNotFoundError):
+        read_json(tmp_path / "nothing")
+
+
+# ------------------------------------------------------------------------- every CSV written
+
+
+def cells_of(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [cell for row in csv.reader(file) for cell in row]
+
+
+def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
+    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), "mean": [-1.0] * len(FORMULAS)})
+    said = {
+        "name": "a", "mode": "grid", "axes": [], "reference": "full", "useful_h": 1.0,
+        "accuracy": [],
+    }  # fmt: skip
+    result = write_sweep(
+        tmp_path, Identity("a", "seed: 1\n", {}), said, table,
+        manifest={}, started=datetime.now(UTC), draw=lambda _: [],
+    )  # fmt: skip
+    cells = cells_of(result.path / "sweep.csv")
+    assert "-1.0" in cells
+    assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
+    assert list(result.table["accuracy.curve"]) == list(FORMULAS)  # the table itself is exact
+
+
+def test_the_comparisons_of_a_paper_run_nothing(tmp_path) -> None:
+    rows = tuple(
+        Row(text, text, text, text, "", 1.0, 1.0, 1.0, Verdict(Finding.CONSISTENT))
+        for text in FORMULAS
+    )
+    runner._write(tmp_path, Summary("t", "q", rows, (), (), ()))
+    cells = cells_of(tmp_path / "comparisons.csv")
+    assert not [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))]
+
+
+def test_csvs_are_written_in_two_places_only() -> None:
+    package = Path(cprsim.__file__).parent
+    writing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
+    }
+    assert writing == {"results/write.py", "reproduce/runner.py"}

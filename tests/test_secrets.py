@@ -1,0 +1,171 @@
+"""An error tells the value at fault of a file, and nothing else that stands in it."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.scenario import load_scenario
+from tests.making import SCENARIOS, call, small_scenario
+
+SECRET = "hunter2"
+LONG = "x" * 70 + SECRET  # a value at fault is cut before its end
+KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz{SECRET}\n-----END OPENSSH PRIVATE KEY-----\n"
+FOREIGN = {
+    "passwd": f"root:x:0:0:{SECRET}:/root:/bin/bash\ndaemon:x:1:1:{SECRET}:/usr:/bin/false\n",
+    "key": KEY,
+    "netrc": f"machine example.org login me password {SECRET}\n",
+    "dotenv": f"PASSWORD={SECRET}\nTOKEN='{SECRET}'\n",
+    "settings": f"password: {SECRET}\nnested: {{token: {SECRET}, list: [{SECRET}]}}\n",
+    "broken": f"token: '{SECRET}\nother: [{SECRET}, }}\n",
+    "tab": f"token: a\n\t{SECRET}: b\n",
+    "tagged": f"!{LONG} a\n",
+    "anchor": f"a: *{LONG}\n",
+    "json": json.dumps({"token": SECRET, "list": [SECRET]}),
+    "list": json.dumps([LONG, {"token": SECRET}, SECRET]),
+    "cut": f'{{"token": "{SECRET}"',
+    "heading": f"user,{SECRET},token\n1,2,3\n",
+    "semicolons": f"user;{SECRET};token\n1;2;3\n",
+    "ragged": f"{SECRET}\n{SECRET},{SECRET}\n{SECRET}\n",
+    "quote": f'a,b\n"{SECRET},c\n{SECRET}\n',
+    "cells": f"node,start,end\n1,{LONG},{SECRET}\n",
+    "causes": f"node,start,end,cause\n1,2,1,{SECRET}\n",
+    "costs": f"kind,start,end\n{LONG},1,{SECRET}\n",
+    "points": f"strategy,pls,loss,standard_error\n{LONG},{LONG},{LONG},{LONG}\n",
+    "events": json.dumps([{"node_id": SECRET, "event_time": LONG, "event_type": "a"}, SECRET]),
+    "event": json.dumps([{"node_id": 1, "event_time": LONG, "event_type": "a", "fault_type": 1}]),
+    "curve": json.dumps({"kind": "cprsim staleness curve", "format": LONG, "name": SECRET}),
+    "binary": f"\x00\xff{SECRET}\x00",
+}
+EVERYWHERE = ("passwd", "key", "heading", "list")
+ALSO = {  # with what a reader of its kind goes furthest
+    "scenario": ("netrc", "dotenv", "settings", "broken", "tab", "tagged", "anchor", "json", "cut",
+                 "binary"),
+    "fit": ("semicolons", "ragged", "quote", "cells", "causes", "binary"),
+    "fit of events": ("json", "cut", "events", "event"),
+    "fit with names": ("semicolons",),
+    "fit-costs": ("costs",),
+    "trace": ("cells",),
+    "curve": ("points",),
+    "curve to show": ("curve", "cut", "json"),
+    "folder": ("cut", "json"),
+}  # fmt: skip
+READERS = {
+    "scenario": ("validate", "{file}"),
+    "fit": ("fit", "{file}"),
+    "fit of events": ("fit", "{file}", "--format", "infinitehbd"),
+    "fit of LANL": ("fit", "{file}", "--system", "2"),
+    "fit with names": ("fit", "{file}", "--column", "node=user", "--time-unit", "h"),
+    "fit-costs": ("fit-costs", "{file}", "--time-unit", "h"),
+    "trace": ("run", "small.yaml", "--set", "failures={kind: trace, format: tidy, file: '{file}'}"),
+    "curve": ("run", "small.yaml", "--set", "accuracy.curve='{file}'"),
+    "curve to show": ("report", "{file}"),
+    "folder": ("report", "{folder}"),
+    "compare": ("compare", "{folder}", "{folder}"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_foreign_file_is_refused_without_a_word_of_it(tmp_path, monkeypatch, reader) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(small_scenario(), "utf-8")
+    for name in (*EVERYWHERE, *ALSO.get(reader, ())):
+        path = tmp_path / (name + {"curve": ".csv", "curve to show": ".json"}.get(reader, ""))
+        path.write_text(FOREIGN[name], "utf-8")
+        folder = tmp_path / f"folder-{name}"
+        folder.mkdir()
+        (folder / "manifest.json").write_text(FOREIGN[name], "utf-8")
+        said = [
+            word.replace("{file}", str(path)).replace("{folder}", str(folder))
+            for word in READERS[reader]
+        ]
+        called = call(*said)
+        assert called.exit_code == 2, (name, called.output, called.exception)
+        assert SECRET not in called.output, (name, called.output)
+        assert SECRET not in called.stderr, (name, called.stderr)
+
+
+def test_a_compressed_foreign_file_neither(tmp_path) -> None:
+    path = tmp_path / "key.csv.xz"
+    path.write_bytes(lzma.compress(KEY.encode()))
+    called = call("fit", path)
+    assert called.exit_code == 2
+    assert SECRET not in called.stderr
+
+
+def test_a_click_log_neither(tmp_path) -> None:
+    scenario = tmp_path / "a.yaml"
+    text = (SCENARIOS / "quickstart.yaml").read_text("utf-8")
+    for name in (*EVERYWHERE, "binary"):
+        (tmp_path / name).write_text(FOREIGN[name], "utf-8")
+        scenario.write_text(f"{text}\nkernel: {{clicks: {{file: {name}}}}}\n", "utf-8")
+        called = call("train", scenario, "--out", tmp_path)
+        assert called.exit_code == 2, (name, called.output, called.exception)
+        assert SECRET not in called.stderr, (name, called.stderr)
+
+
+# ------------------------------------------------------------------------- variables
+
+TRACE = "failures: {{kind: trace, format: tidy, file: '{file}'}}"
+CLICKS = "kernel: {{clicks: {{file: '{file}'}}}}"
+
+
+def asking(folder: Path, file: str, section: str = TRACE) -> Path:
+    path = folder / "asking.yaml"
+    text = small_scenario()
+    if section is TRACE:
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("failures"))
+    path.write_text(f"{text}\n{section.format(file=file)}\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "file", ["${SECRET_TOKEN}", "/tmp/${SECRET_TOKEN}/x", "${CPRSIM_DATA}/${SECRET_TOKEN}",
+             "${cprsim_token}", "${SECRET_TOKEN:-x}", "${}", "${XCPRSIM_TOKEN}"]
+)  # fmt: skip
+def test_a_scenario_asks_for_variables_of_ours_only(tmp_path, monkeypatch, file) -> None:
+    for name in ("SECRET_TOKEN", "cprsim_token", "XCPRSIM_TOKEN"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("CPRSIM_DATA", str(tmp_path))
+    path = asking(tmp_path, file)
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path)
+    said = str(error.value)
+    line = len(path.read_text("utf-8").splitlines())
+    assert said.startswith(f"{path}:{line}: failures.file: ")
+    assert "begin with CPRSIM_" in said
+    assert SECRET not in said
+
+
+def test_a_variable_of_ours_is_replaced(tmp_path, monkeypatch) -> None:
+    (tmp_path / "log.csv").write_text("node,start,end\n1,1,2\n")
+    monkeypatch.setenv("CPRSIM_LOGS", str(tmp_path))
+    assert (
+        load_scenario(asking(tmp_path, "${CPRSIM_LOGS}/log.csv")).trace_path == tmp_path / "log.csv"
+    )
+
+
+def test_a_variable_of_ours_that_is_not_set_is_named(tmp_path) -> None:
+    with pytest.raises(ScenarioError, match="`CPRSIM_NOWHERE` is not set"):
+        load_scenario(asking(tmp_path, "${CPRSIM_NOWHERE}/log.csv"))
+
+
+def test_a_click_log_asks_for_variables_of_ours_only(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", SECRET)
+    called = call("train", asking(tmp_path, "${SECRET_TOKEN}", CLICKS), "--out", tmp_path)
+    assert called.exit_code == 2
+    assert "begin with CPRSIM_" in called.stderr
+    assert SECRET not in called.stderr
+
+
+def test_no_other_place_reads_the_environment_for_a_scenario(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", SECRET)
+    path = tmp_path / "a.yaml"
+    path.write_text(small_scenario().replace("name: small", "name: x${SECRET_TOKEN}"), "utf-8")
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path)
+    assert SECRET not in str(error.value)
