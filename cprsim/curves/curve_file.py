@@ -57,7 +57,7 @@ class CurveFile:
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
         shared = correlations(self.checks)
-        return StalenessCurve(self.name, origin, self.responses, notes, shared)
+        return StalenessCurve(self.name, origin, self.responses, notes, correlations=shared)
 
 
 def read_curve(path: Path | str) -> CurveFile:
