@@ -60,7 +60,7 @@ class Guarded(TyperGroup):
             complain(f"cprsim: {error}")
             raise typer.Exit(2) from error
         except MemoryError as error:
-            typer.echo(OUT_OF_MEMORY, err=True)
+            complain(OUT_OF_MEMORY)
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(128 + signal.SIGINT) from None
