@@ -25,7 +25,7 @@ from cprsim.streams import stream
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 P_REJECTED = 0.01  # a family with a smaller p-value does not fit
 MOST_FITTED = 200_000  # times that are fitted; of more, every n-th
-MOST_RESAMPLED = 25_000  # times behind the p-values; of more, every n-th
+MOST_RESAMPLED = 5_000  # times behind the p-values; of more, every n-th
 ROUGHLY_FLAT = 1e-5  # slope at which a bootstrap sample counts as fitted
 
 

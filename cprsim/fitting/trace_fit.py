@@ -17,6 +17,7 @@ from cprsim.fitting.observation import Observation, Source, observation
 from cprsim.fitting.trend import Trend, silences, trend
 
 FEW_GAPS = 20
+WORTH_SAYING = 1.1  # factor between two estimates
 Z99 = 2.807  # 1 % at two sides, for two numbers
 
 
@@ -182,10 +183,13 @@ def _of_ages(outages: Outages, observed: Observation) -> list[str]:
 def _differ(one: Estimate, other: Estimate) -> bool:
     """Whether two estimates of a positive number, the second of fewer data, disagree at 1 %.
 
+    And by so much that it matters: `WORTH_SAYING`.
+
     Where both were right, the variance of their difference would be that of the less precise one
     less that of the other (Hausman 1978), here of the logarithms and for times of one node that may
     resemble each other.
     """
     errors = [each.clustered_error / each.estimate for each in (one, other)]
     squared = abs(errors[1] ** 2 - errors[0] ** 2)
-    return abs(log(other.estimate / one.estimate)) > Z99 * sqrt(max(squared, 1e-12))
+    apart = abs(log(other.estimate / one.estimate))
+    return apart > max(Z99 * sqrt(squared), log(WORTH_SAYING))

@@ -109,17 +109,21 @@ def trend(outages: Outages) -> Trend:
 
 
 def silences(outages: Outages) -> list[str]:
-    """What to ask where nothing fails at an end of the window for longer than anywhere else."""
+    """What to ask where nothing fails at a given end of the window for longer than anywhere else.
+
+    An end that is the log's own first or last instant has no silence of its own.
+    """
     at_h = np.unique(outages.start_h[outages.in_window & outages.chosen])
     if len(at_h) <= FEWEST_GAPS:
         return []
     longest_h = float(np.diff(at_h).max())
     ends = (("first", at_h[0], "--from"), ("last", outages.window_h - at_h[-1], "--to"))
+    given = outages.window_given
     return [
         f"no failure in the {which} {silent_h:.5g} h of the window, where the longest gap between "
         f"failures is {longest_h:.4g} h: was it watched then? {option} says so otherwise"
-        for which, silent_h, option in ends
-        if silent_h > SILENT * longest_h
+        for (which, silent_h, option), is_given in zip(ends, given, strict=True)
+        if is_given and silent_h > SILENT * longest_h
     ]
 
 

@@ -12,15 +12,16 @@ from cprsim.records import Floats
 
 
 def log_of(
-    at_h: Floats, window_h: float, node: Floats | None = None, n_nodes: int = 1, down_h: float = 0.0
-) -> Outages:
+    at_h: Floats, window_h: float, node: Floats | None = None, n_nodes: int = 1,
+    down_h: float = 0.0, *, given: bool = False,
+) -> Outages:  # fmt: skip
     """A log of failures at some instants within a window, of one node or of given ones."""
     inside = (at_h >= 0) & (at_h < window_h)
     at_h = at_h[inside]
     nodes = np.zeros(len(at_h)) if node is None else node[inside]
     return outages_of(
         nodes.astype(np.int64), at_h, at_h + down_h, ("",) * len(at_h),
-        n_nodes=n_nodes, window_h=window_h, origin="0 h",
+        n_nodes=n_nodes, window_h=window_h, origin="0 h", window_given=(given, given),
     )  # fmt: skip
 
 

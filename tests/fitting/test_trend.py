@@ -127,13 +127,14 @@ def test_it_says_where_the_rate_changes_and_by_how_much() -> None:
 
 def test_a_silence_at_an_end_of_the_window_is_asked_about() -> None:
     at_h = np.sort(np.random.default_rng(5).random(200)) * WINDOW_H / 2
-    early, late = (log_of(at_h + shift_h, WINDOW_H) for shift_h in (0.0, WINDOW_H / 2))
+    early, late = (log_of(at_h + by_h, WINDOW_H, given=True) for by_h in (0.0, WINDOW_H / 2))
     for log, question in ((early, "no failure in the last 5"), (late, "no failure in the first 5")):
         (said,) = silences(log)
         assert said.startswith(question)
         assert not trend(log).differs  # between the failures there is none
         assert np.allclose(np.diff(trend(log).borders_h).sum(), WINDOW_H / 2, rtol=0.01)
-    assert silences(log_of(2 * at_h, WINDOW_H)) == []
+    assert silences(log_of(2 * at_h, WINDOW_H, given=True)) == []
+    assert silences(log_of(at_h, WINDOW_H)) == []  # the log's own last instant ends the window
 
 
 def test_a_log_of_a_few_failures_tells_nothing() -> None:
