@@ -31,6 +31,12 @@ Section = dict[str, Any]
 SAVING = ("full", "partial", "cpr", "cpr-mfu", "cpr-ssu", "cpr-scar")
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch) -> None:
+    """Failures drawn for few replications at once: most of the time would go into drawing more."""
+    monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 8)
+
+
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
 def test_invariants_hold_in_both_engines(number: int, tmp_path: Path) -> None:
     experiment = experiment_of(drawn(number), tmp_path)
