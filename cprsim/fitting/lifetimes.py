@@ -126,7 +126,7 @@ def lifetimes_of(
     duration_h = np.asarray(duration_h, dtype=np.float64)
     n = len(duration_h)
     observed = np.ones(n, dtype=bool) if observed is None else np.asarray(observed, dtype=bool)
-    entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
+    entry_h = _none_entered_late(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
     unit = np.arange(n) if unit is None else unit
     competed = np.zeros(n, dtype=bool) if competed is None else competed
@@ -135,15 +135,21 @@ def lifetimes_of(
     if (duration_h < entry_h).any():
         raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
+    n_seen = int(seen.sum())
     return Lifetimes(
         duration_h[seen],
         observed[seen],
-        entry_h[seen],
+        _none_entered_late(n_seen) if not entry_h.any() else entry_h[seen],
         np.asarray(limit_h, dtype=np.float64)[seen],
         unit[seen],
         competed[seen],
         int((~seen & observed).sum()),
     )
+
+
+def _none_entered_late(n: int) -> Floats:
+    """Zeros, (n,), that take no memory; not to be written to."""
+    return np.broadcast_to(np.zeros(1), (n,))
 
 
 def gaps(outages: Outages) -> Lifetimes:
