@@ -189,7 +189,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     first : whether the first up-time counts as that of a new node, or not at all
     """
     merged = outages.merged()
-    order = np.lexsort((merged.start_h, merged.node))
+    order = np.argsort(merged.node, kind="stable")  # they are sorted by start
     node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)
