@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench promise \
+.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench promise coverage \
     reproduce clean
 
 help:  ## Show what there is
@@ -65,6 +65,9 @@ bench: $(VENV)/.has-run  ## Measure the simulator's speed
 
 promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py
+
+coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
+	@$(BIN)/python benchmarks/coverage_of_curves.py
 
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep

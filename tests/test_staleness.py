@@ -15,9 +15,12 @@ from cprsim.staleness import (
     STRATEGIES,
     MeanLoss,
     Metric,
+    Replicate,
     Response,
     StalenessCurve,
     Weight,
+    difference,
+    jackknife_error,
     mean_loss,
     strategy_key,
 )
@@ -188,6 +191,16 @@ def test_two_responses_of_one_strategy_are_refused():
         ({"loss": np.array([0.1, 0.2])}, "at PLS 0 must be 0"),
         ({"standard_error": np.array([0.0, -1.0])}, "negative"),
         ({"interval_share": 1.5}, "between 0 and 1"),
+        ({"loss": np.array([0.0, -0.01])}, "negative, or falls"),
+        (
+            {
+                "pls": np.array([0.0, 0.027, 0.041]),
+                "loss": np.array([0.0, 4.0e-4, 1.0e-4]),
+                "standard_error": np.array([0.0, 1e-3, 1e-3]),
+            },
+            "negative, or falls",
+        ),
+        ({"loss": np.zeros(2), "standard_error": np.zeros(2)}, "a loss of 0 needs a standard"),
         ({"degrees": 0.0}, "degrees"),
     ],
 )
@@ -210,6 +223,7 @@ def test_what_is_no_response_is_refused(changed, message):
         ([0.5], [0.2, 0.1], [[1.0, 1.0]], "staleness must ascend"),
         ([0.0, 1.0], [0.1], [[1.0], [2.0]], "is 1.5, not 1"),
         ([0.0, 1.0], [0.1], [[np.nan], [1.0]], "finite"),
+        ([0.0, 1.0], [0.1], [[9.3], [-7.3]], "to lose samples is no gain"),
         ([0.0, 1.0], [0.1], [[1.0, 1.0]], "a row per number"),
     ],
 )
@@ -292,3 +306,48 @@ def test_a_straight_response_is_a_slope_everywhere(strategy, slope, error, most,
     loss, standard_error = line.predict(np.array([weighted]))
     assert loss[0] == pytest.approx(slope * weighted)
     assert standard_error[0] == pytest.approx(error * weighted)
+
+
+# --------------------------------------------------------------------------- replicates
+
+
+def measured_response(*slopes: float, late: float = 0.5) -> Response:
+    """A line with replicates that disagree on its slope and on how late losses count."""
+
+    def weight(end: float) -> Weight:
+        return Weight(np.array([0.0, 1.0]), np.array([0.1]), np.array([[2.0 - end], [end]]))
+
+    mean = float(np.mean(slopes))
+    ends = np.array([0.0, 1.0])
+    replicates = tuple(
+        Replicate(weight(late + 0.1 * i), 0.0, ends, slope * ends) for i, slope in enumerate(slopes)
+    )
+    line = (ends, mean * ends, 0.1 * mean * ends)
+    return Response("partial", Metric.AUC, *line, weight(late), degrees=2.0, replicates=replicates)
+
+
+def test_a_prediction_errs_by_what_its_replicates_differ():
+    response = measured_response(0.01, 0.012, 0.014)
+    found = curve(response).predict(policy(), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    by_each = np.array([[0.1, 0.0, 0.32 * 1.25], [0, 0, 0], [0, 0, 0]], float)
+    for i, slope in enumerate((0.01, 0.012, 0.014)):
+        end = 0.5 + 0.1 * i
+        half, last, quarter = 1.0, end, 2.0 - end + 0.25 * (2 * end - 2.0)
+        by_each[i] = slope * np.array([0.05 * half + 0.1 * last, 0.0, 0.32 * quarter])
+    assert found.apart == pytest.approx(by_each)
+    assert found.standard_error == pytest.approx(jackknife_error(by_each))
+    assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))
+    assert found.error_of_mean() <= found.standard_error.mean()
+
+
+def test_what_two_predictions_err_by_alike_cancels():
+    response = measured_response(0.01, 0.012, 0.014)
+    more = losses((0, 5.0, 4.0, 4.0, 0.25), (2, 2.5, 8.0, 8.0, 0.4))
+    less = losses((0, 5.0, 4.0, 3.9, 0.25), (2, 2.5, 8.0, 8.0, 0.4))
+    a, b = (response.predict_losses(some, np.arange(3), USEFUL_H, 2.0) for some in (less, more))
+    found = difference(a, b)
+    assert found.mean == pytest.approx(float(b.loss.mean() - a.loss.mean()))
+    alone = jackknife_error((b.apart - a.apart).mean(axis=1))
+    assert found.standard_error**2 == pytest.approx(alone**2 + np.var(b.loss - a.loss, ddof=1) / 3)
+    assert alone < 0.1 * a.error_of_mean()
+    assert difference(a, a).mean == 0

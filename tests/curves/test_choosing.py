@@ -130,3 +130,11 @@ def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
     assert one.digest != other.digest
     assert list(one.inputs) == ["curve mine.csv"]
     assert met == met_too
+
+
+def test_a_curve_that_is_not_fit_for_use_is_said_to_be_so(load, tmp_path):
+    unfit = CurveFile("bad", (LINE,), {"samples": 1}, unfit=("3 seeds are too few",))
+    write_curve(tmp_path / "bad.json", unfit)
+    curve = chosen_curve(load("accuracy: {curve: bad.json}\n"))
+    assert curve.unfit == ("3 seeds are too few",)
+    assert "The curve bad is NOT FIT FOR USE: 3 seeds are too few." in curve.notes

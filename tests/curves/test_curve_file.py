@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cprsim.curves import CurveFile, read_curve, write_curve
+from cprsim.curves.identity import canonical_digest
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import STRATEGIES, Metric, Response, Weight
+from cprsim.staleness import STRATEGIES, Metric, Replicate, Response, Weight
 from tests.generated import sub_saves
 
 WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, 0.1]]))
@@ -129,8 +130,6 @@ def test_a_file_that_is_not_there_or_a_folder_is_one_clear_error(tmp_path):
 
 
 def test_what_only_looks_like_a_curve_is_refused(path):
-    from cprsim.curves.identity import canonical_digest
-
     plain = json.loads(path.read_text())
     del plain["digest"], plain["responses"][0]["loss"]
     path.write_text(json.dumps(plain | {"digest": canonical_digest(plain)}))
@@ -159,3 +158,88 @@ def test_a_curve_that_can_not_be_written_leaves_nothing(tmp_path):
     with pytest.raises(CurveError, match="can't be written"):
         write_curve(tmp_path / "file" / "curve.json", CURVE)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+# --------------------------------------------------------------------------- replicates, fitness
+
+finite = st.floats(-1.0, 1.0, allow_nan=False)
+LEVEL = np.array([0.1, 0.4])
+
+
+@st.composite
+def measured_responses(draw) -> Response:
+    """A response with replicates, as a measurement makes it."""
+    pls = np.concatenate(
+        [[0.0], np.cumsum(draw(st.lists(st.floats(0.01, 0.3), min_size=1, max_size=4)))]
+    )
+    steps = draw(st.lists(st.floats(0, 0.01), min_size=len(pls) - 1, max_size=len(pls) - 1))
+    loss = np.concatenate([[0.0], np.cumsum(steps)])
+
+    def weight() -> Weight:
+        low = draw(st.floats(0, 2))
+        return Weight(np.array([0.0, 1.0]), LEVEL, np.array([[low, 1.0], [2.0 - low, 0.0]]))
+
+    def replicate() -> Replicate:
+        seen = draw(st.lists(finite, min_size=len(pls) - 1, max_size=len(pls) - 1))
+        return Replicate(weight(), draw(st.floats(0, 1)), pls, np.array([0.0, *seen]))
+
+    return Response(
+        "mfu",
+        draw(st.sampled_from(Metric)),
+        pls,
+        loss,
+        np.concatenate([[0.0], np.full(len(pls) - 1, draw(st.floats(1e-9, 1.0)))]),
+        weight(),
+        draw(st.floats(0, 1)),
+        degrees=draw(st.sampled_from([2.0, 15.0, inf])),
+        replicates=tuple(replicate() for _ in range(draw(st.sampled_from([0, 2, 3])))),
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(measured_responses(), st.lists(st.text(max_size=20), max_size=3))
+def test_what_is_read_back_equals_what_was_written(tmp_path, response, unfit):
+    path = tmp_path / "any.json"
+    write_curve(path, CurveFile("any", (response,), {"samples": 1}, unfit=tuple(unfit)))
+    found = read_curve(path)
+    (read,) = found.responses
+    assert found.unfit == tuple(unfit)
+    for name in ("strategy", "metric", "interval_share", "degrees", "settings"):
+        assert getattr(read, name) == getattr(response, name)
+    for name in ("pls", "loss", "standard_error"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(response, name))
+    assert len(read.replicates) == len(response.replicates)
+    for one, other in zip((read, *read.replicates), (response, *response.replicates), strict=True):
+        np.testing.assert_array_equal(one.weight.weight, other.weight.weight)
+        np.testing.assert_array_equal(one.loss, other.loss)
+        assert one.interval_share == other.interval_share
+
+
+def first_format(path, **changed):
+    """The file of an earlier version, whose weights and lines nothing bounded."""
+    line = {
+        "pls": [0.0, 0.1, 0.2],
+        "loss": [0.0, 0.004, -0.0004],
+        "standard_error": [0, 1e-3, 1e-3],
+    }
+    grid = {"at": [0.0, 1.0], "staleness": [0.1, 0.5], "weight": [[13.6, 1.0], [-11.6, -7.3]]}
+    rest = {"interval_share": 0.0, "degrees": 2, "settings": None}
+    entry = {"strategy": "partial", "metric": "auc", **line, "weight": grid, **rest}
+    plain = {
+        "kind": "cprsim staleness curve", "format": 1, "name": "old", "kernel": {"samples": 1},
+        "command": "cprsim measure old.yaml", "manifest": {"seeds": [1, 2, 3]},
+        "responses": [entry], "checks": {}, **changed,
+    }  # fmt: skip
+    path.write_text(json.dumps(plain | {"digest": canonical_digest(plain)}))
+    return path
+
+
+def test_a_file_of_the_first_format_is_read_with_weights_that_are_not_negative(tmp_path):
+    found = read_curve(first_format(tmp_path / "old.json"))
+    (response,) = found.responses
+    assert (response.weight.weight >= 0).all()
+    assert (np.diff(response.loss) >= 0).all()
+    assert response.standard_error[1] > 1e-3  # wider, by what its weights add
+    assert any("3 seeds by an earlier version" in one for one in found.unfit)
+    many = first_format(tmp_path / "many.json", manifest={"seeds": list(range(16))})
+    assert read_curve(many).unfit == ()

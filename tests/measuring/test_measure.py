@@ -26,7 +26,7 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
-from cprsim.staleness import Metric
+from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric
 from cprsim.workers import Workers, run_each
 from tests.making import PATIENCE_S, small_cluster
 from tests.measuring.conftest import DESIGN, RUNS_PER_SEED
@@ -111,10 +111,12 @@ def test_a_finished_measurement_runs_nothing_again(whole) -> None:
     assert seen == [3, 3, 3]
 
 
-def test_it_stops_at_the_precision(request_of, whole, tmp_path: Path) -> None:
+def test_it_stops_at_the_precision_once_the_seeds_suffice_for_use(
+    request_of, whole, tmp_path: Path
+) -> None:
     shutil.copytree(whole[0].folder, tmp_path / "runs")
     request = request_of(n_seeds=None, precision=1e9, budget_s=600.0)
-    assert len(measure(request).results) == 3
+    assert len(measure(request).results) == FEWEST_SEEDS_TO_USE
     assert whole[1].widest < 1e9
 
 

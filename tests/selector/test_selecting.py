@@ -262,3 +262,11 @@ def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> N
         auc(most, **more)
     with pytest.raises(ParameterError, match="share between 0 and 1"):
         Limit(Quantity.PLS, 1.5)
+
+
+def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
+    unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
+    with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
+        select(job.experiment(), unfit, auc(1e-5), explain=False)
+    by_pls = Limit(Quantity.PLS, 0.05)  # which asks nothing of the curve
+    assert select(job.experiment(), unfit, by_pls, explain=False).chosen

@@ -1,0 +1,75 @@
+"""What is said before a measurement: the model beside its baselines, and what to expect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import split
+from cprsim.kernel.shape import TableLayout
+from cprsim.measuring.expectation import Expected, base_rate, expect, logistic
+from cprsim.measuring.runs import setting_of
+from cprsim.report.expectation import expectation, expectation_warnings
+from cprsim.scenario import load_scenario
+from tests.making import call
+
+LEARNED = Expected(0.755, 0.52, 0.5, 0.57, 0.76, 0.51, 43_000, 11_000)
+
+
+def test_logistic_regression_finds_what_single_rows_do() -> None:
+    train, test = split(generate(TableLayout((50, 20)), 7000, 1).clicks)
+    found, guessed = logistic(train, test), base_rate(train, test)
+    assert guessed.auc == 0.5
+    assert found.auc > 0.6
+    assert found.log_loss < guessed.log_loss
+    p = float(train.label.mean())
+    by_hand = -np.mean(np.where(test.label > 0.5, np.log(p), np.log(1 - p)))
+    assert guessed.log_loss == pytest.approx(by_hand)
+
+
+def test_a_model_that_guesses_has_hardly_learned() -> None:
+    assert not LEARNED.hardly_learned
+    assert expectation_warnings(LEARNED) == []
+    guesses = replace(LEARNED, auc=0.51)
+    assert guesses.hardly_learned
+    (warning,) = expectation_warnings(guesses)
+    assert "hardly learned: AUC 0.510" in warning
+    assert "kernel.samples" in warning
+    assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
+
+
+def test_few_clicks_in_the_test_are_said() -> None:
+    few = replace(LEARNED, n_test=500, n_test_clicks=140)
+    assert any("140 clicks in the test are few" in one for one in expectation_warnings(few))
+    assert few.half_width(8) > 1.5 * LEARNED.half_width(8)
+
+
+def test_more_seeds_are_expected_to_tell_more() -> None:
+    widths = [LEARNED.half_width(n) for n in (3, 5, 8, 16)]
+    assert widths == sorted(widths, reverse=True)
+    assert LEARNED.seeds_for(0.05) > LEARNED.seeds_for(0.2)
+    assert LEARNED.relative_error(LEARNED.seeds_for(0.05)) <= 0.05
+    said = " ".join(expectation(LEARNED, 3, 0.2))
+    assert "AUC 0.755" in said
+    assert "11,000 of them clicks" in said
+    assert "3 seeds will tell a predicted loss to about ±" in said
+
+
+def test_what_is_expected_is_said_first_and_stands_in_the_json(scenario: Path) -> None:
+    before = expect(setting_of(load_scenario(scenario), 1))
+    out = scenario.with_name("curve.json")
+    options = ("--seeds", "3", "--workers", "1", "--out", str(out))
+    called = call("measure", str(scenario), *options)
+    assert called.exit_code == 0, called.output
+    document = json.loads(out.read_text("utf-8"))  # what --json prints, too
+    assert document["manifest"]["expected"]["auc"] == pytest.approx(before.auc)
+    assert document["manifest"]["expected"]["n_test_clicks"] == before.n_test_clicks
+    assert any("3 seeds are too few" in one for one in document["unfit"])
+    shown = called.stdout
+    assert shown.index("The stand-in without failures: AUC") < shown.index("per PLS")
+    assert "NOT FIT FOR USE" in shown
