@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import unicodedata
+from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cprsim
 from cprsim.foreign import (
     MOST_DIGITS,
     json_printable,
@@ -22,7 +26,12 @@ from cprsim.foreign import (
     read_json,
     spreadsheet_cell,
 )
+from cprsim.reproduce import runner
+from cprsim.reproduce.summary import Row, Summary
+from cprsim.reproduce.verdicts import Finding, Verdict
+from cprsim.results import Identity
 from cprsim.results.write import write_csv
+from cprsim.sweeps.folder import write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
@@ -146,3 +155,47 @@ def test_what_is_no_file_or_too_long_is_not_read(tmp_path) -> None:
         read_json(tmp_path / "long", 10)
     with pytest.raises(FileNotFoundError):
         read_json(tmp_path / "nothing")
+
+
+# ------------------------------------------------------------------------- every CSV written
+
+
+def cells_of(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [cell for row in csv.reader(file) for cell in row]
+
+
+def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
+    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), "mean": [-1.0] * len(FORMULAS)})
+    said = {
+        "name": "a", "mode": "grid", "axes": [], "reference": "full", "useful_h": 1.0,
+        "accuracy": [],
+    }  # fmt: skip
+    result = write_sweep(
+        tmp_path, Identity("a", "seed: 1\n", {}), said, table,
+        manifest={}, started=datetime.now(UTC), draw=lambda _: [],
+    )  # fmt: skip
+    cells = cells_of(result.path / "sweep.csv")
+    assert "-1.0" in cells
+    assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
+    assert list(result.table["accuracy.curve"]) == list(FORMULAS)  # the table itself is exact
+
+
+def test_the_comparisons_of_a_paper_run_nothing(tmp_path) -> None:
+    rows = tuple(
+        Row(text, text, text, text, "", 1.0, 1.0, 1.0, Verdict(Finding.CONSISTENT))
+        for text in FORMULAS
+    )
+    runner._write(tmp_path, Summary("t", "q", rows, (), (), ()))
+    cells = cells_of(tmp_path / "comparisons.csv")
+    assert not [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))]
+
+
+def test_csvs_are_written_in_two_places_only() -> None:
+    package = Path(cprsim.__file__).parent
+    writing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
+    }
+    assert writing == {"results/write.py", "reproduce/runner.py"}

@@ -56,6 +56,14 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def written(path: Path, node: ast.expr) -> object:
+    """What an argument is: written out, or a constant of its module; None where neither."""
+    try:
+        return eval(ast.unparse(node), vars(importlib.import_module(module_of(path))))
+    except NameError:
+        return None
+
+
 def methods_called_on(name: str) -> tuple[str, ...]:
     """What the package calls on the pattern of that name; all that matters where nothing is."""
     called = {
@@ -93,8 +101,9 @@ def inline_patterns() -> Iterator[Found]:
     for path, call, method in calls_of_re():
         if method in METHODS:
             where = f"{module_of(path)}:{call.lineno}"
-            assert isinstance(call.args[0], ast.Constant), f"{where}: write the pattern plainly"
-            yield Found(where, call.args[0].value, 0, (method,))
+            said = written(path, call.args[0])
+            assert isinstance(said, str), f"{where}: write the pattern plainly, or name a constant"
+            yield Found(where, said, 0, (method,))
 
 
 def patterns_for_pandas() -> Iterator[Found]:
@@ -109,8 +118,9 @@ def patterns_for_pandas() -> Iterator[Found]:
                 plain = any(key.arg == "regex" and not key.value.value for key in node.keywords)
                 if plain or node.func.attr in ("split", "replace"):
                     continue  # which take no pattern unless told
-                assert isinstance(node.args[0], ast.Constant), f"{where}: regex=False, or plainly"
-                yield Found(where, node.args[0].value, 0, ("search",))
+                said = written(path, node.args[0])
+                assert isinstance(said, str), f"{where}: regex=False, or write the pattern plainly"
+                yield Found(where, said, 0, ("search",))
 
 
 def patterns_of_the_schema() -> Iterator[Found]:
@@ -138,9 +148,7 @@ def patterns_of_fields() -> Iterator[Found]:
             for keyword in node.keywords if isinstance(node, ast.Call) else ():
                 if keyword.arg == "pattern":
                     where = f"{module_of(path)}:{node.lineno}"
-                    module = importlib.import_module(module_of(path))
-                    said = eval(ast.unparse(keyword.value), vars(module))
-                    yield Found(where, said, 0, ("search",))
+                    yield Found(where, str(written(path, keyword.value)), 0, ("search",))
 
 
 def patterns_of_units() -> Iterator[Found]:

@@ -150,7 +150,7 @@ def test_a_variable_of_ours_is_replaced(tmp_path, monkeypatch) -> None:
 
 
 def test_a_variable_of_ours_that_is_not_set_is_named(tmp_path) -> None:
-    with pytest.raises(ScenarioError, match="`CPRSIM_NOWHERE` is not set"):
+    with pytest.raises(ScenarioError, match="CPRSIM_NOWHERE is not set"):
         load_scenario(asking(tmp_path, "${CPRSIM_NOWHERE}/log.csv"))
 
 

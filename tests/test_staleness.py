@@ -232,7 +232,9 @@ rows = st.lists(
     max_size=20,
 )
 responses = st.lists(
-    st.tuples(st.floats(0.01, 0.5), st.floats(0, 0.01), st.floats(0, 0.001)), min_size=1, max_size=5
+    st.tuples(st.floats(0.01, 0.5), st.floats(0, 0.01), st.floats(1e-9, 0.001)),
+    min_size=1,
+    max_size=5,
 ).map(
     lambda steps: Response(
         "partial",

@@ -18,9 +18,9 @@ from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, refused, tell
 def main() -> NoReturn:
     """Entry point of the program; ends the process with its exit code.
 
-    0: done. 1: the system refused, e.g. because the disk is full. 2: the input is wrong. 70: an
-    error that nobody foresaw: a defect, or too little memory. 130: interrupted. 141: nobody reads
-    any more. Whatever is not 0 is said on stderr, but for 141.
+    0: done. 1: the system refused, e.g. because the disk is full. 2: the input is wrong, or
+    asks for too much memory. 70: an error that nobody foresaw: a defect. 130: interrupted.
+    141: nobody reads any more. Whatever is not 0 is said on stderr, but for 141.
     """
     code: str | int | None = 0
     try:

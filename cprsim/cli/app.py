@@ -60,7 +60,7 @@ class Guarded(TyperGroup):
             complain(f"cprsim: {error}")
             raise typer.Exit(2) from error
         except MemoryError as error:
-            typer.echo(OUT_OF_MEMORY, err=True)
+            complain(OUT_OF_MEMORY)
             raise typer.Exit(2) from error
         except KeyboardInterrupt:
             raise typer.Exit(128 + signal.SIGINT) from None
@@ -120,8 +120,8 @@ def cprsim_command(
 ) -> None:
     """What failures cost a training job under different recovery strategies.
 
-    Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong, 70 an error that
-    cprsim did not foresee, 130 interrupted, 141 nobody reads any more.
+    Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong or too large, 70 an
+    error that cprsim did not foresee, 130 interrupted, 141 nobody reads any more.
     """
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, column_names, settled
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import complain, say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.fitting.circle import Compared
     from cprsim.fitting.trace_fit import TraceFit
 
 
@@ -79,7 +78,12 @@ def fit(
         str | None, typer.Option("--to", help="End of the observation, itself excluded.")
     ] = None,
     node: Annotated[str | None, typer.Option(help="This node alone, by its name.")] = None,
-    cause: Annotated[str | None, typer.Option(help="Only causes that contain this text.")] = None,
+    cause: Annotated[
+        str | None,
+        typer.Option(
+            help="Only causes that contain this text; the others' outages censor the up-times."
+        ),
+    ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
     repair: Annotated[
@@ -90,11 +94,13 @@ def fit(
         ),
     ] = None,
     age: Annotated[
-        Age,
+        Age | None,
         typer.Option(
-            help="new: nodes are new when the log begins; unknown: their first up-time is left out."
+            help="new: nodes are new when the log begins; unknown: their first up-time is left "
+            "out. Absent: as new, with a warning where that matters.",
+            show_default=False,
         ),
-    ] = Age.new,
+    ] = None,
     bootstrap: Bootstrap = 199,
     seed: Seed = 0,
     circle: Annotated[
@@ -103,6 +109,23 @@ def fit(
             "--circle", help="Simulate the log from its fit, and compare the two (groups, lemons)."
         ),
     ] = False,
+    job_nodes: Annotated[
+        int | None,
+        typer.Option(
+            help="Write the fragment for a job on so many of the nodes; default: all of them.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Write the fragment to a new file (YAML).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -110,26 +133,52 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
-    from cprsim.cli.fit_output import as_object, print_fit
+    from cprsim.cli.fit_observed import observed
+    from cprsim.cli.fit_output import Shown, as_object, print_fit
     from cprsim.cli.terminal import Terminal
+    from cprsim.errors import ParameterError
+    from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.results.new_file import require_new, write_new
 
+    if save is not None:
+        require_new(save)
+    form = _form(form, trace, system)
     outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
     if cause is not None:
-        outages = outages.of_cause(cause)
+        outages = outages.choosing(cause)
     if node is not None:
         outages = outages.of_node(node)
-    fitted = fit_trace(outages, first=FirstUptime(age.value), n_bootstrap=bootstrap, seed=seed)
-    compared = _close_circle(fitted, seed) if circle else ()
+    nodes_of_job(job_nodes, outages.n_nodes)
+    policy = FirstUptime((age or Age.new).value)
+    known = observed(
+        outages,
+        policy,
+        form=form.value,
+        nodes=nodes,
+        node=node,
+        period=(first, last),
+        age=age and age.value,
+        cause=cause,
+    )
+    fitted = fit_trace(outages, first=policy, n_bootstrap=bootstrap, seed=seed, observed=known)
+    shown = Shown.of(
+        fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
+    )
     figures = _draw(fitted, out) if out is not None else []
+    if save is not None and shown.fragment is not None:
+        write_new(save, shown.fragment)
     if as_json:
-        said = as_object(fitted, one_line(trace.name), compared, figures)
-        say_json(said)
-        return
-    print_fit(Terminal(), fitted, one_line(trace.name), compared)
-    for path in figures:
-        say(path)
+        say_json(as_object(shown, figures))
+    else:
+        print_fit(Terminal(), shown)
+        for path in figures:
+            say(path)
+    if save is not None and shown.fragment is None:
+        raise ParameterError(f"--save: there is no fragment to write: {shown.why_no_fragment}")
+    if save is not None:
+        complain(f"fragment written to {save}")
 
 
 def presets(as_json: AsJson = False) -> None:
@@ -146,6 +195,14 @@ def presets(as_json: AsJson = False) -> None:
     print_presets(Terminal())
 
 
+def _form(form: Format, trace: Path, system: int | None) -> Format:
+    """How the log is written, where the user leaves that to us."""
+    if form is not Format.auto:
+        return form
+    is_json = ".json" in trace.suffixes
+    return Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+
+
 def _read(
     trace: Path,
     form: Format,
@@ -159,9 +216,6 @@ def _read(
     from cprsim.errors import ParameterError
     from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
 
-    if form is Format.auto:
-        is_json = ".json" in trace.suffixes
-        form = Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
     if form is not Format.tidy and repair is not None:
         raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
     if form is Format.infinitehbd:
@@ -192,15 +246,6 @@ def _hours(repair: str) -> float:
     except ParameterError as error:
         raise ParameterError(f"--repair: {repair!r} {error}") from None
     return hours
-
-
-def _close_circle(fitted: TraceFit, seed: int) -> tuple[Compared, ...]:
-    from cprsim.errors import ParameterError
-    from cprsim.fitting.circle import close_circle
-
-    if fitted.correlated is None:
-        raise ParameterError("--circle: nodes that differ could not be fitted to this log")
-    return close_circle(fitted.outages, fitted.correlated, seed=seed)
 
 
 def _draw(fitted: TraceFit, out: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,24 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.errors import ParameterError
+from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
-from cprsim.fitting.circle import Compared
+from cprsim.fitting.circle import Compared, close_circle
 from cprsim.fitting.correlation import WORST_FRACTION, portrait_of
-from cprsim.fitting.fragments import asks_for_correlation, fragment, job_fragment
-from cprsim.fitting.goodness import Judged
+from cprsim.fitting.fragments import (
+    asks_for_correlation,
+    fragment,
+    job_fragment,
+    nodes_of_job,
+    share_of_job,
+)
+from cprsim.fitting.frailty_fit import FrailtyFit
+from cprsim.fitting.goodness import P_REJECTED, Judged
+from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.observation import Observation
 from cprsim.fitting.trace_fit import Subject, TraceFit
+from cprsim.fitting.trend import Trend
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",
@@ -28,30 +38,89 @@ TITLES = {
 }
 
 
-def print_fit(
-    console: Console, fitted: TraceFit, origin: str, compared: tuple[Compared, ...] = ()
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A fit with what is made of it for the reader."""
+
+    fitted: TraceFit
+    n_job_nodes: int
+    fragment: str | None
+    why_no_fragment: str
+    simpler: str | None  # kind job, where `fragment` is none
+    circle: tuple[Compared, ...]
+    why_no_circle: str  # empty where there is one, or none was asked for
+
+    @classmethod
+    def of(
+        cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None
+    ) -> Shown:
+        """Make the fragments, and close the circle.
+
+        Parameters
+        ----------
+        fitted : the log
+        origin : what it is called
+        n_job_nodes : nodes of the job that the fragments are for; None for all of the log's
+        circle_seed : of the simulation; None for no circle
+        """
+        written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+        simpler = None
+        if asks_for_correlation(fitted):
+            simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
+        circle, why_no_circle = _circle(fitted, circle_seed)
+        n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
+        return cls(fitted, n_job, written, why_no_fragment, simpler, circle, why_no_circle)
+
+    @property
+    def text(self) -> str:
+        """The fragment, or why there is none."""
+        return self.fragment or f"# no fragment: {self.why_no_fragment}\n"
+
+
+def print_fit(console: Console, shown: Shown) -> None:
     """Print all tables, the warnings and the fragment."""
+    fitted = shown.fitted
+    for line in fitted.observation.lines():
+        _say(console, line)
     for warning in fitted.warnings:
         _say(console, f"note: {warning}")
     for subject in fitted.subjects:
         _print_subject(console, subject)
     _print_correlation(console, fitted)
-    if compared:
-        _print_circle(console, compared)
-    _say(console, "\n" + _or_reason(fragment, fitted, origin))
-    if asks_for_correlation(fitted):
-        simpler = _or_reason(job_fragment, fitted, origin).splitlines()
-        _say(console, "\n".join(["# or, simpler, without groups and lemons:", *simpler]))
+    if shown.circle:
+        _print_circle(console, shown.circle)
+        if fitted.observation.cause is not None:
+            _say(
+                console,
+                "  simulated: this cause alone, whose clocks no other cause's repair renews",
+            )
+    if shown.why_no_circle:
+        _say(console, f"\nno circle: {shown.why_no_circle}")
+    _say(console, "\n" + shown.text)
+    if shown.simpler is not None:
+        _say(console, f"# or, simpler, without groups and lemons:\n{shown.simpler}")
 
 
-def as_object(
-    fitted: TraceFit, origin: str, compared: tuple[Compared, ...], figures: list[Path]
-) -> dict[str, Any]:
+def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], str]:
+    """The log beside its simulation, or why it can't be simulated."""
+    if seed is None:
+        return (), ""
+    if fitted.correlated is None:
+        why_not = fitted.why_not_correlated
+        return (), f"nodes that differ could not be fitted to this log: {why_not}"
+    try:
+        return close_circle(fitted.outages, fitted.correlated, seed=seed), ""
+    except (CprsimError, ArithmeticError, ValueError) as error:
+        return (), f"the fit can't be simulated: {error}"
+
+
+def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
     """Everything as one object; numbers that there are not are null."""
+    fitted = shown.fitted
     drawn = portrait_of(fitted.outages)
     forms = fitted.correlated.forms if fitted.correlated else ()
     return {
+        "observation": _observation_object(fitted.observation),
         **{subject.name: _subject_object(subject) for subject in fitted.subjects},
         "groups": {
             "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
@@ -65,20 +134,67 @@ def as_object(
                 "log_likelihood": form.log_likelihood,
                 "aic": form.aic,
                 "parameters": {p.name: _interval(p) for p in form.parameters},
+                "mean_h": _number(form.lifetime.mean_h),
+                "extrapolated": _is_beyond(form, fitted),
+                "fitted_every": form.fitted_every,
             }
             for form in forms
         ],
-        "trend": {
-            "first_half": fitted.trend.first_half,
-            "second_half": fitted.trend.second_half,
-            "p_value": fitted.trend.p_value,
-        },
-        "circle": [{**asdict(one), "inside": one.inside} for one in compared],
+        "trend": _trend_object(fitted.trend),
+        "circle": [_compared_object(one) for one in shown.circle],
+        "no_circle": shown.why_no_circle or None,
         "notes": list(fitted.warnings),
-        "fragment": _or_reason(fragment, fitted, origin),
-        "job_fragment": _or_reason(job_fragment, fitted, origin),
+        "fragment_for": {
+            "nodes": shown.n_job_nodes,
+            "of_nodes": fitted.outages.n_nodes,
+            "share_of_failures": share_of_job(
+                fitted.together, shown.n_job_nodes, fitted.outages.n_nodes
+            ),
+        },
+        "fragment": shown.text,
+        "job_fragment": shown.simpler or shown.text,
         "figures": [str(path) for path in figures],
     }
+
+
+def _observation_object(observed: Observation) -> dict[str, Any]:
+    facts = {
+        "nodes": observed.n_nodes,
+        "begins": observed.begins,
+        "ends": observed.ends,
+        "ages": observed.ages,
+    }
+    return {
+        **{
+            name: {"value": fact.value, "source": fact.source.value, "how": fact.how}
+            for name, fact in facts.items()
+        },
+        "window_h": observed.window_h,
+        "cause": observed.cause,
+    }
+
+
+def _trend_object(trend: Trend) -> dict[str, Any]:
+    return {
+        "first_half": trend.first_half,
+        "second_half": trend.second_half,
+        "differs": trend.differs,
+        "p_value": _number(trend.p_value),
+        "p_laplace": _number(trend.p_laplace),
+        "p_pieces": _number(trend.p_pieces),
+        "laplace_z": _number(trend.laplace_z),
+        "borders_h": list(trend.borders_h),
+        "rates_per_h": list(trend.rates_per_h),
+    }
+
+
+def _compared_object(one: Compared) -> dict[str, Any]:
+    numbers = {name: _number(getattr(one, name)) for name in ("trace", "mean", "low", "high")}
+    return {"name": one.name, **numbers, "inside": one.inside}
+
+
+def _is_beyond(form: FrailtyFit, fitted: TraceFit) -> bool:
+    return form.lifetime.mean_h > fitted.outages.window_h
 
 
 def print_presets(console: Console) -> None:
@@ -93,11 +209,16 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _or_reason(write: Callable[[TraceFit, str], str], fitted: TraceFit, origin: str) -> str:
+def _or_reason(
+    write: Callable[[TraceFit, str, int | None], str],
+    fitted: TraceFit,
+    origin: str,
+    n_job_nodes: int | None,
+) -> tuple[str | None, str]:
     try:
-        return write(fitted, origin)
+        return write(fitted, origin, n_job_nodes), ""
     except ParameterError as error:
-        return f"# no fragment: {error}\n"
+        return None, str(error)
 
 
 def _print_subject(console: Console, subject: Subject) -> None:
@@ -116,9 +237,21 @@ def _print_subject(console: Console, subject: Subject) -> None:
     for judged in subject.ranking.judged:
         table.add_row(*_cells(judged))
     console.print(table)
+    if subject.ranking.none_fits:
+        _say(
+            console,
+            f"  none fits: every p is below {P_REJECTED:g}; the first is the least bad by AIC",
+        )
     _say(console, "  with 95 % intervals, times in hours:")
     for judged in subject.ranking.judged:
-        _say(console, f"  {_parameters(judged)}")
+        beyond = times.extrapolates(judged.fit.mean.estimate)
+        _say(console, f"  {_parameters(judged)}{' (extrapolated)' if beyond else ''}")
+    if any(times.extrapolates(judged.fit.mean.estimate) for judged in subject.ranking.judged):
+        _say(
+            console,
+            f"  extrapolated: beyond {times.longest_h:.6g} h, the longest time watched; what the "
+            f"log supports is one end in {times.hours_per_end:.4g} h of watching",
+        )
     for _, reason in subject.ranking.failed:
         _say(console, f"  {reason}")
 
@@ -149,17 +282,37 @@ def _print_correlation(console: Console, fitted: TraceFit) -> None:
         f"\nTogether: {fitted.together.share_of_zero_gaps:.1%} of the gaps are zero; "
         f"{len(larger)} groups of more than one node, the largest of "
         f"{larger.max() if len(larger) else 1}\n"
-        f"Per week: variance over mean {drawn.weekly_dispersion:.2f} (1 for Poisson)\n"
+        f"Per week: {_weekly(drawn.weekly_dispersion)}\n"
         f"Nodes: the worst {WORST_FRACTION:.0%} hold {drawn.concentration:.1%} of the failures\n"
-        f"Halves of the log: {fitted.trend.first_half} and {fitted.trend.second_half} failures, "
-        f"p {fitted.trend.p_value:.2g}",
+        f"Halves of the log: {fitted.trend.first_half} and {fitted.trend.second_half} failures; "
+        f"trend: {_trend(fitted.trend)}",
     )
     if fitted.correlated is not None:
         for form in fitted.correlated.forms:
             numbers = "  ".join(
                 f"{p.name} {p.estimate:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
             )
-            _say(console, f"Weibull nodes, {form.name}: AIC {form.aic:.1f}  {numbers}")
+            beyond = ""
+            if _is_beyond(form, fitted):
+                beyond = f" (extrapolated: mean {form.lifetime.mean_h:.3g} h)"
+            _say(console, f"Weibull nodes, {form.name}: AIC {form.aic:.1f}  {numbers}{beyond}")
+    else:
+        _say(console, f"Weibull nodes: not fitted: {fitted.why_not_correlated}")
+
+
+def _weekly(dispersion: float) -> str:
+    if not isfinite(dispersion):
+        return "nothing can be said of so short a log"
+    return f"variance over mean {dispersion:.2f} (1 for Poisson)"
+
+
+def _trend(trend: Trend) -> str:
+    if not isfinite(trend.p_value):
+        return "nothing can be said of so few failures"
+    return (
+        f"p {trend.p_value:.2g} (of a rise or fall {trend.p_laplace:.2g}, of three pieces "
+        f"{trend.p_pieces:.2g})"
+    )
 
 
 def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
@@ -169,7 +322,8 @@ def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
         table.add_column(heading, justify="left" if heading == "statistic" else "right")
     for one in compared:
         numbers = (f"{one.trace:.4g}", f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}")
-        table.add_row(one.name, *numbers, "yes" if one.inside else "no")
+        inside = {True: "yes", False: "no", None: "can't be told"}[one.inside]
+        table.add_row(one.name, *(number.replace("nan", "–") for number in numbers), inside)
     console.print(table)
 
 
@@ -179,12 +333,19 @@ def _subject_object(subject: Subject) -> dict[str, Any]:
         "n_observed": subject.lifetimes.n_observed,
         "n_censored": subject.lifetimes.n - subject.lifetimes.n_observed,
         "n_zero": subject.lifetimes.n_zero,
-        "families": [] if ranking is None else [_judged_object(one) for one in ranking.judged],
+        "longest_h": subject.lifetimes.longest_h,
+        "hours_per_end": _number(subject.lifetimes.hours_per_end),
+        "none_fits": None if ranking is None else ranking.none_fits,
+        "fitted_every": 1 if ranking is None else ranking.fitted_every,
+        "resampled_every": 1 if ranking is None else ranking.resampled_every,
+        "families": []
+        if ranking is None
+        else [_judged_object(one, subject.lifetimes) for one in ranking.judged],
         "not_fitted": {"": subject.why_not} if ranking is None else dict(ranking.failed),
     }
 
 
-def _judged_object(judged: Judged) -> dict[str, Any]:
+def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
     fit = judged.fit
     return {
         "name": fit.family,
@@ -196,6 +357,7 @@ def _judged_object(judged: Judged) -> dict[str, Any]:
         "rmse_survival": judged.rmse_survival,
         "parameters": {p.name: _interval(p) for p in fit.parameters},
         "mean_h": _interval(fit.mean),
+        "extrapolated": times.extrapolates(fit.mean.estimate),
     }
 
 

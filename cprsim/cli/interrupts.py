@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+from cprsim.cli.saying import complain
+
 INSIST_AFTER_S = 0.5
 
 
@@ -49,10 +51,7 @@ def telling_what_is_kept() -> Iterator[Kept]:
     except KeyboardInterrupt:
         calm()
         again = shlex.join(["cprsim", *sys.argv[1:]])
-        print(
-            f"cprsim: interrupted; {kept.say()}. The same command goes on from there: {again}",
-            file=sys.stderr,
-        )
+        complain(f"cprsim: interrupted; {kept.say()}. The same command goes on from there: {again}")
         raise
 
 

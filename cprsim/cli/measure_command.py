@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from cprsim.cli.options import (
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
+    from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, Request
 
 FOLDER = Path("results") / "curves"
@@ -64,7 +66,8 @@ def measure(
     """Measure what stale shards cost in accuracy, and write a staleness curve.
 
     The scenario's section `kernel` is trained many times with controlled failures, each run beside
-    its twin without any. Every finished run is kept: the same command goes on where it was stopped.
+    its twin without any. What can be expected is said first, from one run and its baselines. Every
+    finished run is kept: the same command goes on where it was stopped.
     Workers of a cluster write there too: they need the same file system.
     """
     from cprsim.scenario import load_scenario
@@ -73,8 +76,10 @@ def measure(
     by = Workers(workers, backend.value, address)
 
     loaded = load_scenario(scenario, overrides)
+    from cprsim.measuring.expectation import expect
     from cprsim.measuring.measure import Request
     from cprsim.measuring.measure import measure as run
+    from cprsim.measuring.runs import setting_of
     from cprsim.results.publish import require_writable
     from cprsim.units import SHARE, TIME
 
@@ -91,14 +96,29 @@ def measure(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.measuring.runs import n_finished
 
+    expected = expect(setting_of(loaded, request.kernel.seed))
+    _say_what_to_expect(expected, request, as_json)
     with telling_what_is_kept() as kept:
         kept.say = lambda: (
             f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
             f"{path} is not written yet"
         )
         with _progress(request) as on_seed:
-            measured = run(request, on_seed)
+            measured = replace(run(request, on_seed), expected=expected)
         _show(measured, request, path, as_json)
+
+
+def _say_what_to_expect(expected: Expected, request: Request, as_json: bool) -> None:
+    """Before anything is measured, so that one may stop; warnings alone where stdout is JSON."""
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.expectation import expectation, expectation_warnings
+    from cprsim.report.run_report import say
+
+    if not as_json:
+        for sentence in expectation(expected, request.n_seeds, request.precision):
+            say(Terminal(), sentence)
+    for sentence in expectation_warnings(expected):
+        say(Terminal(stderr=True), sentence)
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:

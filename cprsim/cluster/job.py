@@ -52,6 +52,8 @@ USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
 
 EVENTS_OF_ONE_SHARE = 0.02  # of the budget, for one replication: a timeline takes 10 times that
 
+FEW_BYTES = 2**16  # of events: those of most replications, which nobody has to look at
+
 
 class HopelessError(Exception):
     """The job gets no further, or hardly: failure follows failure with little work between."""
@@ -246,12 +248,13 @@ class Job:
     # ----------------------------------------------------------------- failures
 
     def _interrupt(self, failure: Failure) -> None:
-        require_room(
-            len(self.rows),
-            f"the events of one replication, {self._clock.n_struck} failures among them,",
-            "an MTBF {} times as long would fit",
-            share=EVENTS_OF_ONE_SHARE,
-        )
+        if len(self.rows) > FEW_BYTES:
+            require_room(
+                len(self.rows),
+                f"the events of one replication, {self._clock.n_struck} failures among them,",
+                "an MTBF {} times as long would fit",
+                share=EVENTS_OF_ONE_SHARE,
+            )
         goes_on = self._beside is not None and self._beside.covers(failure.slots)
         if goes_on and not self._hardly_gets_further():
             assert self._beside is not None

@@ -71,7 +71,12 @@ def _origin(file: CurveFile, path: Path, named: bool) -> str:
 
 
 def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
-    return tuple([*_other_model(file, loaded), *_all_at_once(file, loaded)])
+    return tuple([*_unfit(file), *_other_model(file, loaded), *_all_at_once(file, loaded)])
+
+
+def _unfit(file: CurveFile) -> Iterator[str]:
+    if file.unfit:
+        yield f"The curve {file.name} is NOT FIT FOR USE: {'; '.join(file.unfit)}."
 
 
 def _other_model(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from math import inf, isinf
@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 
 from cprsim.curves.correlations import correlations
+from cprsim.curves.first_format import upgraded
 from cprsim.curves.identity import canonical_digest, identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import Metric, Response, StalenessCurve, Weight
+from cprsim.staleness import Metric, Replicate, Response, StalenessCurve, Weight
 
 KIND = "cprsim staleness curve"
-FORMAT = 1
+FORMAT = 2
+FIRST_FORMAT = 1  # without replicates: errors of its weights are not in its files
 MAX_BYTES = 5_000_000
 
 
@@ -40,6 +42,7 @@ class CurveFile:
     command : that measured it
     manifest : versions, seeds, number of runs: what made it
     checks : additivity, linearity, differences between strategies: how far it holds
+    unfit : sentences, why nothing should be decided by it; none where it is fit for use
     """
 
     name: str
@@ -48,6 +51,7 @@ class CurveFile:
     command: str = ""
     manifest: Mapping[str, Any] = field(default_factory=dict)
     checks: Mapping[str, Any] = field(default_factory=dict)
+    unfit: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str | None:
@@ -57,7 +61,9 @@ class CurveFile:
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
         shared = correlations(self.checks)
-        return StalenessCurve(self.name, origin, self.responses, notes, shared)
+        return StalenessCurve(
+            self.name, origin, self.responses, notes, self.unfit, correlations=shared
+        )
 
 
 def read_curve(path: Path | str) -> CurveFile:
@@ -74,13 +80,17 @@ def read_curve(path: Path | str) -> CurveFile:
         return CurveFile(path.stem, read_own(path))
     plain = _checked(_parsed(path), path)
     try:
+        if plain["format"] == FIRST_FORMAT:
+            plain = upgraded(plain)
+        weights = [_weight(entry) for entry in plain["weights"]]
         return CurveFile(
             name=str(plain["name"]),
-            responses=tuple(_response(entry) for entry in plain["responses"]),
+            responses=tuple(_response(entry, weights) for entry in plain["responses"]),
             kernel=dict(plain["kernel"]),
             command=str(plain["command"]),
             manifest=dict(plain["manifest"]),
             checks=dict(plain["checks"]),
+            unfit=tuple(map(str, plain["unfit"])),
         )
     except UNUSABLE as error:  # also ParameterError
         told = f"it has no {error}" if isinstance(error, KeyError) else one_line(str(error), 200)
@@ -108,6 +118,8 @@ def write_curve(path: Path, curve: CurveFile) -> None:
 
 def as_json(curve: CurveFile) -> dict[str, Any]:
     """The object that the file holds, its digest last."""
+    weights: list[dict[str, Any]] = []
+    responses = [_response_entry(response, weights) for response in curve.responses]
     plain = {
         "kind": KIND,
         "format": FORMAT,
@@ -116,7 +128,9 @@ def as_json(curve: CurveFile) -> dict[str, Any]:
         "kernel": curve.kernel,
         "command": curve.command,
         "manifest": curve.manifest,
-        "responses": [_response_entry(response) for response in curve.responses],
+        "unfit": curve.unfit,
+        "weights": weights,
+        "responses": responses,
         "checks": curve.checks,
     }
     plain = json.loads(json.dumps(plain, allow_nan=False))  # tuples become lists, as when read
@@ -141,9 +155,10 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     """The object, if it is a curve of this version and undamaged."""
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
         raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
-    if plain.get("format") != FORMAT:
+    if plain.get("format") not in (FIRST_FORMAT, FORMAT):
         message = (
-            f"has format `{one_line(str(plain.get('format')))}`; this cprsim reads format {FORMAT}"
+            f"has format {one_line(str(plain.get('format')))}; this cprsim reads formats "
+            f"{FIRST_FORMAT} and {FORMAT}"
         )
         raise _error(path, f"{message}: it comes from another version")
     rest = {key: value for key, value in plain.items() if key != "digest"}
@@ -156,26 +171,43 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     return plain
 
 
-def _response_entry(response: Response) -> dict[str, Any]:
-    weight, settings = response.weight, response.settings
+def _response_entry(response: Response, weights: list[dict[str, Any]]) -> dict[str, Any]:
+    """The entry of one response; its weights by their number in `weights`, where each is once."""
+    settings = response.settings
     return {
         "strategy": response.strategy,
         "metric": response.metric.value,
         "pls": response.pls.tolist(),
         "loss": response.loss.tolist(),
         "standard_error": response.standard_error.tolist(),
-        "weight": {
-            "at": weight.at.tolist(),
-            "staleness": weight.staleness.tolist(),
-            "weight": weight.weight.tolist(),
-        },
+        "weight": _number_of(response.weight, weights),
         "interval_share": response.interval_share,
         "degrees": None if isinf(response.degrees) else response.degrees,
         "settings": settings and asdict(settings),
+        "replicates": [
+            {
+                "weight": _number_of(one.weight, weights),
+                "interval_share": one.interval_share,
+                "pls": one.pls.tolist(),
+                "loss": one.loss.tolist(),
+            }
+            for one in response.replicates
+        ],
     }
 
 
-def _response(entry: Mapping[str, Any]) -> Response:
+def _number_of(weight: Weight, weights: list[dict[str, Any]]) -> int:
+    entry = {name: getattr(weight, name).tolist() for name in ("at", "staleness", "weight")}
+    if entry not in weights:
+        weights.append(entry)
+    return weights.index(entry)
+
+
+def _weight(entry: Mapping[str, Any]) -> Weight:
+    return Weight(**{name: np.asarray(of, float) for name, of in entry.items()})
+
+
+def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
     settings, degrees = entry["settings"], entry["degrees"]
     if settings is not None:
         settings = SubSaves(**settings | {"small_tables": SmallTables(settings["small_tables"])})
@@ -183,10 +215,19 @@ def _response(entry: Mapping[str, Any]) -> Response:
         strategy=str(entry["strategy"]),
         metric=Metric(entry["metric"]),
         **{name: np.asarray(entry[name], float) for name in ("pls", "loss", "standard_error")},
-        weight=Weight(**{name: np.asarray(of, float) for name, of in entry["weight"].items()}),
+        weight=weights[entry["weight"]],
         interval_share=float(entry["interval_share"]),
         degrees=inf if degrees is None else float(degrees),
         settings=settings,
+        replicates=tuple(
+            Replicate(
+                weights[one["weight"]],
+                float(one["interval_share"]),
+                np.asarray(one["pls"], float),
+                np.asarray(one["loss"], float),
+            )
+            for one in entry["replicates"]
+        ),
     )
 
 

@@ -121,17 +121,17 @@ class Outages:
         begins, or before that one ends, joins it, and the first one's cause stands for both (of
         those that begin together a chosen one's).
         """
-        order, up_to_h, firsts = _merging(self)
+        order, up_to_h, begins = _merging(self)
+        firsts = np.flatnonzero(begins)
         lasts = np.append(firsts[1:], self.n_outages) - 1 if self.n_outages else firsts
-        merged = self._taken(order[firsts])
-        return _sorted(
-            replace(
-                merged,
-                end_h=up_to_h[lasts],
-                ended=~_any_of(~self.ended[order], firsts, lasts),
-                guessed=_any_of(self.guessed[order], firsts, lasts),
-            )
-        )
+        kept = order[firsts]
+        end_h, ended, guessed = self.end_h.copy(), self.ended.copy(), self.guessed.copy()
+        end_h[kept] = up_to_h[lasts]
+        ended[kept] = ~_any_of(~self.ended[order], firsts, lasts)
+        guessed[kept] = _any_of(self.guessed[order], firsts, lasts)
+        del order, up_to_h, firsts, lasts  # they are long
+        merged = replace(self, end_h=end_h, ended=ended, guessed=guessed)
+        return merged._taken(np.sort(kept))  # by start and node, as they were
 
 
 _COLUMNS = ("node", "start_h", "end_h", "ended", "guessed", "cause_code", "chosen")
@@ -190,7 +190,7 @@ def outages_of(
     counted = {
         "outage(s) outside the observation left out": int((~kept).sum()),
         "outage(s) of nodes that were down already, part of the outage under way": (
-            outages.n_outages - len(_merging(outages)[2])
+            outages.n_outages - int(_merging(outages)[2].sum())
         ),
     }
     more = tuple(f"{n} {what}" for what, n in counted.items() if n)
@@ -205,21 +205,23 @@ def _sorted(outages: Outages) -> Outages:
     return outages._taken(np.lexsort((outages.node, outages.start_h)))
 
 
-def _merging(outages: Outages) -> tuple[Ints, Floats, Ints]:
+def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     """How outages of a node join.
 
     Returns
     -------
     order of the outages by node and start; in it, until when the node of each is down by then [h];
-    in it, those that strike a node that is up
+    in it, which strike a node that is up
     """
-    order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
+    order = np.argsort(outages.node, kind="stable")  # they are sorted by start
     node, start_h = outages.node[order], outages.start_h[order]
+    new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
+    if not (new_node | later).all():  # some of a node begin together
+        order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
     up_to_h = _running_end(node, outages.end_h[order])
     begins = np.ones(len(order), dtype=bool)
-    begins[1:] = np.diff(node) != 0
-    begins[1:] |= (start_h[1:] >= up_to_h[:-1]) & (np.diff(start_h) > 0)
-    return order, up_to_h, np.flatnonzero(begins)
+    begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1]) & later)
+    return order, up_to_h, begins
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:

@@ -64,12 +64,13 @@ def renewals_by_lives(unit_lifetime: Distribution) -> Callable[[Floats], Floats]
     Notes
     -----
     Between horizons of 1e-9 and 1e6 mean lives, where the logarithm of the function is almost
-    straight between points; proportional to time beyond. Fewer than `FEWEST_RENEWALS` count as so
-    many: what rounding leaves of them may be 0, or less.
+    straight between points; proportional to time beyond. Where fewer than `FEWEST_RENEWALS` are
+    solved for, rounding may leave 0, or less: there the chance of the first renewal stands alone.
     """
     lives = np.logspace(-9, 6, 46)
-    solved = [expected_renewals(unit_lifetime, float(life)) for life in lives]
-    table = np.log(np.maximum(solved, FEWEST_RENEWALS))
+    found = np.array([expected_renewals(unit_lifetime, float(life)) for life in lives])
+    once = np.maximum(-np.expm1(-unit_lifetime.cumulative_hazard(lives)), np.finfo(float).tiny)
+    table = np.log(np.where(found > FEWEST_RENEWALS, found, once))
 
     def renewals(horizon: Floats) -> Floats:
         inside = np.clip(horizon, lives[0], lives[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from math import isfinite, nan
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from cprsim.fitting.lifetimes import FirstUptime, uptimes
 from cprsim.records import Cluster, Duration, Holds, Role
 
 N_SIMULATED = 400
+FEWEST_SIMULATED = 40  # logs for an interval of 95 %
+MOST_FAILURES = 2e7  # in all simulated logs together
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class CorrelatedFit:
     shocks: Shocks | None
     watched_h: float  # length of the log
     n_nodes: int
+    hours_per_failure: float  # time that nodes were watched, for each failure of a single one [h]
 
     def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
         """The source that this fit describes.
@@ -53,13 +57,16 @@ class Compared:
     """One statistic of the trace beside the same of simulated traces."""
 
     name: str
-    trace: float
+    trace: float  # NaN where the log is too short to have it, as are then the others
     mean: float
     low: float  # 95 % of the simulated traces lie between
     high: float
 
     @property
-    def inside(self) -> bool:
+    def inside(self) -> bool | None:
+        """Whether the trace's lies within the interval; None where there is none to compare."""
+        if not (isfinite(self.trace) and isfinite(self.low)):
+            return None
         return self.low <= self.trace <= self.high
 
 
@@ -76,14 +83,21 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     """
     merged = outages.merged()
     merged = merged.where(merged.in_window)
-    _, group, sizes = np.unique(merged.start_h, return_inverse=True, return_counts=True)
-    singles = uptimes(merged.where(sizes[group] == 1), FirstUptime.NEW)
+    chosen = np.flatnonzero(merged.chosen)
+    _, group, sizes = np.unique(merged.start_h[chosen], return_inverse=True, return_counts=True)
+    single = np.ones(merged.n_outages, dtype=bool)  # outages of other causes censor: they stay
+    single[chosen] = sizes[group] == 1
+    singles = uptimes(merged.where(single), FirstUptime.NEW)
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
         )
     return CorrelatedFit(
-        fit_frailty(singles), _shocks(sizes, outages), outages.window_h, outages.n_nodes
+        fit_frailty(singles),
+        _shocks(sizes, outages),
+        outages.window_h,
+        outages.n_nodes,
+        singles.hours_per_end,
     )
 
 
@@ -107,10 +121,35 @@ def close_circle(
     fitted : what was fitted to it
     n : simulated traces, each of the trace's nodes and length
     seed : of the simulation
+
+    Raises
+    ------
+    ParameterError
+        where the fit can't be simulated, or would take more than `MOST_FAILURES` failures, or
+        where hardly a simulated trace has two failures.
     """
-    simulated = list(portraits(fitted, n, seed, whole=all(outages.window_given)))
     real = portrait_of(outages)
+    expected = _expected_failures(fitted)
+    if not n * expected <= MOST_FAILURES:
+        n = int(MOST_FAILURES / expected) if expected > 0 else 0
+    if n < FEWEST_SIMULATED:
+        raise ParameterError(
+            f"each simulated log has {expected:.3g} failures, and {FEWEST_SIMULATED} such logs are "
+            f"needed; at most {MOST_FAILURES:.3g} failures in all are simulated"
+        )
+    simulated = list(portraits(fitted, n, seed, whole=all(outages.window_given)))
+    if len(simulated) < FEWEST_SIMULATED:
+        raise ParameterError(
+            f"only {len(simulated)} of {n} simulated logs have two failures, as the log itself has"
+        )
     return tuple(_compared(field.name, real, simulated) for field in fields(Portrait))
+
+
+def _expected_failures(fitted: CorrelatedFit) -> float:
+    """Failures of nodes in one simulated trace."""
+    own = fitted.source(watched=False).failures_of_a_node(fitted.watched_h)
+    struck = 0.0 if fitted.shocks is None else fitted.shocks.striking(fitted.n_nodes)[1]
+    return fitted.n_nodes * own + struck * fitted.watched_h
 
 
 def portraits(
@@ -132,5 +171,8 @@ def portraits(
 
 def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:
     values = np.array([getattr(one, name) for one in simulated])
-    low, high = np.nanquantile(values, [0.025, 0.975])
-    return Compared(name, getattr(real, name), float(np.nanmean(values)), float(low), float(high))
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return Compared(name, getattr(real, name), nan, nan, nan)
+    low, high = np.quantile(known, [0.025, 0.975])
+    return Compared(name, getattr(real, name), float(known.mean()), float(low), float(high))

@@ -1,12 +1,10 @@
-"""What one distribution can't say: failures that come together, nodes that differ, trends."""
+"""What one distribution can't say: failures that come together, and nodes that differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
@@ -29,22 +27,15 @@ class Togetherness:
         return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
 
     @property
+    def counts(self) -> tuple[Ints, Ints]:
+        """Sizes in increasing order, and how many groups have each."""
+        sizes, n_groups = np.unique(self.sizes, return_counts=True)
+        return sizes, n_groups.astype(np.int64)
+
+    @property
     def larger(self) -> Ints:
         """Sizes of those groups that have more than one node."""
         return self.sizes[self.sizes > 1]
-
-
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """Whether the second half of the observation sees as many failures as the first."""
-
-    first_half: int  # groups of failures
-    second_half: int
-    p_value: float  # of so large a difference, given the dispersion of weekly counts
-
-    @property
-    def differs(self) -> bool:
-        return self.p_value < 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +49,8 @@ class Portrait:
 
 
 def togetherness(outages: Outages) -> Togetherness:
-    """Group sizes: how many outages begin at each instant of the window."""
-    _, sizes = np.unique(outages.start_h[outages.in_window], return_counts=True)
+    """Group sizes: how many (chosen) outages begin at each instant of the window."""
+    _, sizes = np.unique(outages.start_h[outages.in_window & outages.chosen], return_counts=True)
     return Togetherness(sizes.astype(np.int64))
 
 
@@ -120,9 +111,9 @@ def portrait(
 
 
 def portrait_of(outages: Outages) -> Portrait:
-    """The statistics of a log, overlapping outages of a node being one."""
+    """The statistics of a log's (chosen) failures, overlapping outages of a node being one."""
     merged = outages.merged()
-    merged = merged.where(merged.in_window)
+    merged = merged.where(merged.in_window & merged.chosen)
     return portrait(
         merged.start_h,
         merged.node,
@@ -130,18 +121,3 @@ def portrait_of(outages: Outages) -> Portrait:
         merged.window_h,
         whole=all(outages.window_given),
     )
-
-
-def trend(outages: Outages) -> Trend:
-    """Compare the halves of the window.
-
-    Notes
-    -----
-    Given the total n of groups, the first half holds n/2 of them with variance n/4 times the
-    dispersion of weekly counts (1 at least), so that bursts alone raise no alarm.
-    """
-    at_h = np.unique(outages.start_h[outages.in_window])
-    n_first = int((at_h < outages.window_h / 2).sum())
-    spread = max(np.nan_to_num(dispersion(weekly_counts(at_h, outages.window_h)), nan=1.0), 1.0)
-    z = (n_first - len(at_h) / 2) / sqrt(max(len(at_h), 1) / 4 * spread)
-    return Trend(n_first, len(at_h) - n_first, float(2 * special.ndtr(-abs(z))))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import exp, log
+from dataclasses import dataclass, replace
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from scipy import special
@@ -21,6 +21,8 @@ from cprsim.fitting.likelihood import (
 )
 from cprsim.records import Floats
 
+MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
+
 
 @dataclass(frozen=True, slots=True)
 class FrailtyFit:
@@ -31,11 +33,41 @@ class FrailtyFit:
     frailty: Frailty
     log_likelihood: float
     parameters: tuple[Estimate, ...]  # shape, scale_h, then those of the frailty
+    lemon_scale_h: Estimate | None = None  # of a lemon's lifetime, where there are lemons
+    fitted_every: int = 1  # fitted to every n-th of the nodes alone
 
     @property
     def aic(self) -> float:
         """Akaike's criterion: smaller is better."""
         return 2 * len(self.parameters) - 2 * self.log_likelihood
+
+    def by_lemons(self) -> FrailtyFit | None:
+        """The same fit, said so that lemons have the factor 1; None where there are none.
+
+        A few failures of the other nodes leave their mean open to any height; that of the lemons
+        is then the one that the log knows.
+        """
+        if not isinstance(self.frailty, Lemons) or self.lemon_scale_h is None:
+            return None
+        shape, _, logit, factor, *others = self.parameters
+        frailty = Lemons(1 - self.frailty.share, 1 / self.frailty.factor, self.frailty.others)
+        odds = replace(logit, estimate=-logit.estimate, low=-logit.high, high=-logit.low)
+        inverse = 1 / factor.estimate
+        smaller = replace(
+            factor,
+            estimate=inverse,
+            standard_error=factor.standard_error * inverse**2,
+            low=1 / factor.high,
+            high=1 / factor.low if factor.low > 0 else inf,
+            clustered_error=factor.clustered_error * inverse**2,
+        )
+        return replace(
+            self,
+            lifetime=Weibull(self.lifetime.shape, self.lemon_scale_h.estimate),
+            frailty=frailty,
+            parameters=(shape, self.lemon_scale_h, odds, smaller, *others),
+            lemon_scale_h=None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +110,18 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     ------
     NotConvergedError
         where not even equal nodes can be fitted. Forms that don't converge are left out.
+
+    Notes
+    -----
+    Of more than `MOST_FITTED` times, those of every n-th node are fitted.
     """
     fits = []
+    fitted_every = -(-lifetimes.n // MOST_FITTED)
+    if fitted_every > 1:
+        lifetimes = lifetimes.of_units(fitted_every)
     for form in _FORMS:
         try:
-            fits.append(_fit(form, lifetimes))
+            fits.append(replace(_fit(form, lifetimes), fitted_every=fitted_every))
         except NotConvergedError:
             if form.name == "alike":
                 raise
@@ -109,7 +148,18 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
             estimate(name, float(at), float(error), float(error), logarithm=is_log)
             for name, at, error, is_log in zip(names, point, errors, logarithms, strict=True)
         ),
+        _lemon_scale(point, covariance) if isinstance(frailty, Lemons) else None,
     )
+
+
+def _lemon_scale(point: Floats, covariance: Floats) -> Estimate:
+    """Scale [h] of a lemon's lifetime, ``scale * factor**(-1 / shape)``, by the delta method."""
+    shape, log_factor = exp(point[0]), float(point[3])
+    at = float(point[1]) - log_factor / shape
+    slope = np.zeros(len(point))
+    slope[[0, 1, 3]] = log_factor / shape, 1.0, -1 / shape
+    error = sqrt(max(float(slope @ covariance @ slope), 0.0))
+    return estimate("scale_h", at, error, error, logarithm=True)
 
 
 def _likelihood(

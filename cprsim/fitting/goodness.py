@@ -23,6 +23,9 @@ from cprsim.records import Floats
 from cprsim.streams import stream
 
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
+P_REJECTED = 0.01  # a family with a smaller p-value does not fit
+MOST_FITTED = 200_000  # times that are fitted; of more, every n-th
+MOST_RESAMPLED = 5_000  # times behind the p-values; of more, every n-th
 ROUGHLY_FLAT = 1e-5  # slope at which a bootstrap sample counts as fitted
 
 
@@ -51,10 +54,21 @@ class Ranking:
 
     judged: tuple[Judged, ...]
     failed: tuple[tuple[str, str], ...]  # (family, reason)
+    fitted_every: int = 1  # fitted to every n-th of the times alone
+    resampled_every: int = 1  # p-values by every n-th of those alone
 
     @property
     def best(self) -> Judged:
+        """The one with the smallest AIC, whether it fits or not."""
         return self.judged[0]
+
+    @property
+    def none_fits(self) -> bool:
+        """Whether every family is rejected; not where there are no p-values so small.
+
+        A p-value below `P_REJECTED` takes a bootstrap of a hundred samples.
+        """
+        return all(judged.p_value < P_REJECTED for judged in self.judged)
 
 
 def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
@@ -94,7 +108,9 @@ def rank(
 ) -> Ranking:
     """Fit every family, judge it, and sort by AIC.
 
-    A family that does not converge is reported; the others go on.
+    A family that does not converge is reported; the others go on. Of more than `MOST_FITTED` times
+    every n-th is fitted, and of more than `MOST_RESAMPLED` every n-th is resampled, so that the
+    time that it takes is bounded.
 
     Parameters
     ----------
@@ -109,6 +125,9 @@ def rank(
         where no end was observed, or no family converges.
     """
     judged, failed = [], []
+    lifetimes, fitted_every = lifetimes.at_most(MOST_FITTED)
+    some, resampled_every = lifetimes.at_most(MOST_RESAMPLED)
+    some = _with_competitors(some, stream(seed, 0, "fit/bootstrap/competitors"))
     for name in families:
         try:
             fitted = fit_named(name, lifetimes)
@@ -116,11 +135,13 @@ def rank(
             failed.append((name, str(error)))
             continue
         ks, rmse = distances(fitted.distribution, lifetimes)
-        p_value = _p_value(fitted, lifetimes, ks, n_bootstrap, seed)
+        ks_of_some = ks if resampled_every == 1 else _ks_again(fitted, some)
+        p_value = _p_value(fitted, some, ks_of_some, n_bootstrap, seed)
         judged.append(Judged(fitted, ks, p_value, rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))
-    return Ranking(tuple(sorted(judged, key=lambda one: one.fit.aic)), tuple(failed))
+    ranked = tuple(sorted(judged, key=lambda one: one.fit.aic))
+    return Ranking(ranked, tuple(failed), fitted_every, resampled_every)
 
 
 def fit_named(family: str, lifetimes: Lifetimes) -> Fit:
@@ -144,6 +165,14 @@ def _p_value(fitted: Fit, lifetimes: Lifetimes, ks: float, n_bootstrap: int, see
     return (1 + larger) / (1 + n_fitted) if n_fitted > 0 else float("nan")
 
 
+def _ks_again(fitted: Fit, some: Lifetimes) -> float:
+    """Distance of some of the times to the fit of those alone; infinite where there is none."""
+    try:
+        return distances(_fit_again(fitted, some), some)[0]
+    except (NotConvergedError, ParameterError):
+        return float("inf")
+
+
 def _fit_again(fitted: Fit, sample: Lifetimes) -> Distribution:
     """The same family fitted to a sample, from where the first search ended."""
     if sample.n_observed == 0:
@@ -154,6 +183,24 @@ def _fit_again(fitted: Fit, sample: Lifetimes) -> Distribution:
     numbers = zip(fitted.parameters, family.is_logarithm, strict=True)
     start = np.array([np.log(p.estimate) if is_log else p.estimate for p, is_log in numbers])
     return family.make(search(family, sample, start, ROUGHLY_FLAT))
+
+
+def _with_competitors(lifetimes: Lifetimes, rng: np.random.Generator) -> Lifetimes:
+    """When another kind of end would have censored the times that it did not, drawn once.
+
+    From the product-limit estimate of the other kind's times, given that it comes later.
+    """
+    if not lifetimes.competed.any():
+        return lifetimes
+    other = survival_curve(replace(lifetimes, observed=lifetimes.competed))
+    ended = lifetimes.observed
+    steps = np.append(1.0, other.survival)
+    beyond = steps[np.searchsorted(other.age_h, lifetimes.duration_h[ended], side="right")]
+    later = np.searchsorted(-other.survival, -beyond * rng.random(len(beyond)), side="left")
+    drawn_h = np.append(other.age_h, np.inf)[later]
+    limit_h = lifetimes.limit_h.copy()
+    limit_h[ended] = np.maximum(np.minimum(limit_h[ended], drawn_h), lifetimes.duration_h[ended])
+    return replace(lifetimes, limit_h=limit_h)
 
 
 def resampled(

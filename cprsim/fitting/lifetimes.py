@@ -33,6 +33,7 @@ class Lifetimes:
     entry_h: Floats  # (n,) age at which the observation began (left truncation), mostly 0
     limit_h: Floats  # (n,) age at which it would have been censored
     unit: Ints  # (n,) node that it belongs to: times of one node may resemble each other
+    competed: Bools  # (n,) censored as something else ended it, which was not asked about
     n_zero: int = 0
 
     @property
@@ -48,10 +49,33 @@ class Lifetimes:
         """Time under observation [h]."""
         return float((self.duration_h - self.entry_h).sum())
 
+    @property
+    def longest_h(self) -> float:
+        """Longest of them, whether it ended or not [h]; 0 where there are none."""
+        return float(self.duration_h.max(initial=0.0))
+
+    @property
+    def hours_per_end(self) -> float:
+        """Time under observation for each end that was seen [h]: what the log itself supports."""
+        return self.total_h / self.n_observed if self.n_observed > 0 else inf
+
+    def extrapolates(self, mean_h: float) -> bool:
+        """Whether a fitted mean [h] lies beyond all that was watched."""
+        return mean_h > self.longest_h
+
+    def at_most(self, n: int) -> tuple[Lifetimes, int]:
+        """Every k-th of them, so that there are `n` or a few fewer; and k, 1 for all of them."""
+        nth = -(-self.n // n)
+        return (self, 1) if nth <= 1 else (self.every(nth), nth)
+
+    def of_units(self, nth: int) -> Lifetimes:
+        """Those of every n-th unit, whole."""
+        mine = np.unique(self.unit, return_inverse=True)[1] % nth == 0
+        return replace(self, **{name: getattr(self, name)[mine] for name in _COLUMNS})
+
     def every(self, nth: int) -> Lifetimes:
         """Every n-th of them."""
-        columns = ("duration_h", "observed", "entry_h", "limit_h", "unit")
-        return replace(self, **{name: getattr(self, name)[::nth] for name in columns})
+        return replace(self, **{name: getattr(self, name)[::nth] for name in _COLUMNS})
 
     def at_risk_h(self, borders_h: Floats) -> Floats:
         """Time [h] that all of them spent under observation between ages.
@@ -71,6 +95,9 @@ class Lifetimes:
         return np.diff(np.array(younger_h, dtype=np.float64))
 
 
+_COLUMNS = ("duration_h", "observed", "entry_h", "limit_h", "unit", "competed")
+
+
 def lifetimes_of(
     duration_h: Floats,
     observed: Bools | None = None,
@@ -78,6 +105,7 @@ def lifetimes_of(
     limit_h: Floats | None = None,
     entry_h: Floats | None = None,
     unit: Ints | None = None,
+    competed: Bools | None = None,
 ) -> Lifetimes:
     """Lifetimes from columns, times of zero left out and counted.
 
@@ -88,6 +116,7 @@ def lifetimes_of(
     limit_h : (n,) age [h] at which it would have been censored; default: where it was, else inf
     entry_h : (n,) age [h] when the observation began; default 0
     unit : (n,) what the times belong to; default: each to its own
+    competed : (n,) which were censored by another kind of end; default: none
 
     Raises
     ------
@@ -100,6 +129,7 @@ def lifetimes_of(
     entry_h = np.zeros(n) if entry_h is None else np.asarray(entry_h, dtype=np.float64)
     limit_h = np.where(observed, inf, duration_h) if limit_h is None else limit_h
     unit = np.arange(n) if unit is None else unit
+    competed = np.zeros(n, dtype=bool) if competed is None else competed
     if not (np.isfinite(duration_h).all() and (entry_h >= 0).all()):
         raise ParameterError("times must be finite and not negative")
     if (duration_h < entry_h).any():
@@ -111,6 +141,7 @@ def lifetimes_of(
         entry_h[seen],
         np.asarray(limit_h, dtype=np.float64)[seen],
         unit[seen],
+        competed[seen],
         int((~seen & observed).sum()),
     )
 
@@ -118,13 +149,14 @@ def lifetimes_of(
 def gaps(outages: Outages) -> Lifetimes:
     """Hours between one failure of the cluster and the next, of whatever node.
 
+    Of the chosen cause's failures, where one was chosen: those of other causes do not end a gap.
     Where the window is the log's own, only gaps between two of its failures count, and nothing is
     censored. Where its end was given, the gap that is open then is censored there; where its begin
     was given, the first failure's gap counts from there, which is exact if that gap is exponential.
     Gaps of zero (nodes that failed together) are counted and left out.
     """
     from_given, to_given = outages.window_given
-    at_h = outages.start_h[outages.in_window]
+    at_h = outages.start_h[outages.in_window & outages.chosen]
     ends_h = np.diff(at_h, prepend=0.0) if from_given else np.diff(at_h)
     open_h = outages.window_h - at_h[-1:] if to_given else np.zeros(0)
     ended = np.append(np.ones(len(ends_h), dtype=bool), np.zeros(len(open_h), dtype=bool))
@@ -136,7 +168,7 @@ def repair_times(outages: Outages) -> Lifetimes:
 
     Outages of which the log has no end, though they did end, are left out.
     """
-    mine = outages.in_window & ~outages.guessed
+    mine = outages.in_window & outages.chosen & ~outages.guessed
     return lifetimes_of(outages.down_h[mine], outages.ended[mine], unit=outages.node[mine])
 
 
@@ -147,13 +179,17 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     failed, is censored there. Left out is the up-time after an outage that the node's next failure
     closed, as the log has no end of it.
 
+    Where a cause was chosen, an up-time that ends with an outage of another cause is censored
+    there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
+    other, and every outage renews the node, whatever its cause.
+
     Parameters
     ----------
     outages : of some nodes, of which `n_nodes` were observed
     first : whether the first up-time counts as that of a new node, or not at all
     """
     merged = outages.merged()
-    order = np.lexsort((merged.start_h, merged.node))
+    order = np.argsort(merged.node, kind="stable")  # they are sorted by start
     node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)
@@ -166,6 +202,8 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     end_h[~last] = merged.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
     guessed[~is_first] = merged.guessed[order]
+    ended = ~last
+    ended[~last] = merged.chosen[order]
     del merged, order, node
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= outages.window_h))
@@ -174,7 +212,8 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
         kept &= ~is_first
     return lifetimes_of(
         (end_h - begin_h)[kept],
-        ~last[kept],
-        limit_h=outages.window_h - begin_h[kept],
+        ended[kept],
+        limit_h=np.where(last | ended, outages.window_h, end_h)[kept] - begin_h[kept],
         unit=begin_node[kept],
+        competed=~(last | ended)[kept],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, isfinite
@@ -97,8 +98,11 @@ def covariances(
         sides = [(each(point + h), each(point - h)) for h in steps]
         scores = np.array([up - down for up, down in sides]) / (2 * STEP)
         curvature = _curvature(each, point, sides)
-        covariance = linalg.inv(-curvature)
-    except (ParameterError, OverflowError, linalg.LinAlgError, ValueError):
+        with warnings.catch_warnings(action="error", category=linalg.LinAlgWarning):
+            covariance = linalg.inv(-curvature)
+    except (
+        ParameterError, OverflowError, linalg.LinAlgError, linalg.LinAlgWarning, ValueError
+    ):  # fmt: skip
         covariance = np.full((n, n), np.nan)
     if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
         raise NotConvergedError(f"{name}: the likelihood is flat, no parameter stands out")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log, sqrt
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.fitting.circle import CorrelatedFit, fit_correlated
-from cprsim.fitting.correlation import Togetherness, Trend, togetherness, trend
-from cprsim.fitting.goodness import Ranking, rank
+from cprsim.fitting.correlation import Togetherness, togetherness
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.goodness import MOST_FITTED, Ranking, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.fitting.likelihood import Estimate, NotConvergedError
+from cprsim.fitting.observation import Observation, Source, observation
+from cprsim.fitting.trend import Trend, silences, trend
+
+FEW_GAPS = 20
+WORTH_SAYING = 1.1  # factor between two estimates
+Z99 = 2.807  # 1 % at two sides, for two numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,8 @@ class TraceFit:
     together: Togetherness
     trend: Trend
     correlated: CorrelatedFit | None
+    why_not_correlated: str  # empty where there is a fit
+    observation: Observation
     warnings: tuple[str, ...]
 
     @property
@@ -47,6 +57,7 @@ def fit_trace(
     first: FirstUptime = FirstUptime.NEW,
     n_bootstrap: int = 199,
     seed: int = 0,
+    observed: Observation | None = None,
 ) -> TraceFit:
     """Fit everything that can be fitted to a log; what can't says why.
 
@@ -55,6 +66,7 @@ def fit_trace(
     outages : the log
     first : how the first up-time of each node counts, see `lifetimes.uptimes`
     n_bootstrap, seed : of the p-values, see `goodness.rank`
+    observed : from where nodes, window and ages are known; default: inferred from the log
 
     Raises
     ------
@@ -71,21 +83,35 @@ def fit_trace(
     of_uptimes = _subject("uptimes", uptimes(outages, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
         raise ParameterError(f"nothing can be fitted to this log: {of_gaps.why_not}")
-    halves = trend(outages)
-    try:
-        correlated = fit_correlated(outages)
-    except (ParameterError, NotConvergedError):
-        correlated = None
+    of_repairs = _subject("repairs", repair_times(outages), n_bootstrap, seed)
+    course = trend(outages)
+    observed = observed or observation(outages, first)
+    correlated, why_not = _correlated(outages)
     return TraceFit(
         outages=outages,
         gaps=of_gaps,
         uptimes=of_uptimes,
-        repairs=_subject("repairs", repair_times(outages), n_bootstrap, seed),
+        repairs=of_repairs,
         together=togetherness(outages),
-        trend=halves,
+        trend=course,
         correlated=correlated,
-        warnings=_warnings(outages, of_gaps, halves),
+        why_not_correlated=why_not,
+        observation=observed,
+        warnings=(
+            *outages.notes,
+            *_of_trend(course),
+            *silences(outages),
+            *_of_subjects(of_gaps, of_uptimes, of_repairs),
+            *_of_ages(outages, observed),
+        ),
     )
+
+
+def _correlated(outages: Outages) -> tuple[CorrelatedFit | None, str]:
+    try:
+        return fit_correlated(outages), ""
+    except (ParameterError, NotConvergedError) as error:
+        return None, str(error)
 
 
 def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, seed: int) -> Subject:
@@ -97,13 +123,73 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, seed: int) -> Su
     return Subject(name, lifetimes, ranking)
 
 
-def _warnings(outages: Outages, of_gaps: Subject, halves: Trend) -> tuple[str, ...]:
-    warnings = list(outages.notes)
-    if halves.differs:
-        warnings.append(
-            f"the first half of the log has {halves.first_half} failures, the second "
-            f"{halves.second_half}: a trend that no distribution here describes; choose a period"
+# ------------------------------------------------------------------------------------ warnings
+
+
+def _of_trend(course: Trend) -> list[str]:
+    if not course.differs:
+        return []
+    return [
+        f"the first half of the log has {course.first_half} failures, the second "
+        f"{course.second_half}; {course.in_words()}; choose a period"
+    ]
+
+
+def _of_subjects(*subjects: Subject) -> list[str]:
+    warnings = []
+    for subject in subjects:
+        ranking, times = subject.ranking, subject.lifetimes
+        if ranking is None:
+            continue
+        if subject.name == "gaps" and times.n_observed < FEW_GAPS:
+            warnings.append(f"only {times.n_observed} gaps: the intervals are wide")
+        if ranking.none_fits:
+            warnings.append(f"{subject.name}: none fits, every family is rejected")
+        if ranking.fitted_every > 1:
+            warnings.append(
+                f"{subject.name}: fitted to every {ranking.fitted_every}th of {times.n} times, for "
+                "speed"
+            )
+        if ranking.resampled_every > 1:
+            n = times.n // (ranking.fitted_every * ranking.resampled_every)
+            warnings.append(f"{subject.name}: p-values by {n} of the {times.n} times, for speed")
+    return warnings
+
+
+def _of_ages(outages: Outages, observed: Observation) -> list[str]:
+    """A warning where the ages at the beginning are unknown, and matter."""
+    if observed.ages.source is not Source.INFERRED:
+        return []
+    try:
+        new, unknown = (
+            fit(WEIBULL, uptimes(outages, first).at_most(MOST_FITTED)[0])
+            for first in (FirstUptime.NEW, FirstUptime.UNKNOWN)
         )
-    if of_gaps.lifetimes.n_observed < 20:
-        warnings.append(f"only {of_gaps.lifetimes.n_observed} gaps: the intervals are wide")
-    return tuple(warnings)
+    except (ParameterError, NotConvergedError):
+        return []
+    if not any(_differ(*pair) for pair in zip(new.parameters, unknown.parameters, strict=True)):
+        return []
+    said = (
+        f"shape {one.parameters[0].estimate:.3g}, mean {one.mean.estimate:.4g} h"
+        for one in (new, unknown)
+    )
+    return [
+        "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
+        "where nodes count as new, {} where their first up-times are left out; say which with "
+        "--age new or --age unknown".format(*said)
+    ]
+
+
+def _differ(one: Estimate, other: Estimate) -> bool:
+    """Whether two estimates of a positive number, the second of fewer data, disagree at 1 %.
+
+    And by so much that it matters: `WORTH_SAYING`.
+
+    Where both were right, the variance of their difference would be that of the less precise one
+    less that of the other (Hausman 1978), here of the logarithms and for times of one node that may
+    resemble each other.
+    """
+    errors = [each.clustered_error / each.estimate for each in (one, other)]
+    squared = abs(errors[1] ** 2 - errors[0] ** 2)
+    apart = abs(log(other.estimate / one.estimate))
+    return apart > max(Z99 * sqrt(squared), log(WORTH_SAYING))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from math import sqrt
 
 import numpy as np
@@ -17,6 +18,14 @@ from cprsim.staleness import MORE_BYTES, WHOLE
 CONTROL = "round-robin"
 HOLDS_WITHIN = 0.2  # of the prediction: up to here losses are said to add up
 POWER = 0.8  # of the test whose smallest detectable difference is named
+
+
+class Verdict(StrEnum):
+    """Whether the curve predicts histories of several failures to within `HOLDS_WITHIN`."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNKNOWN = "cannot be told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +74,13 @@ class AddingUp:
     measured_over_predicted: Estimate  # by the bent line, bent by the other seeds
 
     @property
-    def holds(self) -> bool:
-        """Whether the ratio lies within the tolerance, or can't be told from it."""
-        off = abs(self.measured_over_predicted.mean - 1.0)
-        return off <= max(HOLDS_WITHIN, self.measured_over_predicted.half_width)
+    def verdict(self) -> Verdict:
+        """Whether the 95 % interval of the ratio lies within the tolerance, or wholly outside."""
+        ratio = self.measured_over_predicted
+        off, half = ratio.mean - 1.0, ratio.half_width
+        if abs(off) + half <= HOLDS_WITHIN:
+            return Verdict.HOLDS
+        return Verdict.FAILS if abs(off) - half > HOLDS_WITHIN else Verdict.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +91,16 @@ class Checks:
     weighted_correlation: Estimate
     differences: tuple[Difference, ...]
     adding_up: tuple[AddingUp, ...]  # by rising PLS
-    most_weighted_pls: float  # up to which the fit was seen to hold
-    fails_from_pls: float | None  # None: it did at every PLS that was tried
+    most_weighted_pls: float  # up to which it was measured and not seen to fail
+    fails_from_pls: float | None  # None: it was seen to fail at no PLS that was tried
+
+    @property
+    def verdict(self) -> Verdict:
+        """On all histories together: one that fails decides, then one that can't be told."""
+        found = {one.verdict for one in self.adding_up}
+        if Verdict.FAILS in found:
+            return Verdict.FAILS
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not found else Verdict.HOLDS
 
 
 def check(seen: Observed, fitted: Fitted) -> Checks:
@@ -88,8 +108,8 @@ def check(seen: Observed, fitted: Fitted) -> Checks:
     lost = weighted(seen, fitted)
     partial = seen.strategy(WHOLE) & ~seen.held_back
     histories = _histories(seen, fitted, lost)
-    failing = [one for one in histories if not one.holds]
-    sound = [one for one in histories if one.holds]
+    failing = [one for one in histories if one.verdict is Verdict.FAILS]
+    sound = [one for one in histories if one.verdict is not Verdict.FAILS]
     loss = seen.loss[fitted.metric]
     single = float(np.max(lost[~seen.held_back]))
     fails_from = min((one.weighted_pls for one in failing), default=np.inf)

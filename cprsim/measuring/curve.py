@@ -10,13 +10,14 @@ import numpy as np
 import cprsim
 from cprsim.curves import CurveFile
 from cprsim.kernel.blas import description
-from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, Estimate
-from cprsim.measuring.fit import AT, STALENESS, Fitted
+from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, Request, identity
+from cprsim.measuring.responses import response_of
 from cprsim.measuring.runs import COUNTED_INTERVAL
+from cprsim.measuring.verdict import why_unfit
 from cprsim.results.manifest import git_state
-from cprsim.staleness import Metric, Response, Weight
+from cprsim.staleness import Metric
 
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
@@ -26,7 +27,7 @@ def curve_file(measured: Measured, request: Request, name: str, command: str) ->
     return CurveFile(
         name=name,
         responses=tuple(
-            _response(fitted, measured.checks(metric), strategy)
+            response_of(fitted, strategy, measured.checks(metric).most_weighted_pls)
             for metric, fitted in measured.fitted.items()
             for strategy in measured.seen.strategies
         ),
@@ -34,22 +35,7 @@ def curve_file(measured: Measured, request: Request, name: str, command: str) ->
         command=command,
         manifest=manifest(measured, request),
         checks=checks_document(measured),
-    )
-
-
-def _response(fitted: Fitted, checks: Checks, strategy: str) -> Response:
-    slopes = fitted.slopes
-    pls, loss, error = fitted.line(strategy, checks.most_weighted_pls)
-    return Response(
-        strategy,
-        fitted.metric,
-        pls,
-        loss,
-        error,
-        weight=Weight(AT, STALENESS, fitted.shape.weight),
-        interval_share=fitted.shape.interval_share[strategy],
-        degrees=slopes.n_seeds - 1,
-        settings=sub_saves_of(strategy),
+        unfit=why_unfit(measured),
     )
 
 
@@ -106,10 +92,11 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
                 "weighted_pls": one.weighted_pls,
                 "measured_over_sum": asdict(one.measured_over_sum),
                 "measured_over_predicted": asdict(one.measured_over_predicted),
-                "holds": one.holds,
+                "verdict": one.verdict.value,
             }
             for one in checks.adding_up
         ],
+        "verdict": checks.verdict.value,
         "fails_from_pls": checks.fails_from_pls,
         "effort": asdict(took),
     }
@@ -135,4 +122,5 @@ def manifest(measured: Measured, request: Request) -> dict[str, Any]:
         "cpu_minutes": round(sum(one.cpu_s for one in measured.results) / 60, 2),
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
+        "expected": asdict(measured.expected) if measured.expected else None,
     }

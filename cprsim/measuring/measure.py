@@ -23,6 +23,7 @@ from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
+from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
@@ -30,7 +31,7 @@ from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
-from cprsim.staleness import WHOLE, Metric
+from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
 from cprsim.stand_in import SOURCE
 from cprsim.workers import Workers, run_each
 
@@ -49,7 +50,7 @@ class Request:
     loaded : the scenario; its section `kernel` is what is measured
     folder : of the journals
     precision : stop where the standard error of every slope is no larger than this share of plain
-        partial recovery's slope, in AUC and in log-loss
+        partial recovery's slope, in AUC and in log-loss, and the seeds suffice for use
     budget_s : stop after this time [s]
     n_seeds : run exactly so many seeds instead, whatever the precision
     """
@@ -83,6 +84,7 @@ class Measured:
     results: tuple[SeedResult, ...]
     seen: Observed
     fitted: dict[Metric, Fitted]
+    expected: Expected | None = None  # what was expected beforehand, where it was asked
 
     def relative_error(self, metric: Metric, strategy: str) -> float:
         """Standard error of a slope, as a share of plain partial recovery's slope."""
@@ -173,7 +175,9 @@ def _fitted(results: Iterable[SeedResult], request: Request) -> Measured:
 
 
 def _is_enough(request: Request, known: Measured | None) -> bool:
-    return request.n_seeds is None and known is not None and known.widest <= request.precision
+    if request.n_seeds is not None or known is None:
+        return False
+    return len(known.results) >= FEWEST_SEEDS_TO_USE and known.widest <= request.precision
 
 
 def _task(request: Request, seed: int, until: float) -> SeedRuns:

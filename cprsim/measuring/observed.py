@@ -64,6 +64,31 @@ class Observed:
         """Which trials are of a strategy."""
         return np.array([trial.saving.strategy == key for trial in self.trials])
 
+    def of_seeds(self, positions: Sequence[int]) -> Observed:
+        """The trials of some of the seeds alone, by their positions in `seeds`, ascending."""
+        ours = np.isin(self.seed, positions)
+        number = np.cumsum(ours) - 1
+        kept = ours[self.shards.trial]
+        return Observed(
+            seeds=tuple(self.seeds[i] for i in positions),
+            trials=tuple(one for one, some in zip(self.trials, ours, strict=True) if some),
+            seed=np.searchsorted(np.asarray(positions), self.seed[ours]),
+            held_back=self.held_back[ours],
+            loss={metric: loss[ours] for metric, loss in self.loss.items()},
+            pls=self.pls[ours],
+            shards=Shards(
+                number[self.shards.trial[kept]],
+                self.shards.at[kept],
+                self.shards.staleness[kept],
+                self.shards.interval[kept],
+                self.shards.share[kept],
+            ),
+        )
+
+    def without(self, seed: int) -> Observed:
+        """The trials of all seeds but the one at a position."""
+        return self.of_seeds([i for i in range(len(self.seeds)) if i != seed])
+
     @property
     def strategies(self) -> tuple[str, ...]:
         """In the order in which they came."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.measuring.checks import Checks, Difference, Estimate
+from cprsim.measuring.checks import HOLDS_WITHIN, Checks, Difference, Estimate, Verdict
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
+from cprsim.measuring.verdict import why_unfit
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric
@@ -20,7 +23,7 @@ def print_measured(console: Console, measured: Measured) -> None:
     """The table, what was checked, and what it took."""
     checks = {metric: measured.checks(metric) for metric in Metric}
     print_whole(console, _table(measured, checks))
-    for sentence in sentences(measured, checks):
+    for sentence in [*sentences(measured, checks), fitness(why_unfit(measured))]:
         say(console, sentence)
 
 
@@ -92,16 +95,31 @@ def _difference(one: Difference) -> str:
 def _adding_up(metric: Metric, checks: Checks) -> str:
     told = "; ".join(
         f"{one.strategy}, {one.n_failures} failures, PLS {one.pls:.2f}: "
-        f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)})"
+        f"{_pm(one.measured_over_sum)} ({_pm(one.measured_over_predicted)}), {one.verdict.value}"
         for one in checks.adding_up
-    )
-    until = (
-        "at every PLS tried"
-        if checks.fails_from_pls is None
-        else f"below PLS {checks.fails_from_pls:.2f}"
     )
     return (
         f"Histories of several failures, {NAMES[metric]} loss over the sum of their failures' (in "
-        f"brackets: over what the curve says, as the other seeds bend it): {told}. The curve holds "
-        f"to within 20 % {until}."
+        f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
+        f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
+        f"{told or 'none were run'}. {_all_in_all(checks)}"
     )
+
+
+def _all_in_all(checks: Checks) -> str:
+    if checks.fails_from_pls is not None:
+        return f"The curve does not hold from PLS {checks.fails_from_pls:.2f} on."
+    unknown = [one for one in checks.adding_up if one.verdict is Verdict.UNKNOWN]
+    if not unknown and checks.adding_up:
+        return f"The curve holds to within {HOLDS_WITHIN:.0%} at every PLS tried."
+    return (
+        f"Whether the curve holds to within {HOLDS_WITHIN:.0%} cannot be told for {len(unknown)} "
+        f"of {len(checks.adding_up)} kinds: more seeds would tell."
+    )
+
+
+def fitness(unfit: Sequence[str]) -> str:
+    """Whether the curve is fit for use, in one sentence."""
+    if not unfit:
+        return "The curve is fit for use."
+    return f"NOT FIT FOR USE: {'; '.join(unfit)}. `cprsim select` refuses this curve."

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.foreign import one_line
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
@@ -192,7 +193,9 @@ def input_file(file: str, scenario: Path, place: Place, key: str, source: str) -
             message += f"environment variables whose names begin with {OURS} only"
             raise ScenarioError.at(place, message, key)
         if not os.environ.get(variable):
-            message = f"{shown(variable)} is not set in the environment: let it name the folder "
+            message = (
+                f"the environment variable {one_line(variable)} is not set: let it name the folder "
+            )
             message += f"with the data ({shown(file)} is {source})"
             raise ScenarioError.at(place, message, key)
     named = scenario.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)

@@ -73,12 +73,20 @@ def bench_of(
 def known_ways(
     curve: StalenessCurve | None, limit: Limit, ways: Mapping[str, SubSaves | None] | None
 ) -> dict[str, SubSaves | None]:
-    """The strategies whose loss can be told. Raises ParameterError where there is none."""
+    """The strategies whose loss can be told.
+
+    Raises ParameterError where there is none, or the curve is not fit for use.
+    """
     metric = limit.quantity.metric
     if metric is None:
         return dict(ways) if ways is not None else {WHOLE: None}
     if curve is None:
         raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
+    if curve.unfit:
+        raise ParameterError(
+            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
+            f"{'; '.join(curve.unfit)}"
+        )
     given = WAYS if ways is None else ways
     known = {
         name: way

@@ -52,7 +52,8 @@ def select(
 
     Raises
     ------
-    ParameterError : nothing to compare, or too few replications to tell a mean from noise
+    ParameterError : nothing to compare, too few replications to tell a mean from noise, or a curve
+        that is not fit for use
     """
     bench = bench_of(experiment, curve, limit, ways, on_priced)
     decided = fit_tails(bench, limit, decide(bench, limit))

@@ -11,9 +11,17 @@ is reloaded is, weighs too. So a response per strategy and metric is enough to p
 
 from __future__ import annotations
 
-from cprsim.staleness.curve import StalenessCurve
-from cprsim.staleness.expected import MeanLoss, Prediction, mean_loss, nothing_lost, pooled
-from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Response, Weight
+from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE, StalenessCurve
+from cprsim.staleness.expected import (
+    MeanLoss,
+    Prediction,
+    difference,
+    jackknife_error,
+    mean_loss,
+    nothing_lost,
+    pooled,
+)
+from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Replicate, Response, Weight
 from cprsim.staleness.strategies import (
     MORE_BYTES,
     STRATEGIES,
@@ -25,6 +33,7 @@ from cprsim.staleness.strategies import (
 )
 
 __all__ = [
+    "FEWEST_SEEDS_TO_USE",
     "MORE_BYTES",
     "STRATEGIES",
     "TRACKERS",
@@ -34,9 +43,12 @@ __all__ = [
     "MeanLoss",
     "Metric",
     "Prediction",
+    "Replicate",
     "Response",
     "StalenessCurve",
     "Weight",
+    "difference",
+    "jackknife_error",
     "lost_portion",
     "mean_loss",
     "nothing_lost",

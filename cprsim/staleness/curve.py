@@ -11,6 +11,8 @@ from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.response import Response
 from cprsim.staleness.strategies import Metric, strategy_key
 
+FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/coverage_of_curves.py
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StalenessCurve:
@@ -23,6 +25,7 @@ class StalenessCurve:
     origin: str  # in one line: which file, and what measured it
     responses: tuple[Response, ...]
     notes: tuple[str, ...] = ()  # sentences: what to be careful with
+    unfit: tuple[str, ...] = ()  # sentences: why nothing should be decided by it
     # of the errors of two strategies' responses, where both were measured on the same seeds
     correlations: Mapping[tuple[Metric, str, str], float] = field(default_factory=dict)
 
@@ -81,11 +84,7 @@ class StalenessCurve:
         response = self.of_policy(policy, metric)
         if response is None:
             return None
-        interval_h = policy.save_interval_h
-        lost = response.weighted_pls(losses, replications, useful_h, interval_h)
-        return Prediction(
-            *response.predict(lost), beyond=lost > response.most_pls, degrees=response.degrees
-        )
+        return response.predict_losses(losses, replications, useful_h, policy.save_interval_h)
 
 
 def _what_decides(settings: SubSaves) -> tuple[float, int, int | None]:

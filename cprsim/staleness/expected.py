@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nan, sqrt
 
 import numpy as np
@@ -44,12 +44,15 @@ def mean_loss(loss: Floats, standard_error: Floats, degrees: float) -> MeanLoss:
     sqrt(n); that of the simulation, s / sqrt(n), is independent of it. The squares add up, their
     degrees of freedom after Welch (1947) and Satterthwaite (1946).
     """
+    return _mean_loss(loss, float(np.mean(standard_error)), degrees)
+
+
+def _mean_loss(loss: Floats, of_curve: float, degrees: float) -> MeanLoss:
     n, mean = len(loss), float(np.mean(loss))
     if n < 2:
         return MeanLoss(mean, nan)
     of_simulation = float(np.var(loss, ddof=1)) / n
-    of_curve = float(np.mean(standard_error)) ** 2
-    return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve, degrees)))
+    return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve**2, degrees)))
 
 
 def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
@@ -68,23 +71,59 @@ def pooled(*variances: tuple[float, float]) -> tuple[float, float]:
     return sqrt(total), total**2 / spent if spent > 0 else inf
 
 
+def jackknife_error(replicates: Floats) -> Floats:
+    """Standard error of estimates (...) from those without each of n seeds, (n, ...).
+
+    Notes
+    -----
+    sqrt((n - 1) / n sum (x_i - mean)^2), of n - 1 degrees of freedom (Tukey 1958).
+    """
+    error: Floats = np.std(replicates, axis=0) * sqrt(len(replicates) - 1)
+    return error
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a curve says of some replications, a value for each."""
+    """What a curve says of some replications, a value for each.
+
+    Where there are replicates, the error of a mean over jobs is that of the means by them: what is
+    wrong with the curve early in a job and late need not go together.
+    """
 
     loss: Floats  # (n,)
     standard_error: Floats  # (n,) the curve's; it errs alike in all of them
     beyond: Bools  # (n,) whether more was lost than was ever measured
     degrees: float  # of freedom of the standard error
 
+    apart: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(n_replicates, n) losses by the curve without each of its seeds; none: only errors known."""
+
     @property
     def beyond_fraction(self) -> float:
         """Share of the replications that lose more than was measured."""
         return float(self.beyond.mean())
 
+    def error_of_mean(self) -> float:
+        """The curve's standard error of the mean over the replications."""
+        if len(self.apart):
+            return float(jackknife_error(self.apart.mean(axis=1)))
+        return float(np.mean(self.standard_error))
+
     def mean(self) -> MeanLoss:
         """The mean over the replications, with both kinds of noise."""
-        return mean_loss(self.loss, self.standard_error, self.degrees)
+        return _mean_loss(self.loss, self.error_of_mean(), self.degrees)
+
+
+def difference(a: Prediction, b: Prediction) -> MeanLoss:
+    """The mean of b - a, two predictions by one curve for the same replications, in order.
+
+    What the curve is wrong by in both alike cancels, seed by seed where there are replicates;
+    else the two errors count as going together, as those of one slope do.
+    """
+    of_curve = abs(b.error_of_mean() - a.error_of_mean())
+    if len(a.apart) and len(a.apart) == len(b.apart):
+        of_curve = float(jackknife_error((b.apart - a.apart).mean(axis=1)))
+    return _mean_loss(b.loss - a.loss, of_curve, min(a.degrees, b.degrees))
 
 
 def nothing_lost(n: int) -> Prediction:

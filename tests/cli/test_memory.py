@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.budget import MEMORY
 from tests.cli.conftest import process_of
-from tests.making import SCENARIOS
+from tests.making import PATIENCE_S, SCENARIOS
 
 KAGGLE = SCENARIOS / "criteo-kaggle.yaml"
 OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
@@ -53,7 +53,7 @@ def assert_one_line_that_says_what_to_ask_for(ran, folder):
     ids=["many", "large"],
 )
 def test_a_run_that_takes_too_much(limited, scenario, tmp_path, asked):
-    ran = limited("run", scenario, "--set", "recovery=[full]", *asked, timeout=100)
+    ran = limited("run", scenario, "--set", "recovery=[full]", *asked, timeout=PATIENCE_S)
     assert_one_line_that_says_what_to_ask_for(ran, tmp_path)
 
 

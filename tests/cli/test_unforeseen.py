@@ -47,13 +47,11 @@ def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedP
     ("what", "told"),
     [
         ("1 / 0", "ZeroDivisionError: division by zero"),
-        ("raise MemoryError", "out of memory (MemoryError"),
-        ("import numpy; numpy.zeros(10**18)", "out of memory ("),
         ("broken()", "RecursionError: maximum recursion depth exceeded"),
         ("raise KeyError('a\\nb\\x1b[31m')", r"KeyError: 'a\nb\x1b[31m'"),
         ("raise ValueError('x' * 10000 + 'hunter2')", "ValueError: xxx"),
     ],
-    ids=["arithmetic", "memory", "array", "recursion", "controls", "long"],
+    ids=["arithmetic", "recursion", "controls", "long"],
 )
 def test_what_nobody_foresaw_is_one_line_and_exit_code_70(what, told) -> None:
     done = run(BREAKING.format(what=what), "validate", "x.yaml")
@@ -67,6 +65,14 @@ def test_what_nobody_foresaw_is_one_line_and_exit_code_70(what, told) -> None:
     assert "hunter2" not in line
     assert line.isprintable()
     assert len(line) < 600
+
+
+@pytest.mark.parametrize("what", ["raise MemoryError", "import numpy; numpy.zeros(10**18)"])
+def test_too_little_memory_is_one_line_and_no_traceback(what) -> None:
+    done = run(BREAKING.format(what=what), "validate", "x.yaml")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "memory" in line
 
 
 def test_a_program_that_can_not_even_be_loaded_says_so_in_one_line() -> None:

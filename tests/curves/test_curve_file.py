@@ -17,7 +17,7 @@ from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness import STRATEGIES, Metric, Response, Weight
 from tests.generated import sub_saves
 
-WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, -0.1]]))
+WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, 0.1]]))
 PLAIN = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, weight=WEIGHT, degrees=7)
 FRESH = Response(
     "mfu+",
@@ -103,7 +103,7 @@ def test_the_identity_is_of_the_kernel_whatever_the_order_of_its_keys():
         ('{\n "kind": ', r"x.json:2: is damaged, or no JSON"),
         ("[1, 2]", "is no staleness curve: `cprsim measure` writes"),
         ('{"kind": "something else"}', "is no staleness curve"),
-        ('{"kind": "cprsim staleness curve", "format": 2}', "has format 2; this cprsim reads"),
+        ('{"kind": "cprsim staleness curve", "format": 3}', "has format 3; this cprsim reads"),
         ('{"kind": "cprsim staleness curve", "format": 1, "a": NaN}', "is damaged or was changed"),
         ("[" * 100_000, "x.json"),
     ],

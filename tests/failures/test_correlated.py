@@ -23,11 +23,11 @@ from cprsim.fitting.correlation import (
     dispersion,
     portrait,
     togetherness,
-    trend,
     weekly_counts,
 )
 from cprsim.fitting.frailty_fit import fit_frailty
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, FailureTrace, Holds, Role
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]

@@ -13,6 +13,7 @@ from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_tidy
+from cprsim.fitting.circle import close_circle, fit_correlated
 from cprsim.fitting.correlation import portrait_of
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps, repair_times, uptimes
@@ -87,6 +88,15 @@ def test_up_times_and_repairs_are_fitted_from_what_the_log_knows(
     mean = fit(FAMILIES["exponential"], repairs).mean
     assert abs(mean.estimate - REPAIR_H) <= 4 * mean.standard_error
     assert repairs.n >= 0.9 * len(ROWS)
+
+
+def test_points_in_time_go_through_the_circle_as_through_the_replay(tmp_path: Path) -> None:
+    outages = read(tmp_path, no_column)
+    mean_gap = close_circle(outages, fit_correlated(outages), n=100)[0]
+    assert mean_gap.trace == pytest.approx(WINDOW_H / len(ROWS))
+    assert mean_gap.inside
+    replayed_h = Replay(outages).expected(CLUSTER, 200.0).mtbf_h
+    assert replayed_h == pytest.approx(mean_gap.trace)
 
 
 def test_what_is_closed_and_what_stays_open_is_counted(tmp_path: Path) -> None:

@@ -21,6 +21,15 @@ def test_exponential_renewals_are_proportional_to_time() -> None:
     assert expected_renewals(Exponential(28.0), 0.0) == 0.0
 
 
+@pytest.mark.parametrize("shape", [0.4, 1.0, 2.0, 30.0])
+def test_renewals_within_a_tiny_horizon_are_first_failures(shape: float) -> None:
+    lifetime = Weibull.from_mean(1.0, shape)
+    horizons = np.logspace(-9, -4, 30)
+    renewals = renewals_by_lives(lifetime)(horizons)
+    assert (np.diff(renewals) >= 0).all()
+    assert renewals[-1] == pytest.approx(-np.expm1(-lifetime.cumulative_hazard(1e-4)), rel=0.1)
+
+
 @pytest.mark.parametrize("horizon_h", [1.0, 56.0, 500.0])
 def test_gamma_of_shape_two_has_a_closed_form(horizon_h: float) -> None:
     # shape 2, rate r: m(t) = r t / 2 - 1/4 + exp(-2 r t) / 4

@@ -212,7 +212,7 @@ def test_starts_are_paired_with_ends_first_in_first_out(tmp_path: Path) -> None:
         (json.dumps([event("a", float("nan"), "start")]), 1, "nan` is no number of days"),
         (json.dumps([event("a", -1.0, "start")]), 1, "-1.0` is no number of days"),
         ('[{"node_id": ' + "9" * 5_000 + "}]", 1, "a number too long"),
-        (json.dumps([event("a", 10**400, "start")]), 1, "0...` is no number of days"),
+        (json.dumps([event("a", 10**400, "start")]), 1, "a number too long"),
         (json.dumps([event("a" * 20_000, 1.0, "start")]), 1, "longer than 10,000 characters"),
         (json.dumps([event("a", True, "start")]), 1, "True` is no number of days"),
         (json.dumps([event("a", 1.0, "end")]), 1, "a fault ends that did not begin"),

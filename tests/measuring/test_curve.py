@@ -31,7 +31,7 @@ def test_the_curve_reads_back_as_it_was_measured(whole, tmp_path: Path) -> None:
     response = curve.curve("here").of("mfu", Metric.AUC)
     assert response is not None
     for ours, theirs in zip(
-        fitted.line("mfu", most),
+        fitted.monotone_line("mfu", most),
         (response.pls, response.loss, response.standard_error),
         strict=True,
     ):

@@ -11,11 +11,12 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Twin
-from cprsim.measuring.checks import Estimate, check
+from cprsim.measuring.checks import Estimate, Verdict, check
 from cprsim.measuring.design import Design
-from cprsim.measuring.fit import AT, STALENESS, fit, hats
+from cprsim.measuring.fit import fit
 from cprsim.measuring.observed import observed
 from cprsim.measuring.runs import SeedResult
+from cprsim.measuring.shape import AT, STALENESS, hats
 from cprsim.staleness import STRATEGIES, Metric
 
 N_SERVERS = 8
@@ -90,20 +91,20 @@ def test_histories_that_lose_more_than_the_sum_bend_the_line() -> None:
         raised = 1.4 if one.n_failures > 3 else 1.0
         assert one.factor == pytest.approx(1.0, abs=0.05)
         assert other.factor / one.factor == pytest.approx(raised, rel=0.02)
-    pls, loss, error = fitted.line("scar", most=0.5)
+    pls, loss, error = fitted.monotone_line("scar", most=0.5)
     slope = fitted.slopes.mean("scar")
     assert pls.tolist() == [0.0, *(one.weighted_pls for one in fitted.joint), 0.5]
     assert loss[:2] == pytest.approx(slope * pls[:2])
     assert loss[2:] == pytest.approx(1.4 * slope * pls[2:], rel=0.06)
     assert (error[1:] > 0).all()
     for one in check(bent, fitted).adding_up:
-        assert one.holds
+        assert one.verdict is not Verdict.FAILS
 
 
 def test_without_histories_the_line_is_straight() -> None:
     seen = observed(made(4, noise=1e-6, checks=False), N_SERVERS)
     fitted = fit(seen, Metric.AUC)
-    pls, loss, _ = fitted.line("mfu", most=0.4)
+    pls, loss = fitted.line("mfu", most=0.4)
     assert pls.tolist() == [0.0, 0.4]
     assert loss[1] == pytest.approx(0.4 * fitted.slopes.mean("mfu"))
 

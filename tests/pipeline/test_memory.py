@@ -204,9 +204,11 @@ def test_logs_of_events_are_folded_in_parts_that_fit(
 def test_the_events_of_one_replication_are_bounded(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(MEMORY, "100 kB")
+    frequent = make("failures.mtbf=5 min", "costs.save=5 s")
+    assert pipeline.replay(frequent, 3)
+    monkeypatch.setenv(MEMORY, "3.4 MB")
     with pytest.raises(BudgetError, match=r"events of one replication.*would fit"):
-        pipeline.replay(make(), 3)
+        pipeline.replay(frequent, 3)
 
 
 def test_only_blocks_with_room_are_kept_for_further_simulations(

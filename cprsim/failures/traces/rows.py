@@ -51,9 +51,9 @@ class Names:
 
 
 def digests(rows: pd.DataFrame) -> Ints:
-    """A number per row that differs where any cell does, (n_rows,); 0 where there is no column."""
+    """A number per row that differs where any cell does, (n_rows,); (0,) without a column."""
     if rows.columns.empty:
-        return np.zeros(len(rows), dtype=np.int64)
+        return np.zeros(0, dtype=np.int64)
     hashed = pd.util.hash_pandas_object(rows.fillna(""), index=False, categorize=True)
     return hashed.to_numpy(dtype=np.uint64).view(np.int64)
 

@@ -38,7 +38,7 @@ class _Rows(NamedTuple):
     start_h: Floats
     end_h: Floats  # NaN where there is none
     cause: Ints  # number of a name
-    others: Ints  # differs where any further column does
+    others: Ints  # differs where any further column does; (0,) where there is none
 
     def where(self, mask: Bools) -> _Rows:
         """The rows that `mask` (n_rows,) keeps."""
@@ -47,7 +47,7 @@ class _Rows(NamedTuple):
             self.start_h[mask],
             self.end_h[mask],
             self.cause[mask],
-            self.others[mask],
+            self.others[mask] if len(self.others) else self.others,
         )
 
 
@@ -90,20 +90,20 @@ def read_tidy(
     """
     path = Path(path)
     nodes, causes = Names(path, "node"), Names(path, "cause")
-    said, like, has_ends, n_never = _read(path, columns or {}, time_unit, nodes, causes)
-    once = ~said_before(said)
-    rows = said if once.all() else said.where(once)
-    n_twice = len(once) - len(rows.node)
-    del said, once
+    rows, like, has_ends, n_never = _read(path, columns or {}, time_unit, nodes, causes)
+    rows, n_twice = _once(rows)
     from_h, to_h = _window(rows, period, time_unit, path, like)
-    late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(rows.node), dtype=bool)
     node, node_names = nodes.in_order(rows.node)
-    cause, cause_names = causes.in_order(rows.cause[~late])
+    late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(node), dtype=bool)
+    if n_late := int(late.sum()):
+        rows, node = rows.where(~late), node[~late]
+    start_h, end_h, causes_of = rows.start_h - from_h, rows.end_h - from_h, rows.cause
+    del rows, late  # long columns, each in memory once
     outages = outages_of(
-        node[~late],
-        rows.start_h[~late] - from_h,
-        rows.end_h[~late] - from_h,
-        Causes(cause, cause_names),
+        node,
+        start_h,
+        end_h,
+        Causes(*causes.in_order(causes_of)),
         n_nodes=n_observed(n_nodes, len(node_names), path),
         window_h=to_h - from_h,
         origin=written(from_h) if like.dated else f"{from_h:g} h",
@@ -115,7 +115,7 @@ def read_tidy(
             {
                 "row(s) said twice, counted once": n_twice,
                 "end(s) in the year 9999 taken for none": n_never,
-                "outage(s) from the end of the period on left out": int(late.sum()),
+                "outage(s) from the end of the period on left out": n_late,
             }
         ),
     )
@@ -156,6 +156,13 @@ def _read(
         )
     assert like is not None, "a log without rows was refused"
     return _joined(pieces), like, has_ends, n_never
+
+
+def _once(rows: _Rows) -> tuple[_Rows, int]:
+    """The rows without those that say the same as an earlier one, and how many did."""
+    before = said_before([column for column in rows if len(column)])
+    n_twice = int(before.sum())
+    return (rows.where(~before), n_twice) if n_twice else (rows, 0)
 
 
 def _joined(pieces: list[_Rows]) -> _Rows:

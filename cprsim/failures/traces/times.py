@@ -14,7 +14,7 @@ from cprsim.failures.traces.reading import FIRST_ROW, no_row_where, trace_error
 from cprsim.records import Bools, Floats
 
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
-ZONE = r":.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
+ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 MICROSECONDS_PER_HOUR = 3.6e9
 NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is no end
 

@@ -1,0 +1,70 @@
+"""What a scenario takes of a fit: the bounds of its sections `failures` and `cluster.repair`.
+
+The schema has the same bounds in its own words; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
+from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
+from cprsim.failures.piecewise import PiecewiseHazard
+
+Bounds = tuple[float, float]  # both included
+
+MTBF_H: Bounds = (1 / 3600, 1e8)
+REPAIR_H: Bounds = (1e-6 / 3600, 1e4)
+SHAPE: Bounds = (0.1, 100.0)
+SIGMA: Bounds = (1e-300, 3.7)
+SPREAD_95: Bounds = (1e-300, 1000.0)
+HAZARD_PER_H: Bounds = (1e-8, 3600.0)
+LEMON_SHARE: Bounds = (1e-5, 0.99999)
+LEMON_FACTOR: Bounds = (1e-6, 1e6)
+FRAILTY_SHAPE: Bounds = (0.01, 100.0)
+MOST_WATCHED_H = 1e6
+MOST_NODES = 100_000
+MOST_SIZES = 1000
+
+
+def within(what: str, value: float, bounds: Bounds, unit: str = "") -> None:
+    """Raise ParameterError for a value that a scenario does not take."""
+    low, high = bounds
+    if not low <= value <= high:
+        unit = f" {unit}" if unit else ""
+        raise ParameterError(
+            f"{what} {value:.4g}{unit} lies outside what a scenario takes "
+            f"({low:.4g} to {high:.4g}{unit})"
+        )
+
+
+def writable(distribution: Distribution, mean_h: Bounds = MTBF_H) -> None:
+    """Raise ParameterError for a distribution that a scenario can't name or simulate.
+
+    Parameters
+    ----------
+    distribution : of one of the fitted families
+    mean_h : bounds of its mean [h]
+    """
+    distribution.simulable()
+    if isinstance(distribution, PiecewiseHazard):
+        for rate_per_h in distribution.rates_per_h:
+            within("the hazard", rate_per_h, HAZARD_PER_H, "failures/h")
+        within("the last age", distribution.from_h[-1], (0.0, MTBF_H[1]), "h")
+        return
+    within("the mean", distribution.mean_h, mean_h, "h")
+    if isinstance(distribution, Weibull | Gamma):
+        within("the shape", distribution.shape, SHAPE)
+    elif isinstance(distribution, LogNormal):
+        within("sigma", distribution.sigma, SIGMA)
+    elif not isinstance(distribution, Exponential):
+        raise ParameterError(f"a scenario has no family {distribution.family}")
+
+
+def writable_factors(frailty: Frailty) -> None:
+    """Raise ParameterError for factors of nodes that a scenario does not take."""
+    if isinstance(frailty, Lemons):
+        within("the share of lemons", frailty.share, LEMON_SHARE)
+        within("the factor of lemons", frailty.factor, LEMON_FACTOR)
+        writable_factors(frailty.others)
+    elif isinstance(frailty, GammaFrailty):
+        within("the shape of the factors", frailty.shape, FRAILTY_SHAPE)

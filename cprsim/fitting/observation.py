@@ -1,0 +1,106 @@
+"""What a log observed, and from where that is known: given, read from the file, or inferred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cprsim.failures.outages import Outages
+from cprsim.fitting.lifetimes import FirstUptime
+
+
+class Source(StrEnum):
+    """From where something is known."""
+
+    GIVEN = "given"  # by the user, with an option
+    READ = "read"  # the file says it
+    INFERRED = "inferred"  # from what the file happens to hold
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that the observation rests on."""
+
+    value: int | float | str
+    source: Source
+    how: str  # which option, or by what reasoning
+
+    @property
+    def origin(self) -> str:
+        """Its origin in words."""
+        return f"{self.source}: {self.how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was watched: which nodes, from when to when, and of what age they were."""
+
+    n_nodes: Fact
+    begins: Fact
+    ends: Fact
+    window_h: float
+    ages: Fact
+    cause: str | None = None  # the only one that is asked about
+
+    def lines(self) -> list[str]:
+        """All of it in words, a line for each fact."""
+        return [
+            f"nodes: {self.n_nodes.value} ({self.n_nodes.origin})",
+            f"window: {self.window_h:.6g} h, from {self.begins.value} ({self.begins.origin}) "
+            f"to {self.ends.value} ({self.ends.origin})",
+            f"ages: {self.ages.value} ({self.ages.origin})",
+        ]
+
+
+INFERRED_NODES = "those that the file names; nodes that never failed are missing, see --nodes"
+INFERRED_BEGIN = "the first failure in the file, see --from"
+INFERRED_END = "the last instant in the file, see --to"
+AGES = {
+    FirstUptime.NEW: "nodes count as new when the log begins",
+    FirstUptime.UNKNOWN: "unknown when the log begins: first up-times are left out",
+}
+
+
+def observation(
+    outages: Outages,
+    first: FirstUptime,
+    *,
+    n_nodes: tuple[Source, str] = (Source.INFERRED, INFERRED_NODES),
+    begins: tuple[Source, str] = (Source.INFERRED, INFERRED_BEGIN),
+    ends: tuple[Source, str] = (Source.INFERRED, INFERRED_END),
+    ages: tuple[Source, str] = (Source.INFERRED, "the log does not know them, see --age"),
+    cause: str | None = None,
+) -> Observation:
+    """The observation of a log.
+
+    Parameters
+    ----------
+    outages : of the log
+    first : how the first up-time of each node counts
+    n_nodes, begins, ends, ages : from where each is known
+    cause : the only one that is asked about
+    """
+    return Observation(
+        Fact(outages.n_nodes, *n_nodes),
+        Fact(outages.origin, *begins),
+        Fact(_end(outages), *ends),
+        outages.window_h,
+        Fact(AGES[first], *ages),
+        cause,
+    )
+
+
+def _end(outages: Outages) -> str:
+    """The window's end, written as its begin is."""
+    try:
+        begins = datetime.fromisoformat(outages.origin)
+        ends = begins + timedelta(hours=outages.window_h)
+        return ends.replace(microsecond=0).isoformat()
+    except (ValueError, OverflowError):
+        pass
+    number, _, unit = outages.origin.partition(" ")
+    try:
+        return f"{float(number) + outages.window_h:g} {unit}"
+    except ValueError:
+        return f"{outages.window_h:g} h later"

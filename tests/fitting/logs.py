@@ -1,0 +1,55 @@
+"""Synthetic logs for tests of fits."""
+
+from __future__ import annotations
+
+from math import gamma
+from pathlib import Path
+
+import numpy as np
+
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.records import Floats
+
+
+def log_of(
+    at_h: Floats, window_h: float, node: Floats | None = None, n_nodes: int = 1,
+    down_h: float = 0.0, *, given: bool = False,
+) -> Outages:  # fmt: skip
+    """A log of failures at some instants within a window, of one node or of given ones."""
+    inside = (at_h >= 0) & (at_h < window_h)
+    at_h = at_h[inside]
+    nodes = np.zeros(len(at_h)) if node is None else node[inside]
+    return outages_of(
+        nodes.astype(np.int64), at_h, at_h + down_h, ("",) * len(at_h),
+        n_nodes=n_nodes, window_h=window_h, origin="0 h", window_given=(given, given),
+    )  # fmt: skip
+
+
+def gaps_on_random_nodes(gaps_h: Floats, n_nodes: int, seed: int = 0) -> Outages:
+    """A cluster whose failures have these gaps, each of a random node."""
+    at_h = np.cumsum(gaps_h)
+    node = np.random.default_rng(seed).integers(n_nodes, size=len(at_h))
+    return log_of(at_h, float(at_h[-1]) * 1.001, node, n_nodes)
+
+
+def lemons(
+    seed: int, *, n_nodes: int = 60, mean_h: float, others_h: float, shape: float
+) -> Outages:
+    """Weibull nodes, three of which have a short mean; watched for 2,000 h."""
+    rng = np.random.default_rng(seed)
+    unit = rng.weibull(shape, (n_nodes, 400))
+    mean = np.where(np.arange(n_nodes) < 3, mean_h, others_h)
+    at_h = np.cumsum(unit * mean[:, None] / gamma(1 + 1 / shape), axis=1)
+    node = np.repeat(np.arange(n_nodes), 400)
+    return log_of(at_h.ravel(), 2000.0, node, n_nodes, down_h=1e-4)
+
+
+def write_log(path: Path, outages: Outages) -> Path:
+    """The log as a CSV in hours, nodes named by their numbers."""
+    rows = zip(
+        outages.node.tolist(), outages.start_h.tolist(), outages.end_h.tolist(), outages.cause,
+        strict=True,
+    )  # fmt: skip
+    lines = [f"n{node},{start!r},{end!r},{cause}" for node, start, end, cause in rows]
+    path.write_text("\n".join(["node,start,end,cause", *lines]) + "\n")
+    return path

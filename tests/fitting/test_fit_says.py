@@ -1,0 +1,215 @@
+"""What ``fit`` says of its own numbers: their origin, what does not fit, what has no circle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.fitting import circle, goodness
+from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.frailty_fit import fit_frailty
+from cprsim.fitting.goodness import P_REJECTED, rank
+from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.trace_fit import fit_trace
+from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
+from tests.making import call
+
+QUICK = ("--time-unit", "h", "--bootstrap", 0)
+
+
+def short() -> Outages:
+    """Ten days of five nodes that fail every six hours or so."""
+    at_h = np.cumsum(np.random.default_rng(1).exponential(6.0, 38))
+    return log_of(at_h, 240.0, np.arange(38) % 5, 5)
+
+
+# ------------------------------------------------------------------------------------ the circle
+
+
+def test_a_circle_of_a_log_of_ten_days_has_no_weeks_to_compare(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", short())
+    result = call("fit", log, *QUICK, "--circle", "--json")
+    assert result.exit_code == 0, result.output
+    rows = {row["name"]: row for row in json.loads(result.stdout)["circle"]}
+    weekly = rows.pop("weekly_dispersion")
+    assert {weekly[key] for key in ("trace", "mean", "low", "high", "inside")} == {None}
+    assert all(isinstance(row["inside"], bool) for row in rows.values())
+    table = call("fit", log, *QUICK, "--circle").stdout
+    assert "can't be told" in table
+    assert "nan" not in table
+
+
+def test_a_circle_that_can_not_be_simulated_costs_only_itself(tmp_path: Path) -> None:
+    at_h = np.repeat(np.arange(12) * 10.0 + np.random.default_rng(2).random(12), 2)
+    log = write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(24) % 2, 2))
+    result = call("fit", log, *QUICK, "--circle", "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["circle"] == []
+    assert "only 0 nodes failed alone" in said["no_circle"]
+    assert said["gaps"]["families"]
+    table = call("fit", log, *QUICK, "--circle")
+    assert table.exit_code == 0
+    assert "no circle: nodes that differ could not be fitted to this log" in table.stdout
+    assert "failures:" in table.stdout
+    assert json.loads(call("fit", log, *QUICK, "--json").stdout)["no_circle"] is None
+
+
+def test_a_circle_too_large_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circle, "MOST_FAILURES", 100.0)
+    with pytest.raises(ParameterError, match="failures, and 40 such logs are needed; at most 100"):
+        close_circle(short(), fit_correlated(short()))
+
+
+# -------------------------------------------------------------------------------------- none fits
+
+
+def test_where_every_family_is_rejected_none_fits() -> None:
+    rng = np.random.default_rng(3)  # gaps of about 1, 2, 4 and so on to 256 h, and nothing between
+    gaps_h = rng.choice(2.0 ** np.arange(9), 150) * (1 + 0.01 * rng.random(150))
+    ranking = rank(lifetimes_of(gaps_h), n_bootstrap=101)
+    assert len(ranking.judged) == 5
+    assert all(judged.p_value < P_REJECTED for judged in ranking.judged)
+    assert ranking.none_fits
+
+
+def test_none_fits_is_said_wherever_the_best_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(goodness, "_p_value", lambda *_: 0.005)
+    log = write_log(tmp_path / "log.csv", short())
+    said = json.loads(call("fit", log, *QUICK, "--json").stdout)
+    assert said["gaps"]["none_fits"] is True
+    assert "gaps: none fits, every family is rejected" in said["notes"]
+    assert "# none fits: of the gaps, every family's p-value is below 0.01" in said["job_fragment"]
+    assert "  none fits: every p is below 0.01" in call("fit", log, *QUICK).stdout
+
+
+def test_where_one_family_fits_nothing_of_the_kind_is_said() -> None:
+    drawn_h = np.random.default_rng(4).weibull(0.6, 80)
+    ranking = rank(lifetimes_of(drawn_h), n_bootstrap=119, families=["exponential", "weibull"])
+    assert not ranking.none_fits
+    assert min(judged.p_value for judged in ranking.judged) < P_REJECTED  # the exponential is
+    assert not rank(lifetimes_of(drawn_h), n_bootstrap=0).none_fits  # nothing was tested
+
+
+# ------------------------------------------------------------------------------- large logs, time
+
+
+def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goodness, "MOST_FITTED", 500)
+    monkeypatch.setattr(goodness, "MOST_RESAMPLED", 100)
+    outages = gaps_on_random_nodes(np.random.default_rng(5).exponential(7.0, 2001), 20)
+    fitted = fit_trace(outages, n_bootstrap=3)
+    assert fitted.gaps.ranking is not None
+    ranking = fitted.gaps.ranking
+    assert (ranking.fitted_every, ranking.resampled_every) == (4, 5)
+    assert ranking.best.fit.n_observed == 500
+    assert ranking.best.fit.mean.estimate == pytest.approx(7.0, rel=0.15)
+    assert "gaps: fitted to every 4th of 2000 times, for speed" in fitted.warnings
+    assert "gaps: p-values by 100 of the 2000 times, for speed" in fitted.warnings
+
+
+def test_of_many_nodes_every_nth_is_fitted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cprsim.fitting import frailty_fit
+
+    rng = np.random.default_rng(6)
+    node = np.repeat(np.arange(300), 6)
+    lives = lifetimes_of(rng.weibull(0.8, 1800) * np.repeat(rng.gamma(2, 50, 300), 6), unit=node)
+    monkeypatch.setattr(frailty_fit, "MOST_FITTED", 900)
+    some, whole = fit_frailty(lives), fit_frailty(lives.of_units(1))
+    assert some[0].fitted_every == 2 == whole[0].fitted_every
+    assert np.array_equal(np.unique(lives.of_units(2).unit), np.arange(0, 300, 2))
+    assert lives.of_units(2).n == 900
+
+
+# --------------------------------------------------------------------------- where it comes from
+
+
+def test_nodes_window_and_ages_are_named_with_their_origin(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", short())
+    bare = json.loads(call("fit", log, *QUICK, "--json").stdout)["observation"]
+    assert bare["nodes"]["value"] == 5
+    assert {bare[key]["source"] for key in ("nodes", "begins", "ends", "ages")} == {"inferred"}
+    assert "never failed are missing" in bare["nodes"]["how"]
+    given = ("--nodes", 9, "--from", 0, "--to", 240, "--age", "unknown")
+    said = json.loads(call("fit", log, *QUICK, *given, "--json").stdout)["observation"]
+    assert [said[key]["value"] for key in ("nodes", "begins", "ends")] == [9, "0 h", "240 h"]
+    assert {said[key]["source"] for key in ("nodes", "begins", "ends", "ages")} == {"given"}
+    assert [said[key]["how"] for key in ("nodes", "begins", "ends", "ages")] == [
+        "--nodes", "--from", "--to", "--age",
+    ]  # fmt: skip
+    assert said["window_h"] == 240
+    table = call("fit", log, *QUICK, *given).stdout
+    for line in ("nodes: 9 (given: --nodes)", "window: 240 h, from 0 h (given: --from) to 240 h"):
+        assert line in table
+        assert f"# {line}" in table  # in the fragment too
+    one = json.loads(call("fit", log, *QUICK, "--node", "n3", "--json").stdout)["observation"]
+    assert (one["nodes"]["value"], one["nodes"]["how"]) == (1, "--node")
+
+
+def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
+    events = [
+        {"node_id": node, "event_time": day, "event_type": f"fault_{kind}", "fault_type": "x"}
+        for node, day in (("a", 1.0), ("b", 2.0), ("a", 3.5), ("b", 6.25), ("a", 8.0))
+        for kind, day in (("start", day), ("end", day + 0.1))
+    ]
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps(events))
+    said = json.loads(call("fit", trace, "--bootstrap", 0, "--json").stdout)["observation"]
+    assert said["begins"]["source"] == "read"
+    assert said["ends"]["source"] == "inferred"
+
+
+def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
+    from cprsim.cli.fit_observed import observed
+    from cprsim.failures.outages import outages_of
+    from cprsim.fitting.lifetimes import FirstUptime
+
+    at_h = np.array([0.0, 5.0])
+    outages = outages_of(
+        np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
+        origin="2000-01-02T00:00:00",
+    )  # fmt: skip
+    said = observed(
+        outages, FirstUptime.NEW, form="lanl", nodes=None, node=None,
+        period=("2000-01-01", "2000-01-04"), age=None, cause=None,
+    )  # fmt: skip
+    assert said.begins.origin == "inferred: what the file holds within --from 2000-01-01"
+    assert said.ends.origin == "given: --to"
+    assert (said.ends.value, said.n_nodes.origin) == ("2000-01-04T00:00:00", "read: column nodes")
+
+
+# --------------------------------------------------------------------------------- unknown ages
+
+
+def worn_and_replaced(seed: int, shape: float) -> Outages:
+    """Forty nodes that have been up and renewed for long when the log begins."""
+    rng = np.random.default_rng(seed)
+    at_h = np.cumsum(100 * rng.weibull(shape, (40, 60)), axis=1) - 2000.0
+    return log_of(at_h.ravel(), 300.0, np.repeat(np.arange(40), 60), 40)
+
+
+def test_ages_that_matter_and_are_not_known_are_warned_of(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", worn_and_replaced(1, shape=5.0))
+    window = (*QUICK, "--from", 0, "--to", 300)
+    said = json.loads(call("fit", log, *window, "--json").stdout)
+    (warning,) = [note for note in said["notes"] if "ages" in note]
+    assert "say which with --age new or --age unknown" in warning
+    assert warning in call("fit", log, *window).stdout.replace("note: ", "")
+    for age in ("new", "unknown"):  # then they are known
+        notes = json.loads(call("fit", log, *window, "--age", age, "--json").stdout)["notes"]
+        assert not [note for note in notes if "ages" in note]
+
+
+def test_ages_that_do_not_matter_are_not() -> None:
+    warned = sum(
+        any("ages" in warning for warning in fit_trace(outages, n_bootstrap=0).warnings)
+        for outages in (worn_and_replaced(seed, shape=1.0) for seed in range(10))
+    )
+    assert warned <= 1

@@ -1,0 +1,359 @@
+"""Fragments: a scenario takes each of them, scaled to the job, and says what is extrapolated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.failures.correlated import CorrelatedNodes
+from cprsim.failures.distributions import Exponential, Gamma, LogNormal, Weibull
+from cprsim.failures.outages import Outages
+from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.replay import Replay
+from cprsim.fitting import limits
+from cprsim.fitting.fragments import (
+    correlated_fragment,
+    fragment,
+    job_fragment,
+    share_of_job,
+    stretched,
+)
+from cprsim.fitting.trace_fit import fit_trace
+from cprsim.records import Cluster, Floats, Holds, Role
+from cprsim.scenario import load_scenario
+from cprsim.scenario.cluster_schema import Cluster as ClusterSection
+from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
+from tests.making import call
+
+Run = Callable[[str, int, float], Experiment]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Run:
+    """A job of so many servers and useful hours that fails as a fragment says."""
+
+    def made(text: str, n_nodes: int, useful_h: float) -> Experiment:
+        path = tmp_path / "fitted.yaml"
+        path.write_text(
+            f"job: {{useful: {useful_h!r} h}}\ncluster: {{trainers: 0, emb_ps: {n_nodes}}}\n"
+            "costs: {save: 0 h, load: 0 h, reschedule: 0 h}\n"
+            "recovery: [{strategy: partial, interval: 5000 h}]\n"
+            f"simulation: {{seed: 1, replications: 2}}\n{text}"
+        )
+        return assemble(load_scenario(path))
+
+    return made
+
+
+def run(experiment: Experiment) -> Floats:
+    """Failures of each replication."""
+    return pipeline.simulate(experiment).strategies[0].costs.n_failures
+
+
+def extreme_lemons() -> Outages:
+    """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
+    return lemons(2, mean_h=300.0, others_h=3e9, shape=0.3)
+
+
+# --------------------------------------------------------------------- whatever fit writes runs
+
+
+def test_a_mean_beyond_all_bounds_is_said_by_the_lemons_own_mean(scenario: Run) -> None:
+    fitted = fit_trace(extreme_lemons(), n_bootstrap=0)
+    assert fitted.correlated is not None
+    best = fitted.correlated.forms[0]
+    assert best.name == "lemons"
+    assert best.lifetime.mean_h > 1e8  # hours: no scenario takes that
+    text = correlated_fragment(fitted, "a log")
+    assert "# lemons have the factor 1 here, the others a smaller one: the mean" in text
+    made = scenario(text, 60, 50.0).failures
+    assert isinstance(made, CorrelatedNodes)
+    cluster = Cluster((Role("node", 60, Holds.NOTHING),))
+    ours, theirs = (
+        source.expected(cluster, 50.0).mtbf_h for source in (made, fitted.correlated.source())
+    )
+    assert ours == pytest.approx(theirs, rel=1e-3)  # the very same nodes, said otherwise
+    assert len(run(scenario(text, 60, 50.0))) == 2
+
+
+def drawn(kind: str, rng: np.random.Generator) -> Outages:
+    """A log of some kind and scale."""
+    n, scale = int(rng.integers(8, 150)), float(10 ** rng.uniform(-1.5, 3.5))
+    if kind == "lemons":
+        spread = float(10 ** rng.uniform(1, 6))
+        return lemons(int(rng.integers(1000)), mean_h=100.0, others_h=100 * spread, shape=0.4)
+    gaps_h = {
+        "exponential": lambda: rng.exponential(1.0, n),
+        "weibull": lambda: rng.weibull(0.3, n),
+        "gamma": lambda: rng.gamma(0.08, 1.0, n),
+        "lognormal": lambda: rng.lognormal(0.0, 4.5, n),
+        "regular": lambda: 1 + 1e-3 * rng.random(n),
+        "piecewise": lambda: np.where(
+            rng.random(n) < 0.5, rng.exponential(0.01, n), 1 + rng.exponential(1.0, n)
+        ),
+        "groups": lambda: np.where(rng.random(n) < 0.3, 0.0, rng.exponential(1.0, n)),
+        "few": lambda: rng.exponential(1.0, 4),
+    }[kind]()
+    return gaps_on_random_nodes(np.maximum(gaps_h, 0.0) * scale, 12, int(rng.integers(1000)))
+
+
+KINDS = (
+    "exponential", "weibull", "gamma", "lognormal", "regular", "piecewise", "groups", "lemons",
+    "few",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fragment_loads_and_runs(kind: str, scenario: Run) -> None:
+    fitted = fit_trace(drawn(kind, np.random.default_rng(KINDS.index(kind))), n_bootstrap=0)
+    n_nodes = fitted.outages.n_nodes
+    typical_h = fitted.outages.window_h / fitted.outages.n_outages
+    useful_h = min(max(3 * typical_h, 1e-3), 1e4)
+    for write, n_job in ((fragment, n_nodes), (job_fragment, 3)):
+        text = write(fitted, "a log", n_job)
+        assert len(run(scenario(text, n_job, useful_h))) == 2
+        for line in text.splitlines():
+            if "cluster, with spares: repair: " in line:
+                _takes_repair(line.partition("repair: ")[2].partition("; none")[0])
+
+
+def _takes_repair(text: str) -> None:
+    ClusterSection.model_validate(
+        {"emb_ps": 1, "trainers": 0, "spares": 1, "repair": yaml.safe_load(text)}
+    )
+
+
+def test_the_bounds_are_those_of_the_schema(scenario: Run) -> None:
+    def job(numbers: str) -> str:
+        return f"failures: {{kind: job, role: any, {numbers}}}\n"
+
+    low_h, high_h = limits.MTBF_H
+    taken = [
+        job(f"family: exponential, mtbf: {high_h!r} h"),
+        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[0]!r}"),
+        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[1]!r}"),
+        job(f"family: lognormal, mtbf: 1 h, sigma: {limits.SIGMA[1]!r}"),
+        job(f"family: piecewise, ages: [0 h], hazards: [{limits.HAZARD_PER_H[0]!r} failures/h]"),
+    ]
+    refused = [
+        job(f"family: exponential, mtbf: {high_h * 1.01!r} h"),
+        job(f"family: exponential, mtbf: {low_h / 1.01!r} h"),
+        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[0] / 1.01!r}"),
+        job(f"family: gamma, mtbf: 1 h, shape: {limits.SHAPE[1] * 1.01!r}"),
+        job(f"family: lognormal, mtbf: 1 h, sigma: {limits.SIGMA[1] * 1.01!r}"),
+        job(
+            f"family: piecewise, ages: [0 h], hazards: [{limits.HAZARD_PER_H[0] / 2!r} failures/h]"
+        ),
+    ]
+    for text in taken:
+        scenario(text, 4, 5.0)
+    for text in refused:
+        with pytest.raises(ScenarioError):
+            scenario(text, 4, 5.0)
+    for beyond in (Exponential(2e8), Gamma(0.09, 1.0), Weibull(101.0, 1.0), LogNormal(0.0, 3.71)):
+        with pytest.raises(ParameterError, match="outside what a scenario takes"):
+            limits.writable(beyond)
+    with pytest.raises(ParameterError, match="the hazard 1e-09 failures/h lies outside"):
+        limits.writable(PiecewiseHazard((0.0,), (1e-9,)))
+
+
+def test_a_family_that_no_scenario_takes_gives_way_to_the_next(scenario: Run) -> None:
+    rng = np.random.default_rng(3)
+    fitted = fit_trace(gaps_on_random_nodes(rng.weibull(400.0, 500), 5), n_bootstrap=0)
+    assert fitted.gaps.ranking is not None
+    assert fitted.gaps.ranking.best.fit.family == "weibull"  # with a shape of about 400
+    text = job_fragment(fitted, "a log")
+    assert "# not weibull (AIC" in text
+    assert "beyond what a scenario takes" in text
+    scenario(text, 5, 100.0)
+
+
+def test_what_a_log_is_called_stays_within_its_comment(scenario: Run) -> None:
+    fitted = fit_trace(drawn("exponential", np.random.default_rng(1)), n_bootstrap=0)
+    for write in (fragment, job_fragment):
+        text = write(fitted, "a\nfailures: {kind: none}\x1b[2J", None)
+        assert text.splitlines()[0] == "# fitted to a?failures: {kind: none}?[2J"
+        scenario(text, 4, 1.0)
+
+
+# ------------------------------------------------------------------------------ scaled to a job
+
+
+def piecewise_log() -> Outages:
+    """Gaps of 96 nodes that only a hazard in pieces describes, with a mean of about 4 h."""
+    rng = np.random.default_rng(5)
+    late_h = 3 + rng.exponential(4.0, 1500)
+    return gaps_on_random_nodes(
+        np.where(rng.random(1500) < 0.5, rng.exponential(0.1, 1500), late_h), 96
+    )
+
+
+def test_pieces_are_scaled_to_the_share_of_the_job(scenario: Run, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", piecewise_log())
+    options = (
+        "fit",
+        log,
+        "--time-unit",
+        "h",
+        "--bootstrap",
+        0,
+        "--from",
+        0,
+        "--nodes",
+        96,
+        "--json",
+    )
+    for n_job in (8, 10):  # unscaled they fail 12 and 9.6 times too often
+        said = json.loads(call(*options, "--job-nodes", n_job).stdout)
+        assert "family: piecewise" in said["job_fragment"]
+        assert said["fragment_for"]["nodes"] == n_job
+        assert said["fragment_for"]["share_of_failures"] == pytest.approx(n_job / 96, rel=0.01)
+        counts = run(replace(scenario(said["job_fragment"], n_job, 2000.0), n_replications=300))
+        wanted = 2000.0 * n_job / 96 * 1500 / said["observation"]["window_h"]
+        error = counts.std(ddof=1) / np.sqrt(len(counts))
+        # the rate of the log is itself known to within 3 %
+        assert abs(counts.mean() - wanted) <= 4 * error + 0.05 * wanted
+
+
+def test_a_group_strikes_a_part_of_the_nodes_as_a_replay_has_it() -> None:
+    rng = np.random.default_rng(2)
+    at_h = np.sort(rng.random(900)) * 3000
+    sizes = rng.choice([1, 2, 5], 900, p=[0.7, 0.2, 0.1])
+    node = np.concatenate([rng.choice(40, size, replace=False) for size in sizes])
+    outages = log_of(np.repeat(at_h, sizes), 3000.0, node, 40)
+    fitted = fit_trace(outages, n_bootstrap=0)
+    for n_job in (1, 8, 39, 40):
+        share = share_of_job(fitted.together, n_job, 40)
+        cluster = Cluster((Role("node", n_job, Holds.NOTHING),))
+        replayed_h = Replay(outages).expected(cluster, 50.0).mtbf_h
+        assert 3000.0 / (900 * share) == pytest.approx(replayed_h, rel=1e-9)
+
+
+def test_all_families_stretch_to_their_mean_and_keep_their_shape() -> None:
+    pieces = PiecewiseHazard((0.0, 2.0), (0.5, 0.1))
+    for one in (Exponential(3.0), Weibull(0.5, 2.0), Gamma(0.7, 2.0), LogNormal(0.3, 1.1), pieces):
+        longer = stretched(one, 12.0)
+        assert longer.mean_h == pytest.approx(12 * one.mean_h)
+        assert longer.squared_cv == pytest.approx(one.squared_cv)
+        assert stretched(one, 1.0) is one
+
+
+def test_a_fragment_says_for_which_job_it_is(tmp_path: Path) -> None:
+    log = write_log(
+        tmp_path / "log.csv", gaps_on_random_nodes(np.full(90, 2.0) + np.arange(90) % 7, 30)
+    )
+    options = ("fit", log, "--time-unit", "h", "--bootstrap", 0, "--nodes", 30)
+    whole, part = call(*options).stdout, call(*options, "--job-nodes", 6).stdout
+    assert "# for a job on all 30 nodes of the log, whose share is 1" in whole
+    assert "# for a job on 6 of the 30 nodes of the log: its share of the failures is 0.2;" in part
+    for wrong in (31, 0, -2):
+        result = call(*options, "--job-nodes", wrong)
+        assert result.exit_code == 2
+    assert "a job of 31 nodes: the log has 30" in call(*options, "--job-nodes", 31).stderr
+
+
+def test_nodes_that_differ_need_no_scaling(scenario: Run) -> None:
+    fitted = fit_trace(lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8), n_bootstrap=0)
+    whole, part = (correlated_fragment(fitted, "a log", n) for n in (None, 8))
+    assert "A job on 8 of 60" in part
+    assert "A job on 60 of 60" in whole
+    said_h = float(part.partition("fails every ")[2].split()[0])
+    counts = run(replace(scenario(part, 8, 100.0), n_replications=300))
+    error = counts.std(ddof=1) / np.sqrt(len(counts))
+    assert abs(counts.mean() - 100 / said_h) <= 4 * error
+
+
+# --------------------------------------------------------------------------- what is extrapolated
+
+
+def test_a_mean_beyond_all_that_was_watched_is_called_extrapolated(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", extreme_lemons())
+    options = (
+        "fit",
+        log,
+        "--time-unit",
+        "h",
+        "--bootstrap",
+        0,
+        "--from",
+        0,
+        "--to",
+        2000,
+        "--nodes",
+        60,
+    )
+    said = json.loads(call(*options, "--json").stdout)
+    by_name = {one["name"]: one for one in said["uptimes"]["families"]}
+    assert by_name["weibull"]["mean_h"]["estimate"] > 2000
+    assert by_name["weibull"]["extrapolated"] is True
+    assert by_name["exponential"]["extrapolated"] is (
+        by_name["exponential"]["mean_h"]["estimate"] > 2000
+    )
+    assert said["uptimes"]["longest_h"] == 2000
+    n = said["uptimes"]["n_observed"]
+    assert said["uptimes"]["hours_per_end"] == pytest.approx(120_000 / n, rel=0.01)
+    assert said["nodes"][0]["extrapolated"] is True
+    assert "is extrapolated: nothing was watched for longer than 2000 h;" in said["fragment"]
+    table = call(*options).stdout
+    assert "(extrapolated)" in table
+    assert "extrapolated: beyond 2000 h, the longest time watched" in table
+
+
+def test_a_mean_within_the_log_is_not(tmp_path: Path) -> None:
+    fitted = fit_trace(
+        gaps_on_random_nodes(np.random.default_rng(1).exponential(5, 200), 4), n_bootstrap=0
+    )
+    assert "extrapolated" not in fragment(fitted, "a log")
+    assert not fitted.uptimes.lifetimes.extrapolates(20.0)
+
+
+# ------------------------------------------------------------------------------------- --save
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    at_h = np.cumsum(np.random.default_rng(7).exponential(9.0, 60))
+    return write_log(tmp_path / "log.csv", log_of(at_h, 1e9, np.arange(60) % 6, 6))
+
+
+def test_the_fragment_is_saved_as_it_is_shown(log: Path, tmp_path: Path) -> None:
+    options = ("fit", log, "--time-unit", "h", "--bootstrap", 0)
+    saved = tmp_path / "fragment.yaml"
+    result = call(*options, "--job-nodes", 3, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert saved.read_text() in result.stdout
+    assert set(yaml.safe_load(saved.read_text())) == {"failures"}
+    assert "on 3 of the 6 nodes" in saved.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fragment.yaml", "log.csv"]
+
+
+def test_a_file_that_is_there_stays(log: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "fragment.yaml"
+    saved.write_text("mine")
+    for path in (saved, tmp_path, tmp_path / "nowhere" / "fragment.yaml"):
+        result = call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--save", path)
+        assert result.exit_code == 2
+        assert result.stdout == ""  # said before the work
+        assert len(result.stderr.strip().splitlines()) == 1
+    assert saved.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fragment.yaml", "log.csv"]
+
+
+def test_without_a_fragment_the_fit_is_shown_and_nothing_saved(tmp_path: Path) -> None:
+    # all gaps alike: no family has a maximum but the exponential, whose mean no scenario takes
+    log = write_log(tmp_path / "log.csv", log_of(np.arange(5) * 1e-4, 1.0))
+    saved = tmp_path / "fragment.yaml"
+    result = call("fit", log, "--time-unit", "h", "--bootstrap", 0, "--save", saved)
+    assert result.exit_code == 2
+    assert "Gaps between failures" in result.stdout
+    assert "--save: there is no fragment to write: no fitted family can stand" in result.stderr
+    assert not saved.exists()

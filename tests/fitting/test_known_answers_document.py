@@ -1,0 +1,154 @@
+"""The table "Known answers" of docs/fitting.md says what a rerun gives, digit for digit."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.failures.outages import Outages
+from cprsim.failures.traces import read_infinitehbd, read_lanl
+from cprsim.fitting.correlation import portrait_of, togetherness
+from cprsim.fitting.families import FAMILIES, Fit, fit
+from cprsim.fitting.lifetimes import Lifetimes, gaps, repair_times, uptimes
+from tests.fitting.test_known_answers import DAY, HBD_FILE, LANL_FILE, MINUTE, fits, log_likelihood
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "fitting.md"
+YEARS_2000 = ("2000-01-01", "2006-01-01")
+
+
+def documented() -> dict[str, str]:
+    """Answers by command, as the document has them."""
+    section = DOCUMENT.read_text("utf-8").split("## Known answers")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE)
+    return dict(rows)
+
+
+def short(value: float, digits: int = 3) -> str:
+    """``.738``."""
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+def shape(fitted: Fit) -> str:
+    estimate = fitted.parameter("shape")
+    return f"{short(estimate.estimate)} +- {short(estimate.standard_error)}"
+
+
+def zero_gaps(lifetimes: Lifetimes, share: str | None = None) -> str:
+    n = lifetimes.n + lifetimes.n_zero
+    return f"{n:,} gaps, {share or f'{100 * lifetimes.n_zero / n:.1f} %'} zero"
+
+
+def lanl(logs: Path, period: tuple[str | None, str | None] = (None, None)) -> Outages:
+    return read_lanl(logs / LANL_FILE, system=2, period=period)
+
+
+def all_years(logs: Path) -> str:
+    lifetimes = gaps(lanl(logs))
+    found = fits(lifetimes)
+    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
+    return (
+        f"{zero_gaps(lifetimes)}; log-likelihood Weibull {likelihoods['weibull']} (shape "
+        f"{shape(found['weibull'])}), gamma {likelihoods['gamma']} ({shape(found['gamma'])}), "
+        f"lognormal {likelihoods['lognormal']}, exponential {likelihoods['exponential']}"
+    )
+
+
+def from_2000(logs: Path) -> str:
+    outages = lanl(logs, YEARS_2000)
+    lifetimes = gaps(outages)
+    return (
+        f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))} (the other "
+        "computation prints .012, which expected information gives); per week "
+        f"{portrait_of(outages).weekly_dispersion:.2f}"
+    )
+
+
+def to_2000(logs: Path) -> str:
+    lifetimes = gaps(lanl(logs, (None, "2000-01-01")))
+    return f"{zero_gaps(lifetimes)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
+
+
+def node_22(logs: Path) -> str:
+    outages = lanl(logs, YEARS_2000)
+    lifetimes = gaps(outages.where(outages.node == outages.node_names.index("2/22")))
+    one = {1: "one"}.get(lifetimes.n_zero, str(lifetimes.n_zero))
+    return f"{zero_gaps(lifetimes, one)}; Weibull {shape(fit(FAMILIES['weibull'], lifetimes))}"
+
+
+def all_repairs(logs: Path) -> str:
+    lifetimes = repair_times(read_lanl(logs / LANL_FILE))
+    found = fits(lifetimes)
+    best = max(found, key=lambda name: found[name].log_likelihood)
+    minutes = float(log_likelihood(found[best], MINUTE))
+    times = lifetimes.duration_h[lifetimes.observed] / MINUTE
+    return (
+        f"{best} best of {lifetimes.n_observed:,} above zero: {log_likelihood(found[best])}, in "
+        f"minutes {minutes:,.0f}; mean {times.mean():.0f} min, median {np.median(times):.0f}"
+    )
+
+
+def hbd(logs: Path) -> Outages:
+    return read_infinitehbd(logs / HBD_FILE, n_nodes=400)
+
+
+def hbd_gaps(logs: Path) -> str:
+    lifetimes = gaps(hbd(logs))
+    found = fits(lifetimes)
+    likelihoods = {name: log_likelihood(one) for name, one in found.items()}
+    return (
+        f"{zero_gaps(lifetimes)}; gamma {shape(found['gamma'])}, scale "
+        f"{found['gamma'].parameter('scale_h').estimate:.1f} h, {likelihoods['gamma']}; Weibull "
+        f"{likelihoods['weibull']}; lognormal {likelihoods['lognormal']}; exponential "
+        f"{likelihoods['exponential']}"
+    )
+
+
+def hbd_uptimes(logs: Path) -> str:
+    lifetimes = uptimes(hbd(logs))
+    found = fits(lifetimes)
+    days = [log_likelihood(found[n], DAY) for n in ("gamma", "weibull", "lognormal", "exponential")]
+    weibull, gamma = found["weibull"], found["gamma"]
+    scales = [one.parameter("scale_h").estimate / DAY for one in (weibull, gamma)]
+    return (
+        f"{lifetimes.n_observed} ended, {lifetimes.n - lifetimes.n_observed} censored; Weibull "
+        f"{shape(weibull)} (clustered {short(weibull.parameter('shape').clustered_error)}), scale "
+        f"{scales[0]:,.0f} days; gamma {shape(gamma)}, {scales[1]:,.0f} days; in days {days[0]} "
+        f"(gamma), {', '.join(days[1:])}"
+    )
+
+
+def hbd_groups(logs: Path) -> str:
+    outages = hbd(logs)
+    drawn, sizes = portrait_of(outages), Counter(togetherness(outages).larger.tolist())
+    (first, n), *rest = sorted(sizes.items())
+    groups = ", ".join([f"groups of {first}: {n}", *(f"{size}: {n}" for size, n in rest)])
+    return (
+        f"worst 40 servers: {100 * drawn.concentration:.1f} % of the {outages.n_outages} faults; "
+        f"per week {drawn.weekly_dispersion:.2f}; {groups}"
+    )
+
+
+ANSWERS: dict[str, Callable[[Path], str]] = {
+    "`LANL --system 2`": all_years,
+    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01`": from_2000,
+    "`LANL --system 2 --to 2000-01-01`": to_2000,
+    "`LANL --system 2 --from 2000-01-01 --to 2006-01-01 --node 2/22`": node_22,
+    "`LANL --format lanl` (repairs)": all_repairs,
+    "`InfiniteHBD --nodes 400` (gaps)": hbd_gaps,
+    "`InfiniteHBD --nodes 400` (up-times)": hbd_uptimes,
+    "`InfiniteHBD --nodes 400`": hbd_groups,
+}
+
+
+def test_every_row_of_the_document_has_a_rerun() -> None:
+    assert list(documented()) == list(ANSWERS)
+
+
+@pytest.mark.parametrize("command", ANSWERS)
+def test_a_row_says_what_a_rerun_gives(failure_logs: Path, command: str) -> None:
+    assert ANSWERS[command](failure_logs) == documented()[command]

@@ -1,0 +1,148 @@
+"""The test for a trend: seldom wrong where there is none, and seldom blind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cprsim.fitting import trend as trends
+from cprsim.fitting.trend import P_ALARM, silences, trend
+from cprsim.records import Floats
+from tests.fitting.logs import log_of
+
+WINDOW_H = 10_000.0
+Draw = Callable[[np.random.Generator, int], Floats]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the shuffled logs: the p-values are coarser, as right, and sooner there."""
+    monkeypatch.setattr(trends, "N_SHUFFLED", 199)
+
+
+def renewals(gaps: Callable[[np.random.Generator, int], Floats]) -> Draw:
+    """Instants of a renewal process long under way, gaps with a mean of 1."""
+
+    def draw(rng: np.random.Generator, n: int) -> Floats:
+        at = np.cumsum(gaps(rng, 3 * n + 60)) - 30 - 20 * rng.random()
+        return at * WINDOW_H / n
+
+    return draw
+
+
+def poisson(rng: np.random.Generator, n: int) -> Floats:
+    return np.sort(rng.random(rng.poisson(n))) * WINDOW_H
+
+
+def bursts(rng: np.random.Generator, n: int) -> Floats:
+    """Four failures a burst on average, all within about a five-hundredth of the log."""
+    begin = rng.random(rng.poisson(n / 4))
+    size = rng.poisson(4, len(begin))
+    return np.sort(np.repeat(begin, size) + rng.exponential(2e-3, size.sum())) * WINDOW_H
+
+
+def by_rate(rate: Callable[[Floats], Floats]) -> Draw:
+    """A Poisson process whose rate follows a function of the share of the window."""
+    share = np.linspace(0, 1, 3001)
+    passed = np.cumsum(rate(share))
+
+    def draw(rng: np.random.Generator, n: int) -> Floats:
+        u = np.sort(rng.random(rng.poisson(n)))
+        return np.interp(u, passed / passed[-1], share) * WINDOW_H
+
+    return draw
+
+
+def alarms(draw: Draw, n: int, n_logs: int, seed: int) -> float:
+    """Share of the logs that have a trend, as the test says."""
+    rng = np.random.default_rng(seed)
+    return float(np.mean([trend(log_of(draw(rng, n), WINDOW_H)).differs for _ in range(n_logs)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "draw"),
+    [
+        ("poisson", poisson),
+        ("regular", renewals(lambda rng, m: rng.weibull(3.0, m) / 0.893)),
+        ("irregular", renewals(lambda rng, m: rng.gamma(0.5, 2.0, m))),
+        ("bursts", bursts),
+    ],
+)
+def test_false_alarms_are_as_rare_as_promised(name: str, draw: Draw) -> None:
+    n_logs = 200
+    rate = alarms(draw, 120, n_logs, seed=1)
+    print(f"{name}: {rate:.3f}")
+    assert rate <= P_ALARM + 3 * np.sqrt(P_ALARM * (1 - P_ALARM) / n_logs)
+    if name == "poisson":
+        assert rate >= 0.01  # not by never saying anything
+
+
+@pytest.mark.parametrize(
+    ("name", "rate"),
+    [
+        ("middle third", lambda at: np.where((at > 1 / 3) & (at < 2 / 3), 5.0, 1.0)),
+        ("bathtub", lambda at: np.where((at > 0.2) & (at < 0.8), 1.0, 5.0)),
+        ("smooth bathtub", lambda at: 1 + 4 * (2 * at - 1) ** 2),
+        ("falling", lambda at: 5.0**-at),
+    ],
+)
+def test_trends_of_a_factor_of_five_are_seen(name: str, rate: Callable[[Floats], Floats]) -> None:
+    seen = alarms(by_rate(rate), 300, 50, seed=2)
+    print(f"{name}: {seen:.2f}")
+    assert seen >= 0.9
+
+
+def test_an_irregular_log_with_a_hump_is_seen_too() -> None:
+    flat = renewals(lambda rng, m: rng.gamma(0.5, 2.0, m))
+    share = np.linspace(0, 1, 3001)
+    passed = np.cumsum(np.where((share > 1 / 3) & (share < 2 / 3), 5.0, 1.0))
+
+    def draw(rng: np.random.Generator, n: int) -> Floats:
+        at_h = flat(rng, n)
+        at_h = at_h[(at_h >= 0) & (at_h < WINDOW_H)]
+        return np.interp(at_h / WINDOW_H, passed / passed[-1], share) * WINDOW_H
+
+    assert alarms(draw, 300, 40, seed=3) >= 0.9
+
+
+def test_it_says_where_the_rate_changes_and_by_how_much() -> None:
+    draw = by_rate(lambda at: np.where((at > 1 / 3) & (at < 2 / 3), 5.0, 1.0))
+    found = trend(log_of(draw(np.random.default_rng(4), 900), WINDOW_H))
+    assert found.borders_h[0] == 0.0
+    assert found.borders_h[3] == WINDOW_H
+    assert found.borders_h[1] == pytest.approx(WINDOW_H / 3, rel=0.1)
+    assert found.borders_h[2] == pytest.approx(2 * WINDOW_H / 3, rel=0.1)
+    first, middle, last = found.rates_per_h
+    assert 3.5 < middle / first < 7
+    assert 3.5 < middle / last < 7
+    n = sum(
+        rate * length
+        for rate, length in zip(found.rates_per_h, np.diff(found.borders_h), strict=True)
+    )
+    assert n == pytest.approx(found.first_half + found.second_half, abs=1.5)
+    assert "false in 5% of logs without a trend" in found.in_words()
+
+
+def test_a_silence_at_an_end_of_the_window_is_asked_about() -> None:
+    at_h = np.sort(np.random.default_rng(5).random(200)) * WINDOW_H / 2
+    early, late = (log_of(at_h + by_h, WINDOW_H, given=True) for by_h in (0.0, WINDOW_H / 2))
+    for log, question in ((early, "no failure in the last 5"), (late, "no failure in the first 5")):
+        (said,) = silences(log)
+        assert said.startswith(question)
+        assert not trend(log).differs  # between the failures there is none
+        assert np.allclose(np.diff(trend(log).borders_h).sum(), WINDOW_H / 2, rtol=0.01)
+    assert silences(log_of(2 * at_h, WINDOW_H, given=True)) == []
+    assert silences(log_of(at_h, WINDOW_H)) == []  # the log's own last instant ends the window
+
+
+def test_a_log_of_a_few_failures_tells_nothing() -> None:
+    found = trend(log_of(np.array([1.0, 5.0, 8.0]), 10.0))
+    assert np.isnan(found.p_value)
+    assert not found.differs
+
+
+def test_the_same_log_gets_the_same_answer() -> None:
+    at_h = poisson(np.random.default_rng(6), 100)
+    assert trend(log_of(at_h, WINDOW_H)) == trend(log_of(at_h, WINDOW_H))
