@@ -5,7 +5,7 @@ overrides. It runs in a process of its own, forked from one that has imported an
 Counted are
 
     accepted   exit code 0
-    refused    exit code 2
+    refused    exit code 2, or 1 where the system refuses
     traceback  a traceback, exit code 70 or any other, or the end by a signal
     hang       5 s of CPU time, or 5 s of waiting for something that does not come
     memory     more than the budget (CPRSIM_MEMORY, default 1 GB) beyond what the program takes

@@ -132,7 +132,7 @@ def judged(
     out, err = read_printed(running.case)
     took_s = time.monotonic() - running.began
     memory = max(running.peak_bytes, used.ru_maxrss * 1024 - running.own_bytes)
-    verdict, where = {0: "accepted", 2: "refused"}.get(code, "traceback"), ""
+    verdict, where = {0: "accepted", 1: "refused", 2: "refused"}.get(code, "traceback"), ""
     if "Traceback (most recent call last)" in err:
         verdict = "traceback"
     if verdict == "traceback":
@@ -146,7 +146,7 @@ def judged(
 
 def what_is_broken(running: Running, code: int, out: str, err: str) -> str:
     """A promise that the case broke; empty where it kept all."""
-    if code == 2:
+    if code in (1, 2):
         after = contents(running.case.folder)
         if changed := sorted(set(after.items()) ^ set(running.before.items())):
             return f"refused, and changed {re.sub('[0-9a-f]{8,}', '#', changed[0][0])}"

@@ -385,8 +385,8 @@ class ShardLoss:
     """A row per shard that went back to its last save while the job went on.
 
     Staleness is work, in hours of progress, that the shard lost: since the last save (the paper's
-    PLS), and since the later of the last save and the last reload of this shard (nothing is lost
-    twice).
+    PLS, whose sum over a job may exceed 1: each failure counts from the last save), and since the
+    later of the last save and the last reload of this shard (nothing is lost twice: at most 1).
     """
 
     replication: Ints

@@ -50,6 +50,27 @@ def test_invariants_hold_in_both_engines(number: int, tmp_path: Path) -> None:
         assert ours.gave_up == theirs.gave_up
 
 
+def test_engines_stop_a_job_that_comes_back_to_the_same_instant_at_the_same_failure(
+    tmp_path: Path, monkeypatch
+) -> None:
+    """A log that repeats itself strikes the job at the same work each time, up to rounding."""
+    monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 4000)
+    tree: Section = {
+        "name": "repeated",
+        "job": {"useful": "24 h"},
+        "cluster": {"trainers": 2, "emb_ps": 9},
+        "failures": {"kind": "trace", "file": "outages.csv", "format": "tidy", "time_unit": "h",
+                     "nodes": 17},
+        "costs": {"save": "3 min", "load": "0.1 h", "detect": "0.02 h", "reschedule": "0.1 h"},
+        "recovery": [{"strategy": "full", "interval": "48 h"}],
+        "simulation": {"seed": 46, "replications": 10},
+    }  # fmt: skip
+    experiment = experiment_of(tree, tmp_path)
+    events = simulate(replace(experiment, engine="simpy")).strategies[0].costs
+    assert_same(simulate(experiment).strategies[0].costs, events)
+    assert (events.wall_h < 2400).any(), "none was stopped for want of progress"
+
+
 def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
     trees = [drawn(number) for number in range(N_SCENARIOS)]
     assert {tree["failures"]["kind"] for tree in trees} == {

@@ -16,7 +16,14 @@ from cprsim.cluster.scheduler import Scheduler
 from cprsim.cluster.storage import SharedStorage
 from cprsim.draws import CostDraws, Draws
 from cprsim.records import Activity, EventKind, Failure, OnFailure, RecoveryPolicy, Transfer
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, JobSetting, SavePlan
+from cprsim.setting import (
+    HARDLY_AFTER,
+    HARDLY_TIMES,
+    HOPELESS_AFTER,
+    NO_WORK_H,
+    JobSetting,
+    SavePlan,
+)
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
 RESTART, ROLL_BACK, RELOAD = OnFailure
@@ -394,7 +401,7 @@ class Job:
         return bool(self._env.now > HARDLY_TIMES * max(self._frontier_h, progress_h))
 
     def _give_up_if_hopeless(self) -> None:
-        if self._frontier_h > self._frontier_at_failure_h:
+        if self._frontier_h > self._frontier_at_failure_h + NO_WORK_H:
             self._frontier_at_failure_h = self._frontier_h
             self._n_failures_without_progress = 0
         self._n_failures_without_progress += 1

@@ -19,7 +19,7 @@ from cprsim.engine.standing import (
 from cprsim.engine.terms import Drawn, Plan
 from cprsim.failures.block import Strikes
 from cprsim.records import Ints
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 
 
 @inlined
@@ -32,7 +32,7 @@ def suffer(plan: Plan, job: Any) -> int:
         if beyond_h > 0.0:
             return STOPPED
     job.n_fruitless += 1
-    if job.frontier_h > job.frontier_at_failure_h:
+    if job.frontier_h > job.frontier_at_failure_h + NO_WORK_H:
         job.frontier_at_failure_h = job.frontier_h
         job.n_fruitless = 1
     return STOPPED if job.n_fruitless > HOPELESS_AFTER else GOING

@@ -1,0 +1,231 @@
+"""What docs/trust.md promises and no room alone can show."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cprsim.assemble import assemble
+from cprsim.pipeline import simulate
+from cprsim.results import load_result
+from cprsim.results.rows import replication_rows
+from cprsim.scenario import load_scenario
+from cprsim.selector.folder import read_selection
+from cprsim.sweeps import load_sweep
+from tests.making import WITHOUT_FIGURES, call, small_scenario
+
+ROOT = Path(__file__).parents[1]
+EVIL = "</script>\"'><img src=x onerror=alert(1)>"
+BAD_TRACE = "failures={kind: trace, format: tidy, file: log.csv}"
+OVER = ("--over", "costs.save=1 min,2 min", "--workers", 1)
+REFUSED = (
+    ("run", "small.yaml", "--set", "job.useful=5"),
+    ("run", "small.yaml", "--set", "nothing.such=5"),
+    ("run", "small.yaml", "--set", BAD_TRACE),
+    ("run", "small.yaml", "--set", "accuracy.curve=curve.json"),
+    ("run", "small.yaml", "--replay", -1),
+    ("run", "small.yaml", "--seed", -1),
+    ("run", "small.yaml", "--set", "failures.mtbf=1 s", "--set", "job.useful=100000 h"),
+    ("run", "missing.yaml"),
+    ("sweep", "small.yaml"),
+    ("sweep", "small.yaml", "--over", "costs.save=1 min,2 parsec"),
+    ("sweep", "small.yaml", "--over", "cluster.emb_ps=4,-4", "--workers", 1),
+    ("sweep", "small.yaml", *OVER, "--precision", "nonsense"),
+    ("select", "small.yaml"),
+    ("select", "small.yaml", "--target-pls", 7),
+    ("select", "small.yaml", "--max-auc-loss", 0.1),
+    ("select", "small.yaml", "--max-auc-loss", 0.1, "--curve", "curve.json"),
+    ("measure", "small.yaml", "--set", "kernel.samples=-1", "--out", "measured.json"),
+    ("train", "small.yaml", "--set", "kernel.samples=-1"),
+    ("sync", "small.yaml"),
+    ("fit", "log.csv", "--out", "figures"),
+    ("fit", "log.csv", "--save", "fragment.yaml"),
+    ("fit-costs", "log.csv"),
+    ("compare", ".", "."),
+    ("report", ".", "--out", "page.html"),
+    ("report", "curve.json", "--out", "page.html"),
+    ("plot", ".", "--out", "figures"),
+    ("validate", "log.csv"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder to work in, with a sound scenario, a log and a curve that are none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(small_scenario(), "utf-8")
+    (tmp_path / "log.csv").write_text("node,start,end\na,2,1\n", "utf-8")
+    (tmp_path / "curve.json").write_text('{"kind": "cprsim staleness curve"}', "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("arguments", REFUSED, ids=lambda words: " ".join(map(str, words))[:60])
+def test_a_refusal_writes_nothing(folder, arguments) -> None:
+    before = contents(folder)
+    done = call(*arguments)
+    assert done.exit_code == 2, done.output
+    assert contents(folder) == before
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder, by its path."""
+    found = {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {str(path.relative_to(folder)): content for path, content in found.items()}
+
+
+# What is killed, the function in which it kills itself, and what reads its folder.
+KILLED = {
+    "run": (("run", "small.yaml"), "cprsim.results.manifest._installed", load_result),
+    "select": (
+        ("select", "small.yaml", "--target-pls", 0.1, "--replications", 100),
+        "cprsim.results.publish._put_in_place",
+        read_selection,
+    ),
+    "sweep": (("sweep", "small.yaml", *OVER), "cprsim.results.publish._put_in_place", load_sweep),
+}
+KILL = f"""\
+import os, signal, sys
+from importlib import import_module
+{WITHOUT_FIGURES}
+from cprsim.plots import save, sweep
+sweep.draw_sweep = save.save_figure = lambda *_: []
+room, function = sys.argv.pop(1).rsplit(".", 1)
+setattr(import_module(room), function, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+from cprsim.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("moment", KILLED)
+def test_a_kill_leaves_no_half_written_result_and_the_same_command_finishes(
+    folder, moment, monkeypatch
+) -> None:
+    arguments, function, read = KILLED[moment]
+    command = [sys.executable, "-c", KILL, function, *map(str, arguments)]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    results = folder / "results"
+    assert list(results.glob(".*.unfinished/new/*")), "it was killed before it wrote anything"
+    assert visible(results) == []
+
+    for name in ("draw_result", "sweep.draw_sweep", "save.save_figure"):
+        monkeypatch.setattr(f"cprsim.plots.{name}", lambda *_: [])
+    assert call(*arguments).exit_code == 0
+    (finished,) = visible(results)
+    read(finished)
+    assert not list(results.glob(".*.unfinished"))
+
+
+def visible(results: Path) -> list[Path]:
+    """What looks like results; the points of a sweep are kept beside them, each whole."""
+    points = results / "points"
+    for path in points.rglob("*.json"):
+        json.loads(path.read_text("utf-8"))
+    return [path for path in results.glob("[!.]*") if path != points]
+
+
+class Page(HTMLParser):
+    """What a browser would run, or fetch, in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.policy = ""
+        self.suspects: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        if tag == "script":
+            self.scripts.append("")
+        if said.get("http-equiv", "").lower() == "content-security-policy":
+            self.policy = said["content"]
+        if tag in ("iframe", "object", "embed", "base", "form", "foreignobject"):
+            self.suspects.append(tag)
+        for name, value in said.items():
+            if name.startswith("on") or value.strip().lower().startswith("javascript:"):
+                self.suspects.append(f"{tag} {name}={value}")
+        if tag in ("img", "image") and not (
+            said.get("src") or said.get("xlink:href") or said.get("href") or "data:"
+        ).startswith("data:image/png;base64,"):
+            self.suspects.append(f"{tag} {said}")
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag == "script" and self.scripts and not self.scripts[-1]:
+            self.scripts[-1] = data
+
+
+def test_no_script_from_a_name_runs_in_a_report(folder, monkeypatch) -> None:
+    """The result is a foreign one: no scenario takes such names."""
+    monkeypatch.setattr("cprsim.plots.draw_result", lambda *_: [])
+    assert call("run", "small.yaml").exit_code == 0
+    (result,) = visible(folder / "results")
+    rename_everything(result)
+    done = call("report", result, "--title", EVIL, "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    text = (folder / "page.html").read_text("utf-8")
+    assert text.count("alert(1)") > 5, "the names are shown"
+    page = Page(text)
+    assert page.suspects == []
+    assert len(page.scripts) == 1
+    assert page.scripts[0] == (ROOT / "cprsim/page/templates/page.js").read_text("utf-8")
+    assert "script-src 'sha256-" in page.policy
+    assert "unsafe" not in page.policy.partition("script-src")[2].partition(";")[0]
+
+
+def rename_everything(result: Path) -> None:
+    """Put the evil name for everything that has a name, and seal the folder again."""
+    job = json.loads((result / "job.json").read_text("utf-8"))
+    job["name"] = f"job {EVIL}"
+    for number, strategy in enumerate(job["strategies"]):
+        strategy |= {"name": f"{EVIL} {number}", "interval_rule": EVIL}
+    (result / "job.json").write_text(json.dumps(job), "utf-8")
+    names = {old: f"{EVIL} {number}" for number, old in enumerate(("full", "partial", "cpr"))}
+    for path in result.glob("*.parquet"):
+        table = pd.read_parquet(path)
+        table["strategy"] = table["strategy"].map(names)
+        table = table.assign(node=EVIL) if "node" in table else table
+        table.to_parquet(path)
+    with (result / "scenario.yaml").open("a", encoding="utf-8") as scenario:
+        scenario.write(f"# {EVIL}\n")
+    manifest = json.loads((result / "manifest.json").read_text("utf-8"))
+    manifest |= {"name": EVIL, "command": ["cprsim", EVIL], "python": EVIL}
+    for name, entry in manifest["files"].items():
+        entry["sha256"] = hashlib.sha256((result / name).read_bytes()).hexdigest()
+    del manifest["manifest_sha256"]
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    manifest["manifest_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (result / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    load_result(result)
+
+
+def test_pls_may_exceed_one_where_net_pls_does_not(folder) -> None:
+    """The example of docs/metrics.md: the only server fails at 4, 6 and 9 h."""
+    path = folder / "small.yaml"
+    text = small_scenario("{strategy: partial, interval: 20 h}", replications=1)
+    path.write_text(text.replace("emb_ps: 4", "emb_ps: 1"), "utf-8")
+    said = ["job.useful=10 h", "failures={kind: injected, at: [4 h, 6 h, 9 h]}"]
+    rows = replication_rows(simulate(assemble(load_scenario(path, said))))
+    assert rows["pls"].item() == pytest.approx(1.9)
+    assert rows["pls_net"].item() == pytest.approx(0.9)
+    said = (ROOT / "docs/metrics.md").read_text("utf-8")
+    assert "at 4, 6 and 9 h, it is 1.9, and `pls_net` 0.9" in said
+
+
+def test_what_the_promise_sheet_names_is_there() -> None:
+    text = (ROOT / "docs/trust.md").read_text("utf-8")
+    for name in re.findall(r"\b(?:tests|benchmarks|cprsim)/[\w/]+\.py", text):
+        assert (ROOT / name).is_file(), name
+    for name, test in re.findall(r"(tests/[\w/]+\.py) -k (\w+)", text):
+        assert test in (ROOT / name).read_text("utf-8"), f"{name} has no {test}"
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert (ROOT / "docs" / target).exists(), target
