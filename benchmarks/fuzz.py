@@ -43,6 +43,7 @@ FAILED = ("traceback", "hang", "memory", "broken")
 VERDICTS = ("accepted", "refused", *FAILED)
 TRIES, TRIES_S = 60, 40.0  # to make an input smaller
 SHOWN_LINES = 25
+TOLD_EVERY = 250  # cases
 
 
 class Fuzzer:
@@ -94,6 +95,11 @@ class Fuzzer:
                 if len(same) == 1:
                     print(f"case {case.number}: {outcome.verdict}: {outcome.where}", flush=True)
             remove(case)
+            if (n_done := self.counts.total()) % TOLD_EVERY == 0:
+                print(f"{n_done} cases: {self.counted()}", flush=True)
+
+    def counted(self) -> str:
+        return ", ".join(f"{self.counts[verdict]} {verdict}" for verdict in VERDICTS)
 
     def outcome_of(self, case: Case) -> Outcome:
         running = start(case)
@@ -185,10 +191,9 @@ class Fuzzer:
         return "\n".join(lines)
 
     def summary(self, n_cases: int, took_s: float) -> str:
-        counted = ", ".join(f"{self.counts[verdict]} {verdict}" for verdict in VERDICTS)
         slowest, largest = self.slowest[-1], self.largest[-1]
         return (
-            f"{n_cases} cases of seed {self.seed} in {took_s:.0f} s: {counted}; "
+            f"{n_cases} cases of seed {self.seed} in {took_s:.0f} s: {self.counted()}; "
             f"slowest {slowest[0]:.1f} s (case {slowest[1]}), "
             f"most memory {largest[0] / 1e6:.0f} MB (case {largest[1]})"
         )
