@@ -61,9 +61,10 @@ def test_more_seeds_are_expected_to_tell_more() -> None:
 
 
 def test_what_is_expected_is_said_first_and_stands_in_the_json(scenario: Path) -> None:
-    before = expect(setting_of(load_scenario(scenario), 1))
+    small = "kernel.samples=2000"
+    before = expect(setting_of(load_scenario(scenario, [small]), 1))
     out = scenario.with_name("curve.json")
-    options = ("--seeds", "3", "--workers", "1", "--out", str(out))
+    options = ("--seeds", "3", "--workers", "1", "--out", str(out), "--set", small)
     called = call("measure", str(scenario), *options)
     assert called.exit_code == 0, called.output
     document = json.loads(out.read_text("utf-8"))  # what --json prints, too
