@@ -34,7 +34,7 @@ from pathlib import Path
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "MPLBACKEND": "agg"}
 
 from fuzz_cases import make_case
-from fuzz_material import Material, make_data, make_logs, make_material, without_figures
+from fuzz_material import SCENARIOS, Material, make_data, make_logs, make_material, without_figures
 from fuzz_scenarios import Case
 from fuzz_watch import Outcome, look_after, printed_by, read_printed, run_program, start
 
@@ -254,17 +254,10 @@ def prepared(folder: Path) -> Material:
     for arguments in (
         ["schema"],
         ["presets"],
-        ["run", "scenarios/shadowsync.yaml", "--replications", "2", "--out", str(made / "warm")],
-        [
-            "run",
-            "scenarios/failure-analysis.yaml",
-            "--replications",
-            "2",
-            "--out",
-            str(made / "warm"),
-        ],
-        ["run", "scenarios/criteo-kaggle.yaml", "--replications", "2", "--out", str(made / "warm")],
-        ["run", "scenarios/gpu-cluster.yaml", "--replications", "2", "--out", str(made / "warm")],
+        *(
+            ["run", str(path), "--replications", "2", "--out", str(made / "warm")]
+            for path in sorted(SCENARIOS.glob("*.yaml"))  # whose loops are compiled here, once
+        ),
         ["fit", str(made / "stamps.csv"), "--bootstrap", "9", "--circle"],
         ["fit", str(made / "lanl.csv"), "--system", "2", "--bootstrap", "9", "--json"],
         ["fit", str(made / "faults.json"), "--bootstrap", "0"],
