@@ -74,7 +74,7 @@ def _of_class(members: Any) -> Iterator[str]:
 
 def attacks(pattern: str, flags: int) -> list[tuple[str, str, str]]:
     """(beginning, what is repeated, end) of texts that could make the pattern backtrack."""
-    letters, draw = alphabet(pattern, flags), random.Random(pattern)
+    letters, draw = alphabet(pattern, flags), random.Random(ascii(pattern))
     repeated = [*letters, *("".join(pair) for pair in product(letters, letters))]
     repeated += ["".join(draw.choices(letters, k=draw.randint(3, 7))) for _ in range(N_SAMPLES)]
     beginnings = ["", letters[0], "a", "".join(letters[:3]), "1", ": "]

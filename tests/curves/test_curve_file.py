@@ -60,8 +60,9 @@ def responses(draw):
     n = draw(st.integers(1, 4))
     steps = draw(st.lists(st.floats(1e-6, 0.2), min_size=n, max_size=n))
     numbers = st.lists(st.floats(0, 1), min_size=n, max_size=n)
+    errors = st.lists(st.floats(1e-9, 1), min_size=n, max_size=n)  # 0 for sure is no loss
     pls, loss, error = (
-        np.array([0.0, *of]) for of in (np.cumsum(steps), sorted(draw(numbers)), draw(numbers))
+        np.array([0.0, *of]) for of in (np.cumsum(steps), sorted(draw(numbers)), draw(errors))
     )
     return Response(
         draw(st.sampled_from(STRATEGIES)), draw(st.sampled_from(Metric)), pls, loss, error,

@@ -206,7 +206,7 @@ def blocks_of(result):
 
 
 def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):
-    nothing = replace(LINES[0], loss=np.zeros(2), standard_error=np.zeros(2))
+    nothing = replace(LINES[0], loss=np.zeros(2), standard_error=np.array([0.0, 1e-6]))
     curve = replace(FILE, responses=(nothing,)).curve("by hand")
     result = written(outcome=replace(priced, strategies=priced.strategies[:2], curve=curve))
     assert "in the interval" in accuracy_sentences(result)[0]
