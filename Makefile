@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types layers docs docs-check notebooks oracle browser bench promise coverage \
+.PHONY: help demo test test-long check style types layers docs docs-check notebooks oracle browser bench promise coverage \
     reproduce clean
 
 help:  ## Show what there is
@@ -22,9 +22,12 @@ demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first sc
 
 # All tests of a file run in one process: what they share is made once.
 test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for one)
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q -m "not long"
 
-check: $(VENV)/.has-check style types layers test docs-check notebooks  ## Everything that has to hold before a commit
+test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inputs, kills, random scenarios
+	@$(BIN)/pytest -n $(WORKERS) --dist load -q -m long
+
+check: $(VENV)/.has-check style types layers test test-long docs-check notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test

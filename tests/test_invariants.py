@@ -24,6 +24,8 @@ from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
 from tests.engine.agreeing import CLOSE, assert_same
 
+pytestmark = pytest.mark.long
+
 N_SCENARIOS, N_REPLICATIONS = 220, 4
 FAMILIES = ("exponential", "gamma", "weibull", "lognormal")
 Section = dict[str, Any]

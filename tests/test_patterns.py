@@ -26,6 +26,8 @@ from cprsim import units
 from cprsim.scenario import json_schema
 from tests import attacking
 
+pytestmark = pytest.mark.long
+
 PACKAGE = Path(cprsim.__file__).parent
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "split")
 OF_PANDAS = ("contains", "match", "fullmatch", "extract", "extractall", "replace", "split")

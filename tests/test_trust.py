@@ -22,6 +22,8 @@ from cprsim.selector.folder import read_selection
 from cprsim.sweeps import load_sweep
 from tests.making import WITHOUT_FIGURES, call, small_scenario
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 EVIL = "</script>\"'><img src=x onerror=alert(1)>"
 BAD_TRACE = "failures={kind: trace, format: tidy, file: log.csv}"

@@ -16,6 +16,8 @@ import cprsim
 from tests.making import PATIENCE_S, PROGRAM, SCENARIOS
 from tests.measuring.conftest import SCENARIO as TRAINED
 
+pytestmark = pytest.mark.long
+
 
 def heeding_interrupts() -> None:
     """Tests that run in the background of a shell hand on that interrupts are ignored."""

@@ -10,6 +10,8 @@ from cprsim.budget import MEMORY
 from tests.cli.conftest import process_of
 from tests.making import PATIENCE_S, SCENARIOS
 
+pytestmark = pytest.mark.long
+
 KAGGLE = SCENARIOS / "criteo-kaggle.yaml"
 OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
 

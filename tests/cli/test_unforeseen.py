@@ -14,6 +14,8 @@ import cprsim.cli
 from cprsim.results import damage
 from tests.making import PROGRAM, call
 
+pytestmark = pytest.mark.long
+
 README = Path(__file__).parents[2] / "README.md"
 BREAKING = """\
 import sys

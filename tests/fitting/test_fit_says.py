@@ -19,6 +19,8 @@ from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
 from tests.making import call
 
+pytestmark = pytest.mark.long
+
 QUICK = ("--time-unit", "h", "--bootstrap", 0)
 
 

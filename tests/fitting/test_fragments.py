@@ -34,6 +34,8 @@ from cprsim.scenario.cluster_schema import Cluster as ClusterSection
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
 from tests.making import call
 
+pytestmark = pytest.mark.long
+
 Run = Callable[[str, int, float], Experiment]
 
 

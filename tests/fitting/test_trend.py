@@ -12,6 +12,8 @@ from cprsim.fitting.trend import P_ALARM, silences, trend
 from cprsim.records import Floats
 from tests.fitting.logs import log_of
 
+pytestmark = pytest.mark.long
+
 WINDOW_H = 10_000.0
 Draw = Callable[[np.random.Generator, int], Floats]
 

@@ -18,6 +18,8 @@ from cprsim.report.expectation import expectation, expectation_warnings
 from cprsim.scenario import load_scenario
 from tests.making import call
 
+pytestmark = pytest.mark.long
+
 LEARNED = Expected(0.755, 0.52, 0.5, 0.57, 0.76, 0.51, 43_000, 11_000)
 
 

@@ -11,6 +11,8 @@ import pytest
 from cprsim.results.words import with_ends
 from tests.making import SCENARIOS, call
 
+pytestmark = pytest.mark.long
+
 ROOT = SCENARIOS.parent
 DOCUMENT = (ROOT / "docs" / "report.md").read_text("utf-8")
 TEMPLATES = ROOT / "cprsim" / "page" / "templates"

@@ -18,6 +18,8 @@ from cprsim.errors import BudgetError
 from cprsim.failures.block import BlockFailures
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
 
+pytestmark = pytest.mark.long
+
 GROWTH = """
 import sys
 from pathlib import Path
