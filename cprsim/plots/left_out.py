@@ -68,7 +68,7 @@ class Shown:
         if said:
             axes.annotate(
                 "\n".join(said), (0.99, 0.01), xycoords="axes fraction", ha="right", va="bottom",
-                fontsize=6.5, color=CAPTION, zorder=9,
+                fontsize=7, color=CAPTION, zorder=9,
             )  # fmt: skip
 
 
