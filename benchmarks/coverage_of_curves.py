@@ -37,10 +37,11 @@ ROOT = Path(__file__).parent.parent
 SCENARIO = ROOT / "scenarios" / "criteo-kaggle.yaml"
 OVERRIDES = ("samples=100000", "most_rows=500", "batch=64", "rate=0.5")  # of the kernel
 N_SERVERS = 8
-N_SEEDS, N_TRUTH = 64, 32
+FIRST_SEED = 101  # by seeds 1 to 42 it was settled how smooth W is, and what a seed runs
+N_SEEDS, N_TRUTH = 48, 32
 FEWEST_TRUTH = 20
 N_CURVES = {3: 8, 5: 6, 8: 4, 16: 2}  # of so many seeds, drawn from the others in each split
-N_SPLITS = 10  # into truth and others
+N_SPLITS = 6  # into truth and others
 STRATEGIES = ("partial", "mfu")
 FAILS_AT = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)  # shares of the run
 ANY_TIME = "any"
@@ -64,7 +65,7 @@ def main() -> None:
     folder = asked.folder.absolute() / "runs"
     if not asked.no_runs:
         _run(folder, asked.seeds, Workers(asked.workers), console)
-    results = [read_seed(folder, seed) for seed in range(1, asked.seeds + 1)]
+    results = [read_seed(folder, seed) for seed in seeds_of(asked.seeds)]
     seen = observed(results, N_SERVERS)
     console.print(f"{len(seen.seeds)} seeds are complete")
     document = {
@@ -84,6 +85,10 @@ def main() -> None:
     print(table({**document, "held": held}))
 
 
+def seeds_of(n_seeds: int) -> range:
+    return range(FIRST_SEED, FIRST_SEED + n_seeds)
+
+
 def _write(path: Path, document: dict[str, Any]) -> None:
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
@@ -101,7 +106,7 @@ def _run(folder: Path, n_seeds: int, workers: Workers, console: Console) -> None
             folder,
             count_bytes=False,
         )
-        for seed in range(1, n_seeds + 1)
+        for seed in seeds_of(n_seeds)
     ]
     for number, n_run in run_each(run_seed, tasks, workers, "seed {}".format):
         console.print(f"seed {tasks[number].seed}: {n_run} runs")

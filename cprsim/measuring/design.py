@@ -38,15 +38,15 @@ class Design:
     ----------
     strategies : that meet every scene
     n_scenes : failures that all strategies meet
-    n_more : further scenes of plain partial recovery, whose response the others share
+    n_more : further scenes of plain partial recovery: they tell W, which all strategies share
     shortest, longest : T_save of a scene, as shares of the run
     histories : held back from the fit
     held_back : strategies that meet the histories
     """
 
     strategies: tuple[str, ...] = STRATEGIES
-    n_scenes: int = 5
-    n_more: int = 5
+    n_scenes: int = 4
+    n_more: int = 20
     shortest: float = 0.02
     longest: float = 0.8
     histories: tuple[History, ...] = HISTORIES

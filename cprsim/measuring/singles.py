@@ -23,7 +23,8 @@ from cprsim.measuring.shape import AT, N_WEIGHTS, STALENESS, Shape, features, no
 from cprsim.records import Floats, Ints
 from cprsim.staleness import WHOLE, Metric
 
-REACH = 2.0  # over which W changes, in shares of the run (staleness: in its square root)
+REACH = 4.0  # over which W changes, where the whole run and the oldest save both measure 1
+LATE = 0.1  # share of the run that remains, below which W changes no faster
 SPREADS = (0.25, 0.5, 1.0, 2.0)  # standard deviations of W around 1 that are tried
 SHARPNESS = 5.0  # of the softplus that keeps W positive: it bends below 1 / SHARPNESS
 AMPLITUDE_SD = 0.3  # of the logarithm: how far the seeds' worlds differ beforehand
@@ -331,9 +332,11 @@ def _roughness() -> Floats:
     """(n_weights, n_weights) whose product with W's deviations has unit variance, beforehand.
 
     The inverse Cholesky factor of a Matern covariance of order 5/2 (Rasmussen and Williams 2006,
-    eq. 4.17) over progress and the square root of staleness.
+    eq. 4.17) over the logarithm of what remains of the run and the square root of staleness: what
+    a loss costs depends on how much training is left to make up for it.
     """
-    at, old = (x.ravel() for x in np.meshgrid(AT, np.sqrt(STALENESS), indexing="ij"))
+    remains = np.log((1.0 + LATE) / (1.0 - AT + LATE)) / np.log((1.0 + LATE) / LATE)
+    at, old = (x.ravel() for x in np.meshgrid(remains, np.sqrt(STALENESS), indexing="ij"))
     apart = np.hypot(at[:, None] - at, old[:, None] - old) * np.sqrt(5.0) / REACH
     covariance = (1.0 + apart + apart**2 / 3.0) * np.exp(-apart)
     return np.linalg.inv(np.linalg.cholesky(covariance + 1e-4 * np.eye(N_WEIGHTS)))
