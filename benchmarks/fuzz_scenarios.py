@@ -222,7 +222,8 @@ def on_scenario(case: Case, random: Random, tree: Any) -> list[str]:
         [["--target-pls", "0.1"], ["--max-auc-loss", "0.001"], ["--max-log-loss", "0.001"]]
     )
     curve = ["--curve", "criteo-kaggle-linear"] if limit[0] != "--target-pls" else []
-    return ["select", "scenario.yaml", *limit, *curve, "--replications", "100", *json_too, *OUT]
+    small = ["--replications", "100", "--set", "job.useful=30 min"]  # dozens of runs in the engine
+    return ["select", "scenario.yaml", *limit, *curve, *small, *json_too, *OUT]
 
 
 def clean(text: str) -> str:

@@ -70,7 +70,8 @@ def differences(
 
 def same_failures(a: Result, b: Result) -> bool:
     """Whether replication i of both results met the same failures: same seed, job and source."""
-    return bool(a.manifest["failures_digest"] == b.manifest["failures_digest"])
+    mine = a.manifest.get("failures_digest")
+    return mine is not None and bool(mine == b.manifest.get("failures_digest"))
 
 
 def compare(a: Result, b: Result) -> pd.DataFrame:

@@ -21,6 +21,7 @@ import cprsim
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.manifest_entries import what_is_wrong
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -96,20 +97,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ResultError(f"{folder} is no folder")
     try:
         manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
-        files = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
     except FileNotFoundError:
         raise ResultError(f"{folder} is no finished result: it has no {MANIFEST}") from None
     except OSError as error:
         raise ResultError(f"{folder / MANIFEST} can't be read: {error.strerror or error}") from None
     except UNUSABLE as error:
         raise ResultError(f"{folder / MANIFEST} is damaged: it is no manifest") from error
-    if not files:
+    if (wrong := what_is_wrong(manifest)) is not None:
+        raise ResultError(f"{folder / MANIFEST} is damaged: {wrong}")
+    if not manifest["files"]:
         raise ResultError(f"{folder / MANIFEST} is damaged: it lists no file")
-    for name, digest in files.items():
+    for name, entry in manifest["files"].items():
         _require_within(folder, name)
         if not (folder / name).is_file():
             raise ResultError(f"{folder} is damaged: {one_line(name)} is missing")
-        if file_digest(folder / name) != digest:
+        if file_digest(folder / name) != entry["sha256"]:
             raise ResultError(f"{folder} is damaged: {one_line(name)} differs from its digest")
     return manifest
 

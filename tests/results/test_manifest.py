@@ -34,14 +34,41 @@ def say(folder: Path, manifest: dict, *, signed: bool = True) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "null", '{"format": 1, "files": 3}', '{"format": 1, "files": {"a": 1}}',
-        '{"format": 1, "took_s": 1' + 400 * "0" + ', "files": {}}', 100_000 * "[",
+        "", "{", "[]", "null", 100_000 * "[",
+        '{"format": 1, "took_s": 1' + 400 * "0" + ', "files": {}}',
     ],
 )  # fmt: skip
 def test_a_damaged_manifest_is_found(write, text):
     result = write()
     (result.path / "manifest.json").write_text(text)
     with pytest.raises(ResultError, match="is no manifest"):
+        load_result(result.path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("name", 3), ("digest", None), ("replay", "1"), ("command", "cprsim"), ("command", [1]),
+        ("seed", True), ("replications", {"cpr": "1 s"}), ("replications", [3]),
+        ("failures_digest", 1), ("inputs", {"clicks": 1}), ("inputs", []), ("cprsim", "1.0"),
+        ("cprsim", {"version": "1", "source": "2", "git": "3"}), ("python", 3.11),
+        ("libraries", {"numpy": 2}), ("files", 3), ("files", {"a": 1}),
+        ("files", {"a": {"sha256": "0", "bytes": "1"}}),
+    ],
+)  # fmt: skip
+def test_an_entry_of_another_kind_is_refused(write, key, value):
+    result = write()
+    say(result.path, {**manifest_of(result.path), key: value})
+    with pytest.raises(ResultError, match=f"is damaged: {key} is .*; it holds"):
+        load_result(result.path)
+
+
+@pytest.mark.parametrize("key", ["name", "digest", "files"])
+def test_an_entry_that_is_missing_is_said(write, key):
+    result = write()
+    rest = {name: value for name, value in manifest_of(result.path).items() if name != key}
+    say(result.path, rest)
+    with pytest.raises(ResultError, match=f"is damaged: it has no {key}"):
         load_result(result.path)
 
 
@@ -141,7 +168,7 @@ def test_a_ring_of_links_is_no_file(write):
     result = write()
     whole = manifest_of(result.path)
     (result.path / "ring").symlink_to(result.path / "ring")
-    say(result.path, {**whole, "files": {**whole["files"], "ring": {"sha256": "0"}}})
+    say(result.path, {**whole, "files": {**whole["files"], "ring": {"sha256": "0", "bytes": 0}}})
     with pytest.raises(ResultError, match=r"is no file of this folder|is missing"):
         load_result(result.path)
 
