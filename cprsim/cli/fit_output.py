@@ -15,7 +15,7 @@ from rich.table import Table
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.circle import Compared, close_circle
-from cprsim.fitting.correlation import WORST_FRACTION, portrait_of
+from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.fragments import (
     asks_for_correlation,
     fragment,
@@ -117,7 +117,7 @@ def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], s
 def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
     """Everything as one object; numbers that there are not are null."""
     fitted = shown.fitted
-    drawn = portrait_of(fitted.outages)
+    drawn = fitted.portrait
     forms = fitted.correlated.forms if fitted.correlated else ()
     return {
         "observation": _observation_object(fitted.observation),
@@ -276,7 +276,7 @@ def _parameters(judged: Judged) -> str:
 
 
 def _print_correlation(console: Console, fitted: TraceFit) -> None:
-    drawn, larger = portrait_of(fitted.outages), fitted.together.larger
+    drawn, larger = fitted.portrait, fitted.together.larger
     _say(
         console,
         f"\nTogether: {fitted.together.share_of_zero_gaps:.1%} of the gaps are zero; "

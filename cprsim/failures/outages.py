@@ -71,7 +71,7 @@ class Outages:
 
     def where(self, mask: Bools) -> Outages:
         """Those outages that `mask` (n_outages,) keeps; nodes and window stay as they are."""
-        return self._taken(np.flatnonzero(mask))
+        return self if mask.all() else self._taken(np.flatnonzero(mask))
 
     def _taken(self, index: Ints) -> Outages:
         """The outages of these numbers, in this order."""
@@ -119,9 +119,11 @@ class Outages:
 
         Outages without length are kept; an outage that begins where another of the same node
         begins, or before that one ends, joins it, and the first one's cause stands for both (of
-        those that begin together a chosen one's).
+        those that begin together a chosen one's). Where none overlap, these outages themselves.
         """
         order, up_to_h, begins = _merging(self)
+        if begins.all():
+            return self
         firsts = np.flatnonzero(begins)
         lasts = np.append(firsts[1:], self.n_outages) - 1 if self.n_outages else firsts
         kept = order[firsts]
@@ -186,7 +188,7 @@ def outages_of(
         window_given=window_given,
     )
     kept = (start_h <= window_h) & ((start_h >= 0) | (ends.end_h > 0))
-    outages = _sorted(whole if kept.all() else whole.where(kept))
+    outages = _sorted(whole.where(kept))
     counted = {
         "outage(s) outside the observation left out": int((~kept).sum()),
         "outage(s) of nodes that were down already, part of the outage under way": (

@@ -16,7 +16,7 @@ from cprsim.failures.sources import Start
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
 from cprsim.fitting.frailty_fit import FrailtyFit, fit_frailty
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
-from cprsim.records import Cluster, Duration, Holds, Role
+from cprsim.records import Bools, Cluster, Duration, Holds, Ints, Role
 
 N_SIMULATED = 400
 FEWEST_SIMULATED = 40  # logs for an interval of 95 %
@@ -83,11 +83,10 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     """
     merged = outages.merged()
     merged = merged.where(merged.in_window)
-    chosen = np.flatnonzero(merged.chosen)
-    _, group, sizes = np.unique(merged.start_h[chosen], return_inverse=True, return_counts=True)
-    single = np.ones(merged.n_outages, dtype=bool)  # outages of other causes censor: they stay
-    single[chosen] = sizes[group] == 1
-    singles = uptimes(merged.where(single), FirstUptime.NEW)
+    single, sizes = _alone(merged)
+    merged = merged.where(single)
+    singles = uptimes(merged, FirstUptime.NEW)
+    del merged  # it is long
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
@@ -99,6 +98,18 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
         outages.n_nodes,
         singles.hours_per_end,
     )
+
+
+def _alone(outages: Outages) -> tuple[Bools, Ints]:
+    """Which outages begin at an instant of their own, (n_outages,), and all groups' sizes.
+
+    Outages of other causes than the chosen one are in no group: they stay, as they censor.
+    """
+    chosen = np.flatnonzero(outages.chosen)
+    _, group, sizes = np.unique(outages.start_h[chosen], return_inverse=True, return_counts=True)
+    alone = np.ones(outages.n_outages, dtype=bool)
+    alone[chosen] = sizes[group] == 1
+    return alone, sizes
 
 
 def _shocks(sizes: np.ndarray, outages: Outages) -> Shocks | None:

@@ -8,7 +8,7 @@ from math import log, sqrt
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.fitting.circle import CorrelatedFit, fit_correlated
-from cprsim.fitting.correlation import Togetherness, togetherness
+from cprsim.fitting.correlation import Portrait, Togetherness, portrait_of, togetherness
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import MOST_FITTED, Ranking, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
@@ -40,6 +40,7 @@ class TraceFit:
     uptimes: Subject
     repairs: Subject
     together: Togetherness
+    portrait: Portrait
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
@@ -73,26 +74,31 @@ def fit_trace(
     ParameterError
         where nothing at all can be fitted.
     """
-    n_instants = len(togetherness(outages).sizes)
-    if n_instants < 2:
+    together = togetherness(outages)
+    if len(together.sizes) < 2:
         raise ParameterError(
             f"nothing can be fitted to this log: its {int(outages.in_window.sum())} failure(s) "
             f"all begin at the same instant; two instants at least are needed"
         )
+    merged = outages.merged()
+    observed = observed or observation(outages, first)
+    # first what takes the most memory, while little else is held
+    drawn = portrait_of(merged)
+    correlated, why_not = _correlated(merged)
+    on_ages = _of_ages(merged, observed)
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
-    of_uptimes = _subject("uptimes", uptimes(outages, first), n_bootstrap, seed)
+    of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
         raise ParameterError(f"nothing can be fitted to this log: {of_gaps.why_not}")
     of_repairs = _subject("repairs", repair_times(outages), n_bootstrap, seed)
     course = trend(outages)
-    observed = observed or observation(outages, first)
-    correlated, why_not = _correlated(outages)
     return TraceFit(
         outages=outages,
         gaps=of_gaps,
         uptimes=of_uptimes,
         repairs=of_repairs,
-        together=togetherness(outages),
+        together=together,
+        portrait=drawn,
         trend=course,
         correlated=correlated,
         why_not_correlated=why_not,
@@ -102,7 +108,7 @@ def fit_trace(
             *_of_trend(course),
             *silences(outages),
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
-            *_of_ages(outages, observed),
+            *on_ages,
         ),
     )
 
