@@ -75,6 +75,7 @@ def main() -> None:
         "cpu_minutes": round(sum(one.cpu_s for one in results) / 60, 1),
     }
     by_metric: dict[str, list[dict[str, Any]]] = {}
+    held: list[dict[str, Any]] = []
     with one_thread():
         for metric in asked.metrics:
             for split, entries in enumerate(judged(seen, Metric(metric), asked.splits), 1):

@@ -53,6 +53,11 @@ def sources() -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def nodes() -> list[ast.AST]:
+    return [node for tree in sources().values() for node in ast.walk(tree)]
+
+
 def module_of(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -66,16 +71,20 @@ def written(path: Path, node: ast.expr) -> object:
         return None
 
 
+@cache
+def methods_by_name() -> dict[str, set[str]]:
+    """What the package calls on anything of a name, or attribute of that name."""
+    found: dict[str, set[str]] = {}
+    for node in nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            for kind in ("id", "attr"):
+                found.setdefault(getattr(node.func.value, kind, ""), set()).add(node.func.attr)
+    return found
+
+
 def methods_called_on(name: str) -> tuple[str, ...]:
     """What the package calls on the pattern of that name; all that matters where nothing is."""
-    called = {
-        node.func.attr
-        for tree in sources().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and name in (getattr(node.func.value, "id", ""), getattr(node.func.value, "attr", ""))
-    }
+    called = methods_by_name().get(name, set())
     return tuple(one for one in METHODS if one in called) or ("match", "fullmatch", "search")
 
 
@@ -158,6 +167,7 @@ def patterns_of_units() -> Iterator[Found]:
         yield Found(f"cprsim.units: {dimension.what}", dimension.pattern, 0, ("search",))
 
 
+@cache
 def all_patterns() -> list[Found]:
     found = [
         *compiled_patterns(),

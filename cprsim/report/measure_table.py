@@ -10,9 +10,10 @@ from rich.table import Table
 from cprsim.measuring.checks import HOLDS_WITHIN, Checks, Difference, Estimate, Verdict
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.measuring.verdict import why_unfit
+from cprsim.measuring.verdict import SHARE, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
+from cprsim.results.words import with_ends
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
@@ -62,9 +63,13 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
     took = measured.effort(Metric.AUC)
     return [
         f"Slopes per weighted PLS: means over {len(measured.seen.seeds)} seeds, ± the half-width "
-        f"of the 95 % interval (Student's t). The largest standard error is {measured.widest:.0%} "
-        f"of plain partial recovery's slope. `{MORE_BYTES}`: the small tables are saved with every "
-        "sub-save, at more bytes.",
+        "of the 95 % interval (Student's t), the weights being as fitted. The largest standard "
+        f"error is {measured.widest:.0%} of plain partial recovery's slope. `{MORE_BYTES}`: the "
+        "small tables are saved with every sub-save, at more bytes.",
+        f"A failure of {SHARE:.1%} of the servers at any time, with saves every "
+        f"{TYPICAL_INTERVAL:.0%} of the run, costs under plain partial recovery "
+        f"{' and '.join(_typical(measured, metric) for metric in Metric)}: that "
+        "of the weights is in it.",
         f"Correlation of AUC loss with PLS under plain partial recovery: {_pm(auc.correlation)} "
         f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
         f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
@@ -74,6 +79,11 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
         f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
         f"would have to be {took.n_unpaired:,}.",
     ]
+
+
+def _typical(measured: Measured, metric: Metric) -> str:
+    lost = typical_loss(measured, metric)
+    return f"{with_ends(lost.mean, *lost.interval())} of {NAMES[metric]}"
 
 
 def _pm(estimate: Estimate) -> str:

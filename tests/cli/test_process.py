@@ -16,6 +16,8 @@ import pytest
 from cprsim.results import load_result
 from tests.making import PATIENCE_S
 
+pytestmark = pytest.mark.long
+
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -12,9 +12,11 @@ from rich.console import Console
 
 from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
+from cprsim.measuring.verdict import typical_loss
 from cprsim.plots.save import save_figure
 from cprsim.plots.staleness import staleness_figure
 from cprsim.report.measure_table import print_measured
+from cprsim.results.words import with_ends
 from cprsim.staleness import Metric
 from tests.making import call
 
@@ -65,6 +67,9 @@ def test_the_table_says_what_is_known(whole) -> None:
     assert f"{slopes.mean('partial'):.4f} ± " in shown
     assert "Histories of several failures" in shown
     assert "CPU minutes" in shown
+    lost = typical_loss(measured, Metric.AUC)
+    low, high = lost.interval()
+    assert f"costs under plain partial recovery {with_ends(lost.mean, low, high)} of AUC" in shown
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.responses import response_of
 from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.measuring.singles import Noise
+from cprsim.measuring.singles import Noise, Singles, estimate
 from cprsim.measuring.verdict import why_unfit
 from cprsim.records import ShardLoss
 from cprsim.report.measure_table import _all_in_all
@@ -178,3 +178,18 @@ def test_a_curve_of_few_seeds_is_not_fit_for_use() -> None:
 def test_a_curve_that_tells_nothing_is_not_fit_for_use() -> None:
     reasons = why_unfit(measured(3, 3e-2))
     assert any("cannot be told from nothing" in one for one in reasons)
+
+
+def test_errors_are_as_large_as_what_trials_miss_early_and_late() -> None:
+    seen = seen_of(8, 0.0)
+    at = np.array([trial.failures[0].at_fraction for trial in seen.trials])
+    rng = np.random.default_rng(3)
+    noise = 5e-4 * np.exp(-4.0 * at) * rng.standard_normal(len(at))
+    noisy_seen = replace(seen, loss={m: loss + noise for m, loss in seen.loss.items()})
+    singles = Singles.of(noisy_seen, Metric.AUC)
+    scale = estimate(singles).errors.scale
+    own = noise[~seen.held_back] / scale
+    early, late = (
+        np.sqrt(np.mean(own[some] ** 2)) for some in (singles.at < 0.2, singles.at > 0.8)
+    )
+    assert 1 / 3 < early / late < 3

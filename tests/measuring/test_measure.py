@@ -48,6 +48,7 @@ def same(one, other) -> bool:
     ]
 
 
+@pytest.mark.long
 def test_a_measurement_killed_midway_ends_as_one_that_was_not(
     request_of, scenario: Path, tmp_path: Path, whole
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_finished_measurement_runs_nothing_again(whole) -> None:
     assert seen == [3, 3, 3]
 
 
+@pytest.mark.long
 def test_it_stops_at_the_precision_once_the_seeds_suffice_for_use(
     request_of, whole, tmp_path: Path
 ) -> None:

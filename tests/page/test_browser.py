@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("browser")  # without one there is no need to make pages
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.usefixtures("browser"),  # without one there is no need to make pages
+]
 
 FLAGS = [
     "--no-sandbox",

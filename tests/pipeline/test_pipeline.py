@@ -92,6 +92,7 @@ ENGINE_OVERRIDES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ENGINE_OVERRIDES)
 def test_the_engine_does_not_change_the_rows(make: Make, what: str) -> None:
     hopeless = ("failures.mtbf=12 min", "job.useful=4 h") if what == "one never finishes" else ()
