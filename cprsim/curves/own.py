@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,7 @@ def _response(strategy: str, metric: str, rows: pd.DataFrame) -> Response:
 
 def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str]]:
     seen: dict[tuple[str, str, float], int] = {}
+    loss: dict[tuple[str, str, float], float] = {}
     for index, row in table.iterrows():
         line = int(str(index)) + FIRST_ROW
         cells = {str(column): str(cell).strip() for column, cell in row.items()}
@@ -77,9 +79,18 @@ def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str
                     f"`{one_line(cells['pls'])}` stands in line {seen[point]} too",
                 )
             seen.setdefault(point, line)
+            loss[point] = float(cells["loss"])
     for strategy, metric in dict.fromkeys((point[0], point[1]) for point in seen):
-        if not any(point[:2] == (strategy, metric) and point[2] > 0 for point in seen):
+        points = sorted(point for point in seen if point[:2] == (strategy, metric) and point[2] > 0)
+        if not points:
             yield Place(path), "pls", f"{strategy} has no point beyond 0 in {metric}"
+        for before, point in pairwise(points):
+            if loss[point] < loss[before]:
+                message = (
+                    f"`{loss[point]:g}` at PLS {point[2]:g} is less than `{loss[before]:g}` at PLS "
+                    f"{before[2]:g} in line {seen[before]}: a loss does not fall as more is lost"
+                )
+                yield Place(path, seen[point]), "loss", message
 
 
 def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
@@ -90,7 +101,10 @@ def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
         yield "metric", _choices(cells["metric"], METRICS)
     in_range: dict[str, tuple[Callable[[float], bool], str]] = {
         "pls": (lambda pls: 0 <= pls <= 1, "is out of range: a portion lies between 0 and 1"),
-        "loss": (lambda loss: abs(loss) <= LARGEST_LOSS, "is out of range: is it in per cent?"),
+        "loss": (
+            lambda loss: 0 <= loss <= LARGEST_LOSS,
+            "is out of range: a loss is not negative, nor in per cent",
+        ),
         "standard_error": (
             lambda error: 0 <= error <= LARGEST_LOSS,
             "is out of range: a standard error is not negative",
@@ -102,9 +116,11 @@ def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
             yield column, "is not a finite number"
         elif not holds(number):
             yield column, message
-    at_zero = [_number(cells[column]) for column in ("pls", "loss", "standard_error")]
-    if at_zero[0] == 0 and at_zero[1:] != [0, 0]:
+    pls, *known = [_number(cells[column]) for column in ("pls", "loss", "standard_error")]
+    if pls == 0 and known != [0, 0]:
         yield "loss", "is not 0 at PLS 0, where nothing is lost: leave this row out"
+    if pls is not None and pls > 0 and known == [0, 0]:
+        yield "standard_error", "is 0 with a loss of 0: nothing is known so well"
 
 
 def _number(text: str) -> float | None:
