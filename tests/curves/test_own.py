@@ -61,7 +61,7 @@ def test_metrics_stand_in_a_column_of_their_own(tmp_path):
         (HEADER + "partial,.1,.1,\n", "mine.csv:2: standard_error: `` is not a finite number"),
         (HEADER + "partial,10,.1,0\n", "mine.csv:2: pls: `10` is out of range: a portion lies"),
         (HEADER + "partial,.1,.1,-1\n", "mine.csv:2: standard_error: `-1` is out of range"),
-        (HEADER + "partial,.1,-.1,1\n", "mine.csv:2: loss: `-.1` is out of range: a loss is not neg"),
+        (HEADER + "partial,.1,-.1,1\n", "mine.csv:2: loss: `-.1` is out of range: a loss is not"),
         (HEADER + "partial,.1,0,0\n", "mine.csv:2: standard_error: `0` is 0 with a loss"),
         (HEADER + "partial,.2,.1,1\nmfu,.1,.3,1\npartial,.1,.2,1\n",
          "mine.csv:2: loss: `0.1` at PLS 0.2 is less than `0.2` at PLS 0.1 in line 4"),
