@@ -19,7 +19,6 @@ from cprsim.staleness import (
     Response,
     StalenessCurve,
     Weight,
-    difference,
     jackknife_error,
     mean_loss,
     strategy_key,
@@ -338,16 +337,3 @@ def test_a_prediction_errs_by_what_its_replicates_differ():
     assert found.standard_error == pytest.approx(jackknife_error(by_each))
     assert found.error_of_mean() == pytest.approx(jackknife_error(by_each.mean(axis=1)))
     assert found.error_of_mean() <= found.standard_error.mean()
-
-
-def test_what_two_predictions_err_by_alike_cancels():
-    response = measured_response(0.01, 0.012, 0.014)
-    more = losses((0, 5.0, 4.0, 4.0, 0.25), (2, 2.5, 8.0, 8.0, 0.4))
-    less = losses((0, 5.0, 4.0, 3.9, 0.25), (2, 2.5, 8.0, 8.0, 0.4))
-    a, b = (response.predict_losses(some, np.arange(3), USEFUL_H, 2.0) for some in (less, more))
-    found = difference(a, b)
-    assert found.mean == pytest.approx(float(b.loss.mean() - a.loss.mean()))
-    alone = jackknife_error((b.apart - a.apart).mean(axis=1))
-    assert found.standard_error**2 == pytest.approx(alone**2 + np.var(b.loss - a.loss, ddof=1) / 3)
-    assert alone < 0.1 * a.error_of_mean()
-    assert difference(a, a).mean == 0

@@ -15,7 +15,6 @@ from cprsim.staleness.curve import FEWEST_SEEDS_TO_USE, StalenessCurve
 from cprsim.staleness.expected import (
     MeanLoss,
     Prediction,
-    difference,
     jackknife_error,
     mean_loss,
     nothing_lost,
@@ -47,7 +46,6 @@ __all__ = [
     "Response",
     "StalenessCurve",
     "Weight",
-    "difference",
     "jackknife_error",
     "lost_portion",
     "mean_loss",

@@ -114,18 +114,6 @@ class Prediction:
         return _mean_loss(self.loss, self.error_of_mean(), self.degrees)
 
 
-def difference(a: Prediction, b: Prediction) -> MeanLoss:
-    """The mean of b - a, two predictions by one curve for the same replications, in order.
-
-    What the curve is wrong by in both alike cancels, seed by seed where there are replicates;
-    else the two errors count as going together, as those of one slope do.
-    """
-    of_curve = abs(b.error_of_mean() - a.error_of_mean())
-    if len(a.apart) and len(a.apart) == len(b.apart):
-        of_curve = float(jackknife_error((b.apart - a.apart).mean(axis=1)))
-    return _mean_loss(b.loss - a.loss, of_curve, min(a.degrees, b.degrees))
-
-
 def nothing_lost(n: int) -> Prediction:
     """What strategies lose under which no shard ever goes stale: nothing, exactly."""
     return Prediction(np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), inf)
