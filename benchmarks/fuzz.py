@@ -44,6 +44,7 @@ VERDICTS = ("accepted", "refused", *FAILED)
 TRIES, TRIES_S = 60, 40.0  # to make an input smaller
 SHOWN_LINES = 25
 TOLD_EVERY = 250  # cases
+WORKERS = (os.cpu_count() or 1) + 1  # one more than cores: some wait for what does not come
 
 
 class Fuzzer:
@@ -274,7 +275,18 @@ def prepared(folder: Path) -> Material:
         with without_figures():
             call(*arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    build_commands_once()
     return material
+
+
+def build_commands_once() -> None:
+    """Typer builds all commands at each call, which is half the time of most refusals."""
+    import typer.main
+
+    from cprsim.cli.app import app
+
+    built = typer.main.get_command(app)
+    typer.main.get_command = lambda _: built
 
 
 def main() -> None:
@@ -284,7 +296,7 @@ def main() -> None:
     options.add_argument("--cases", type=int, default=5000, help="how many, from case 0 on")
     options.add_argument("--first", type=int, default=0, help="number of the first case")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="cases at once")
+    options.add_argument("--workers", type=int, default=WORKERS, help="cases at once")
     options.add_argument("--case", type=int, help="make this case alone, and show what it does")
     options.add_argument("--as-found", action="store_true", help="do not look for smaller inputs")
     options.add_argument("--verbose", action="store_true", help="a line for every case")

@@ -415,6 +415,8 @@ def damage_file(case: Case, random: Random, target: Path, how: str) -> None:
 def seal(case: Case, folder: Path) -> None:
     """Make the manifest say what the files now are, so that what reads them meets the damage."""
     path = folder / "manifest.json"
+    if not path.is_file():  # a folder, or a link to a device that never ends
+        return
     try:
         manifest = json.loads(path.read_text("utf-8"))
         for name, entry in manifest["files"].items():
