@@ -43,6 +43,7 @@ from fuzz_scenarios import (
     scenario_tree,
 )
 
+DEEP = 1_000_000  # added to the seed of a case that could not be made
 OWN_DIGEST = "manifest_sha256"  # of a manifest, over its other entries
 
 
@@ -52,7 +53,11 @@ def make_case(number: int, seed: int, folder: Path, material: Material) -> Case:
     kind = KINDS[number % len(KINDS)]
     case = Case(number, kind.__name__, folder)
     folder.mkdir(parents=True)
-    kind(case, random, material)
+    try:
+        kind(case, random, material)
+    except RecursionError:  # nested deeper than can be written
+        shutil.rmtree(folder)
+        return make_case(number, seed + DEEP, folder, material)
     return case
 
 
