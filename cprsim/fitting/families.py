@@ -24,7 +24,7 @@ from cprsim.fitting.likelihood import (
     estimate,
     maximum,
 )
-from cprsim.records import Floats
+from cprsim.records import Floats, Ints
 
 FEW = 500  # times that are quick to fit
 
@@ -73,12 +73,20 @@ class Family:
     start: Callable[[Lifetimes], Floats]
 
 
-def log_likelihoods(distribution: Distribution, lifetimes: Lifetimes) -> Floats:
-    """Contribution of each time to the log-likelihood, (n,): density, or survival, given entry."""
+def log_likelihoods(
+    distribution: Distribution, lifetimes: Lifetimes, censored: tuple[Floats, Ints] | None = None
+) -> Floats:
+    """Contribution of each time to the log-likelihood, (n,): density, or survival, given entry.
+
+    Parameters
+    ----------
+    censored : lengths of the censored times, each once, and which of these each of them has
+    """
     each = np.empty(lifetimes.n)
     ended = lifetimes.observed
     each[ended] = distribution.log_density(lifetimes.duration_h[ended])
-    each[~ended] = -distribution.cumulative_hazard(lifetimes.duration_h[~ended])
+    censored_h, which = censored or (lifetimes.duration_h[~ended], slice(None))
+    each[~ended] = -distribution.cumulative_hazard(censored_h)[which]
     late = lifetimes.entry_h > 0
     if late.any():
         each[late] += distribution.cumulative_hazard(lifetimes.entry_h[late])
@@ -100,7 +108,7 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
     point = search(family, lifetimes, _near(family, lifetimes))
     covariance, clustered = covariances(
         family.name,
-        lambda at: log_likelihoods(family.make(at), lifetimes),
+        _each(family, lifetimes),
         point,
         lifetimes.unit,
     )
@@ -114,6 +122,15 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
         parameters=_estimates(family, point, covariance, clustered),
         mean=_mean(family, point, covariance, clustered),
     )
+
+
+def _each(family: Family, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
+    """Contribution of each time from the search numbers.
+
+    Nodes that never failed were all watched as long: equal censored times are reckoned once.
+    """
+    censored = np.unique(lifetimes.duration_h[~lifetimes.observed], return_inverse=True)
+    return lambda at: log_likelihoods(family.make(at), lifetimes, censored)
 
 
 def _near(family: Family, lifetimes: Lifetimes) -> Floats:
@@ -132,7 +149,7 @@ def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = F
     """Search numbers of the most likely member; see `likelihood.maximum`."""
     return maximum(
         family.name,
-        lambda at: log_likelihoods(family.make(at), lifetimes),
+        _each(family, lifetimes),
         start,
         lifetimes.n_observed,
         slope,

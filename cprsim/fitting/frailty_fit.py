@@ -19,7 +19,7 @@ from cprsim.fitting.likelihood import (
     estimate,
     maximum,
 )
-from cprsim.records import Floats
+from cprsim.records import Floats, Ints
 
 MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
 
@@ -166,7 +166,7 @@ def _likelihood(
     form: _Form, lifetimes: Lifetimes
 ) -> tuple[Callable[[Floats], Floats], Callable[[Floats], tuple[Weibull, Frailty]]]:
     """Log-likelihood of each node from the search numbers, and what the numbers mean."""
-    _, node = np.unique(lifetimes.unit, return_inverse=True)
+    lifetimes, node, stands_for = _distinct(lifetimes)
     ended, duration_h = lifetimes.observed, lifetimes.duration_h
 
     def of_nodes(each_time: Floats) -> Floats:
@@ -183,6 +183,27 @@ def _likelihood(
         hazard -= lifetime.cumulative_hazard(lifetimes.entry_h)
         density = lifetime.log_density(duration_h) + lifetime.cumulative_hazard(duration_h)
         own = of_nodes(np.where(ended, density, 0.0))
-        return own + frailty.log_likelihood(n_failures, of_nodes(hazard))
+        return (own + frailty.log_likelihood(n_failures, of_nodes(hazard)))[stands_for]
 
     return each, unpack
+
+
+def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
+    """Of nodes with a single time, equal in all that a likelihood looks at, one for all of them.
+
+    Most nodes of a large cluster never fail: they need not be reckoned one by one.
+
+    Returns
+    -------
+    the times that are left; (n,) number of the node of each; (n_nodes,) which of these numbers
+    stands for each of all nodes
+    """
+    _, node, n_times = np.unique(lifetimes.unit, return_inverse=True, return_counts=True)
+    alone = np.flatnonzero(n_times[node] == 1)
+    seen = np.stack([lifetimes.duration_h, lifetimes.entry_h, lifetimes.observed])[:, alone]
+    _, first, alike = np.unique(seen, axis=1, return_index=True, return_inverse=True)
+    stands_for = np.arange(len(n_times))
+    stands_for[node[alone]] = node[alone[first]][alike]
+    kept, number = np.unique(stands_for, return_inverse=True)
+    mine = np.isin(node, kept)
+    return lifetimes.where(mine), np.searchsorted(kept, node[mine]), number

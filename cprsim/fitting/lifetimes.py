@@ -70,8 +70,11 @@ class Lifetimes:
 
     def of_units(self, nth: int) -> Lifetimes:
         """Those of every n-th unit, whole."""
-        mine = np.unique(self.unit, return_inverse=True)[1] % nth == 0
-        return replace(self, **{name: getattr(self, name)[mine] for name in _COLUMNS})
+        return self.where(np.unique(self.unit, return_inverse=True)[1] % nth == 0)
+
+    def where(self, mask: Bools) -> Lifetimes:
+        """Those that `mask` (n,) keeps."""
+        return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
 
     def every(self, nth: int) -> Lifetimes:
         """Every n-th of them."""

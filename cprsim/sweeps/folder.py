@@ -33,6 +33,13 @@ TABLE = "sweep.parquet"
 ABOUT = "sweep.json"
 
 
+# Columns of the table that tables, figures and sentences are made of, beside those of the axes.
+SHOWN = (
+    "strategy", "on_failure", "engine", "mean", "low", "high", "n", "save_interval_h",
+    "difference", "difference_low", "difference_high",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class AxisColumn:
     """An axis as the table has it."""
@@ -178,7 +185,12 @@ def load_sweep(path: Path | str) -> SweepResult:
     """
     folder = Path(path)
     read_manifest(folder)
-    return _read(folder)
+    result = _read(folder)
+    needed = [*SHOWN, *(axis.column for axis in result.axes)]
+    missing = [name for name in needed if name not in result.table]
+    if missing:
+        raise ResultError(f"{folder} is damaged: its table has no column {one_line(missing[0])}")
+    return result
 
 
 def is_sweep(folder: Path) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from cprsim.fitting.families import (
     Family,
     fit,
 )
+from cprsim.fitting.frailty_fit import fit_frailty
 from cprsim.fitting.goodness import distances, rank, resampled, survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
@@ -237,3 +239,23 @@ def test_leaving_out_the_first_uptime_is_right_for_old_nodes() -> None:
     assert abs(mean.estimate - 100.0) <= 4 * mean.standard_error
     naive = fit(WEIBULL, uptimes(outages)).mean
     assert naive.estimate > 100.0 + 4 * naive.standard_error
+
+
+def test_equal_times_are_reckoned_once_and_count_each() -> None:
+    """Nodes that never failed: the fit is that of all times, one by one."""
+    rng = np.random.default_rng(5)
+    short_h = rng.weibull(0.8, 60) * 300
+    ended = np.append(short_h < 400, np.zeros(3000, bool))
+    times = lifetimes_of(np.append(np.minimum(short_h, 400), np.full(3000, 400.0)), ended)
+    apart = replace(times, duration_h=times.duration_h * (1 + 1e-13 * np.arange(times.n)))
+    for family in (WEIBULL, GAMMA):
+        one, other = fit(family, times), fit(family, apart)
+        assert one.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-9)
+        for mine, theirs in zip(one.parameters, other.parameters, strict=True):
+            assert mine.estimate == pytest.approx(theirs.estimate, rel=1e-3)
+            assert mine.clustered_error == pytest.approx(theirs.clustered_error, rel=1e-2)
+    (alike, *_), (apart_alike, *_) = (
+        sorted(fit_frailty(each), key=lambda form: form.name) for each in (times, apart)
+    )
+    assert alike.name == apart_alike.name
+    assert alike.log_likelihood == pytest.approx(apart_alike.log_likelihood, rel=1e-9)

@@ -9,15 +9,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cprsim.errors import ResultError
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.metrics import Spread
 from cprsim.results.write import write_parquet
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.body import _said
-from cprsim.sweeps.folder import ABOUT, TABLE, AxisColumn, _accuracy, _read
+from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
 from cprsim.sweeps.store import Store
 from tests.generated import anything, comparable, names
 
@@ -87,3 +89,19 @@ def test_a_sweep_does_not_claim_an_interval_for_losses_that_its_curve_does_not_p
         "AUC loss by the staleness curve lines (by hand); its error is in the interval."
     ]
     assert accuracy(first, whole)[1].startswith("partial: lines does not say what it loses")
+
+
+def test_a_table_without_the_column_of_an_axis_is_damaged(tmp_path, monkeypatch):
+    row = dict.fromkeys(SHOWN, 1.0)
+    write_parquet(pd.DataFrame([{**row, "save_h": 1.0}]), tmp_path / TABLE)
+    monkeypatch.setattr("cprsim.sweeps.folder.read_manifest", lambda folder: {})
+    about = {"name": "a", "mode": "grid", "reference": "full", "useful_h": 1.0}
+
+    def load(column: str):
+        axis = AxisColumn("costs.save", column, "h", True, False)
+        (tmp_path / ABOUT).write_text(json.dumps({**about, "axes": [asdict(axis)]}), "utf-8")
+        return load_sweep(tmp_path)
+
+    assert load("save_h").axes[0].column == "save_h"
+    with pytest.raises(ResultError, match=r"its table has no column -\.inf"):
+        load("-.inf")
