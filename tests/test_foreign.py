@@ -31,7 +31,7 @@ from cprsim.reproduce.summary import Row, Summary
 from cprsim.reproduce.verdicts import Finding, Verdict
 from cprsim.results import Identity
 from cprsim.results.write import write_csv
-from cprsim.sweeps.folder import write_sweep
+from cprsim.sweeps.folder import SHOWN, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
@@ -166,7 +166,7 @@ def cells_of(path: Path) -> list[str]:
 
 
 def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
-    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), "mean": [-1.0] * len(FORMULAS)})
+    table = pd.DataFrame({"accuracy.curve": list(FORMULAS), **dict.fromkeys(SHOWN, -1.0)})
     said = {
         "name": "a", "mode": "grid", "axes": [], "reference": "full", "useful_h": 1.0,
         "accuracy": [],
