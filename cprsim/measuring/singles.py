@@ -196,7 +196,8 @@ def _errors(singles: Singles, predicted: Floats, own: Floats, typical: float) ->
     residual = singles.loss - predicted
     noise = Noise.of(residual, singles.at)
     scale = np.hypot(noise.at(singles.at), MODEL_ERROR * np.sqrt(np.abs(own) * typical))
-    course = Noise.of(residual / scale, singles.at)  # what the two miss of it
+    # the noise was estimated with the share in it: late trials, with little noise, would weigh less
+    course = Noise.of(residual / scale, singles.at)
     scale *= course.at(singles.at)
     standardised = residual / scale
     right = float(np.sqrt(np.mean(standardised**2)))
