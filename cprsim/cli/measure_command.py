@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from cprsim.measuring.measure import Measured, Request
 
 FOLDER = Path("results") / "curves"
+WHERE_IT_RAN = ("--workers", "--backend", "--address")
 
 
 def measure(
@@ -134,9 +137,6 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
 
 
 def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> None:
-    import shlex
-    import sys
-
     from cprsim.cli.terminal import Terminal
     from cprsim.curves import write_curve
     from cprsim.curves.curve_file import as_json as file_as_json
@@ -145,8 +145,7 @@ def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> No
     from cprsim.plots.staleness import staleness_figure
     from cprsim.report.measure_table import print_measured
 
-    command = shlex.join(["cprsim", *sys.argv[1:]])
-    curve = curve_file(measured, request, path.stem, command)
+    curve = curve_file(measured, request, path.stem, command_of(sys.argv[1:]))
     write_curve(path, curve)
     figures = save_figure(
         staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
@@ -157,6 +156,19 @@ def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> No
     print_measured(Terminal(), measured)
     for written in (path, *figures):
         say(written)
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The command that makes the same file again: without where it ran, which changes no number."""
+    words = iter(arguments)
+    kept = ["cprsim"]
+    for word in words:
+        option, given, _ = word.partition("=")
+        if option not in WHERE_IT_RAN:
+            kept.append(word)
+        elif not given:
+            next(words, None)
+    return shlex.join(kept)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from cprsim.cli.measure_command import command_of
 from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file
 from cprsim.measuring.verdict import typical_loss
@@ -95,3 +96,10 @@ def test_what_was_written_is_json(whole, tmp_path: Path) -> None:
     checks = json.loads(path.read_text())["checks"]
     assert checks["bytes_written"]["by_strategy"]["partial"] > 0
     assert {one["strategy"] for one in checks["auc"]["paired_differences"]} == {"mfu"}
+
+
+def test_the_command_in_the_file_leaves_out_where_it_ran() -> None:
+    local = "measure s.yaml --workers 2 --seeds 8"
+    cluster = "measure --backend=dask --address tcp://host:1 s.yaml --seeds 8 --workers=4"
+    for arguments in (local, cluster):
+        assert command_of(arguments.split()) == "cprsim measure s.yaml --seeds 8"
