@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from cprsim import engine
 from cprsim.cluster import Block, cost_breakdown, shard_loss
-from cprsim.records import CostBreakdown, EventLog, Floats, RecoveryPolicy, ShardLoss, stacked
+from cprsim.records import (
+    CostBreakdown,
+    EventLog,
+    Floats,
+    RecoveryPolicy,
+    ShardLoss,
+    in_order,
+    stacked,
+)
 
 OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
 FAST, SIMPY = "fast", "simpy"
@@ -110,5 +118,4 @@ def _merged(some: Rows, others: Rows) -> Rows:
 
 def _by_order(some: OneOf, others: OneOf) -> OneOf:
     both = stacked([some, others])
-    order = np.argsort(both.replication, kind="stable")
-    return type(both)(*(getattr(both, f.name)[order] for f in fields(both)))
+    return in_order(both, np.argsort(both.replication, kind="stable"))

@@ -8,11 +8,11 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,7 +296,10 @@ class ExpectedFailures:
 
 
 class Activity(IntEnum):
-    """What the job does; every hour of a replication belongs to exactly one."""
+    """What the job does; every hour of a replication belongs to exactly one.
+
+    All but the first and the last are the parts of its overhead (`PARTS`).
+    """
 
     USEFUL = 0  # work done for the first time
     LOST = 1  # work done again after a rollback: the hours that the failure cost
@@ -306,6 +309,10 @@ class Activity(IntEnum):
     RESCHEDULE = 5  # stalled until the replacement runs
     LOAD = 6  # stalled until the state is loaded
     OVER = 7  # the job has ended
+
+
+PARTS = tuple(one.name.lower() for one in Activity)[Activity.LOST : Activity.OVER]
+"""Names of what the hours that are not useful go into."""
 
 
 class EventKind(IntEnum):
@@ -356,19 +363,15 @@ class EventLog:
 class CostBreakdown:
     """Where the hours of each replication went; a row per replication.
 
-    ``useful + lost + save + detect + wait + reschedule + load = wall`` in every row.
+    Useful hours and those of all parts add up to the wall time, in every row.
     """
 
     replication: Ints
     finished: Bools
     wall_h: Floats
     useful_h: Floats
-    lost_h: Floats
-    save_h: Floats
-    detect_h: Floats
-    wait_h: Floats
-    reschedule_h: Floats
-    load_h: Floats
+    parts: tuple[str, ...]  # what all other hours went into
+    hours: Floats  # (n_replications, n_parts)
     n_failures: Ints
     n_saves: Ints  # committed
 
@@ -376,8 +379,20 @@ class CostBreakdown:
     def n_replications(self) -> int:
         return len(self.replication)
 
+    def hours_of(self, part: str) -> Floats:
+        """Hours of one part, (n_replications,). Raises ValueError where there is no such part."""
+        hours: Floats = self.hours[:, self.parts.index(part)]
+        return hours
 
-OVERHEAD_PARTS = ("save", "load", "lost", "detect", "wait", "reschedule")
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """One column a name, the hours of a part as `PART_h`: a table of replications."""
+        names = ("replication", "finished", "wall_h", "useful_h")
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{f"{part}_h": self.hours_of(part) for part in self.parts},
+            "n_failures": self.n_failures,
+            "n_saves": self.n_saves,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +416,18 @@ Rows = TypeVar("Rows", CostBreakdown, ShardLoss)
 
 
 def stacked(records: Sequence[Rows]) -> Rows:
-    """The rows of several records of one kind, one below the other."""
-    kind = type(records[0])
-    names = (column.name for column in fields(kind))
-    return kind(*(np.concatenate([getattr(record, name) for record in records]) for name in names))
+    """The rows of several records of one kind, and of the same parts, one below the other."""
+    return _with_columns(
+        records[0], lambda name: np.concatenate([getattr(record, name) for record in records])
+    )
+
+
+def in_order(record: Rows, order: Ints) -> Rows:
+    """The rows of a record in this order."""
+    return _with_columns(record, lambda name: getattr(record, name)[order])
+
+
+def _with_columns(record: Rows, column: Callable[[str], NDArray[Any]]) -> Rows:
+    columns = (one.name for one in fields(record) if one.name != "parts")
+    arrays: dict[str, Any] = {name: column(name) for name in columns}
+    return replace(record, **arrays)

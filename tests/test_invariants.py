@@ -18,7 +18,7 @@ import yaml
 from cprsim.assemble import Experiment, assemble
 from cprsim.engine import why_not
 from cprsim.pipeline import Outcome, simulate
-from cprsim.records import OVERHEAD_PARTS
+from cprsim.records import PARTS
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
@@ -94,7 +94,7 @@ def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
 def check(outcome: Outcome) -> None:
     """Every replication of every strategy."""
     rows = replication_rows(outcome)
-    parts = rows[[f"{part}_h" for part in OVERHEAD_PARTS]]
+    parts = rows[[f"{part}_h" for part in PARTS]]
     assert (parts >= 0).all(axis=None)
     assert np.allclose(parts.sum(axis=1) + rows["useful_h"], rows["wall_h"], rtol=CLOSE, atol=CLOSE)
     done_h = rows["useful_h"][rows["finished"]]

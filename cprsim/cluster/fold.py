@@ -6,6 +6,7 @@ import numpy as np
 
 from cprsim.errors import AccountingError
 from cprsim.records import (
+    PARTS,
     Activity,
     Bools,
     CostBreakdown,
@@ -37,12 +38,8 @@ def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
         finished=finished,
         wall_h=log.at_h[ends],
         useful_h=hours[:, Activity.USEFUL],
-        lost_h=hours[:, Activity.LOST],
-        save_h=hours[:, Activity.SAVE],
-        detect_h=hours[:, Activity.DETECT],
-        wait_h=hours[:, Activity.WAIT],
-        reschedule_h=hours[:, Activity.RESCHEDULE],
-        load_h=hours[:, Activity.LOAD],
+        parts=PARTS,
+        hours=hours[:, Activity.LOST : Activity.OVER],
         n_failures=_count_failures(log, row, len(numbers)),
         n_saves=np.bincount(row[log.kind == EventKind.SAVE_COMMITTED], minlength=len(numbers)),
     )
@@ -129,7 +126,7 @@ def _require_sums(breakdown: CostBreakdown, hours: Floats, useful_h: float) -> N
 
 
 def _require_work_redone(breakdown: CostBreakdown, undone_h: Floats) -> None:
-    off = breakdown.finished & (np.abs(breakdown.lost_h - undone_h) > TOLERANCE_H)
+    off = breakdown.finished & (np.abs(breakdown.hours_of("lost") - undone_h) > TOLERANCE_H)
     _refuse(breakdown, off, "did not do again exactly the work that its failures undid")
 
 

@@ -14,7 +14,7 @@ from cprsim.draws import CostDraws, Draws
 from cprsim.engine.rows import LOSS, Losses, Ran, losses_of
 from cprsim.engine.terms import Plan, drawn_of, plan_of
 from cprsim.failures.block import Strikes
-from cprsim.records import CostBreakdown, Floats, Ints, RecoveryPolicy
+from cprsim.records import PARTS, CostBreakdown, Floats, Ints, RecoveryPolicy
 from cprsim.setting import JobSetting
 
 MOST_SHARED = 2**20  # failures, to whose tables one thread holds on
@@ -152,6 +152,7 @@ class _Run:
         self._lost: list[Losses] = []
         n = failures.n_replications
         self._hours: Floats = np.empty((len(standing.HOURS), n))
+        self._hours[standing.WAIT_H] = 0.0
         self._counts: Ints = np.empty((len(standing.COUNTS), n), dtype=np.int64)
 
     def go_on(self, rows: Ints) -> Ints:
@@ -240,7 +241,7 @@ class _Run:
         if not finished.all() and (is_left := counts[0] == self._standing.LEFT).any():
             left, number = number[is_left] - first_number, number[~is_left]
             hours, counts, finished = hours[:, ~is_left], counts[:, ~is_left], finished[~is_left]
-        wall_h, useful_h, lost_h, save_h, detect_h, reschedule_h, load_h, stale_h, net_h = hours
+        wall_h, useful_h, *_, stale_h, net_h = hours
         n_emb_ps = self._setting.cluster.n_emb_ps
         if self._plan.reloads:
             stale_h, net_h = stale_h / max(n_emb_ps, 1), net_h / max(n_emb_ps, 1)
@@ -249,12 +250,8 @@ class _Run:
             finished=finished,
             wall_h=wall_h,
             useful_h=useful_h,
-            lost_h=lost_h,
-            save_h=save_h,
-            detect_h=detect_h,
-            wait_h=np.zeros(len(number)),
-            reschedule_h=reschedule_h,
-            load_h=load_h,
+            parts=PARTS,
+            hours=hours[2:-2].T,
             n_failures=counts[1],
             n_saves=counts[2],
         )

@@ -104,10 +104,10 @@ def run(
         hours[2, row] = max(0.0, job.worked_h - job.frontier_h)
         hours[3, row] = job.save_h
         hours[4, row] = job.detect_h
-        hours[5, row] = job.reschedule_h
-        hours[6, row] = job.load_h
-        hours[7, row] = job.stale_h
-        hours[8, row] = job.stale_net_h
+        hours[6, row] = job.reschedule_h
+        hours[7, row] = job.load_h
+        hours[8, row] = job.stale_h
+        hours[9, row] = job.stale_net_h
         counts[0, row] = status
         counts[1, row] = job.n_failures
         counts[2, row] = job.n_attempts if status == WANTS_COSTS else job.n_saves

@@ -17,9 +17,10 @@ INTRICATE = 8  # for `steady.hurry`
 MOST_UNDER_WAY = 256  # recoveries at once
 
 HOURS = (
-    "wall_h", "useful_h", "lost_h", "save_h", "detect_h", "reschedule_h", "load_h",
+    "wall_h", "useful_h", "lost_h", "save_h", "detect_h", "wait_h", "reschedule_h", "load_h",
     "stale_h", "stale_net_h",
 )  # fmt: skip
+WAIT_H = HOURS.index("wait_h")  # none: there is always a spare
 COUNTS = ("status", "n_failures", "n_saves")
 
 JOB = np.dtype(

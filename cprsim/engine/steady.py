@@ -286,8 +286,8 @@ def write(rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
         hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
         hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
         hours[3, row], hours[4, row] = columns[SAVE_H + i], columns[DETECT_H + i]
-        hours[5, row], hours[6, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
-        hours[7, row], hours[8, row] = columns[STALE_H + i], columns[NET_H + i]
+        hours[6, row], hours[7, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
+        hours[8, row], hours[9, row] = columns[STALE_H + i], columns[NET_H + i]
         counts[0, row] = status
         counts[1, row] = int(columns[N_FAILURES + i])
         counts[2, row] = int(columns[N_SAVES + i])
@@ -342,6 +342,6 @@ def lose(
                     loss.since_save_h, loss.since_reload_h = since_save_h, at_h - fresh_h
                     n_losses += 1
             failure += 1
-        hours[7, row], hours[8, row] = stale_h, net_h
+        hours[8, row], hours[9, row] = stale_h, net_h
     desks[0].course = course
     return n_losses

@@ -25,8 +25,8 @@ from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots import overhead_figure, percentiles_figure
 from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
-from cprsim.plots.style import LOOKS
-from cprsim.records import OVERHEAD_PARTS, OnFailure
+from cprsim.plots.style import look_of
+from cprsim.records import OnFailure
 from cprsim.report.accuracy_sentences import accuracy_sentences, knows_loss
 from cprsim.report.as_json import number
 from cprsim.report.sentences import decisions, savings, verdicts
@@ -92,7 +92,7 @@ def _price(result: Result) -> Price:
 def _parts(result: Result) -> list[str]:
     """The parts of overhead that cost anything under any strategy."""
     spreads = result.spreads().values()
-    return [part for part in OVERHEAD_PARTS if any(mine[part].mean > 0 for mine in spreads)]
+    return [part for part in result.parts if any(mine[part].mean > 0 for mine in spreads)]
 
 
 def _overhead_picture(result: Result) -> Picture:
@@ -112,14 +112,14 @@ def _overhead_picture(result: Result) -> Picture:
         wide=overhead_figure(result),
         narrow=overhead_figure(result, narrow=True),
         marks=marks,
-        groups={part: LOOKS[part].label for part in parts},
+        groups={part: look_of(part).label for part in parts},
     )
 
 
 def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) -> str:
     cost_h = mine[part].mean * result.useful_h
     return (
-        f"{strategy}, {LOOKS[part].label}: {spread_in_percent(mine[part])} of useful time, "
+        f"{strategy}, {look_of(part).label}: {spread_in_percent(mine[part])} of useful time, "
         f"{hours(cost_h)} per job"
     )
 
@@ -138,7 +138,7 @@ def _overhead_table(result: Result) -> Table:
             Column("strategy", is_number=False),
             Column("saves", is_number=False),
             Column("overhead, %"),
-            *(Column(f"{LOOKS[part].label}, %") for part in parts),
+            *(Column(f"{look_of(part).label}, %") for part in parts),
             Column("failures"),
             Column("ETTR"),
             *([Column("PLS")] if partial else []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
-from cprsim.records import OVERHEAD_PARTS
+from cprsim.plots.style import CAPTION, FAINT, INK, look_of, stacked, style
 from cprsim.results.metrics import FINISHED, Spread
 from cprsim.results.words import count, hours, percent, saves
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from cprsim.records import RecoveryPolicy
     from cprsim.results import Result
 
-STACK = tuple(part for part in LOOKS if part in OVERHEAD_PARTS)  # bottom to top
 BAR_WIDTH = 0.58
 # a bar of more than all useful time that is so many times the next is cut, to let others be read
 CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 1.0, 5.0
@@ -38,6 +36,7 @@ def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
     """
     spreads = [result.spreads()[policy.name] for policy in result.policies]
     totals = [mine["overhead_fraction"].mean for mine in spreads]
+    parts = [part for part in stacked(result.parts) if any(mine[part].mean > 0 for mine in spreads)]
     with style():
         figure = Figure(figsize=_size_in(len(spreads), narrow), layout="constrained")
         axes = figure.add_subplot()
@@ -46,11 +45,10 @@ def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
             if isnan(totals[x]):
                 _unfinished(axes, x, top, mine[FINISHED].mean)
             else:
-                _bar(axes, x, mine, top)
+                _bar(axes, x, mine, parts, top)
         _dress(axes, result, top, fold_at=9 if narrow else 16)
-        parts = [part for part in STACK if any(mine[part].mean > 0 for mine in spreads)]
         if narrow:
-            handles = [LOOKS[part].patch() for part in parts]
+            handles = [look_of(part).patch() for part in parts]
             figure.legend(handles=handles, loc="outside lower center", ncols=2)
             return figure
         cut = any(total > top for total in totals)
@@ -81,14 +79,14 @@ def axis_top(totals: list[float]) -> float:
     return heights[0] * HEADROOM
 
 
-def _bar(axes: Axes, x: int, mine: Mapping[str, Spread], top: float) -> None:
+def _bar(axes: Axes, x: int, mine: Mapping[str, Spread], parts: Sequence[str], top: float) -> None:
     half = mine["overhead_fraction"].half_width
     half = 0.0 if isnan(half) else half
     bottom = 0.0
-    for part in STACK:
+    for part in parts:
         height = mine[part].mean
         if height > 0:
-            axes.bar(x, height, BAR_WIDTH, bottom, gid=mark(x, part), **LOOKS[part].fill())
+            axes.bar(x, height, BAR_WIDTH, bottom, gid=mark(x, part), **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
             if visible > 0.055 * top:
                 _note(axes, x, bottom + visible / 2, percent(height))
@@ -159,5 +157,5 @@ def _title(axes: Axes, result: Result, n: int, room: int) -> None:
 
 
 def _legend(axes: Axes, parts: list[str]) -> None:
-    handles = [LOOKS[part].patch() for part in reversed(parts)]  # in the order of the stack
+    handles = [look_of(part).patch() for part in reversed(parts)]  # in the order of the stack
     axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -6,10 +6,11 @@ its own, so that a black-and-white print still reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import matplotlib
 from matplotlib.patches import Patch
@@ -47,6 +48,20 @@ LOOKS = {
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
+_OTHERS = (("#009e73", "\\\\\\\\"), ("#f0e442", "//"), ("#999999", "xx"), ("#8c6bb1", "--"))
+
+
+def look_of(part: str) -> Look:
+    """How a part of overhead is drawn; a part that is not listed is called by its name."""
+    colour, hatch = _OTHERS[crc32(part.encode()) % len(_OTHERS)]
+    return LOOKS.get(part, Look(part, colour, hatch))
+
+
+def stacked(parts: Iterable[str]) -> tuple[str, ...]:
+    """Parts of overhead from the bottom of a bar to its top."""
+    there = dict.fromkeys(parts)
+    first = [part for part in LOOKS if part in there]
+    return (*first, *(part for part in there if part not in LOOKS))
 
 
 class Line(NamedTuple):

@@ -9,13 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.records import OVERHEAD_PARTS
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Differing, Result, Spread, records_of
+from cprsim.results.metrics import parts_among
 
-_INTERVALS = ("overhead_fraction", *OVERHEAD_PARTS)
 _MEANS = (
     "failures",
     "saves",
@@ -57,7 +56,8 @@ def _strategy(line: Line) -> dict[str, Any]:
         "decision": decision and decision.chosen,
         "replications": line.summary[FINISHED].n,
         FINISHED: number(line.mean(FINISHED)),
-        **{quantity: _triple(line.summary[quantity]) for quantity in _INTERVALS},
+        "overhead_fraction": _triple(line.summary["overhead_fraction"]),
+        **{part: _triple(line.summary[part]) for part in parts_among(line.summary)},
         **{quantity: number(line.mean(quantity)) for quantity in _MEANS},
         "intervals": {quantity: _triple(line.summary[quantity]) for quantity in _MEANS},
     }

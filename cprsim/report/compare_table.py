@@ -9,17 +9,15 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from cprsim.records import OVERHEAD_PARTS
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results import Differing, records_of
+from cprsim.results.metrics import parts_among
 from cprsim.results.words import NO_NUMBER, suited
 
-_SHARES = ("overhead_fraction", *OVERHEAD_PARTS)  # shown in percent of useful time
+_OVERHEAD = "overhead_fraction"
+_PARTS = {"lost": "lost work", "wait": "wait for spare"}  # that are not called by their name
 _LABELS = {
-    "overhead_fraction": "overhead, % of useful time",
-    **{part: f"  {part}" for part in OVERHEAD_PARTS},
-    "lost": "  lost work",
-    "wait": "  wait for spare",
+    _OVERHEAD: "overhead, % of useful time",
     "failures": "failures per job",
     "pls": "PLS",
     "auc_loss": "AUC loss, ×10⁻⁴",
@@ -38,7 +36,8 @@ def print_comparison(console: Console, table: pd.DataFrame) -> None:
 
     Quantities that are zero in both are left out, and losses that no curve priced.
     """
-    shown = table[table["quantity"].isin(list(_LABELS))]
+    parts = parts_among(table["quantity"])
+    shown = table[table["quantity"].isin([*_LABELS, *parts])]
     zero = (shown[["a", "b"]].fillna(1) == 0).all(axis=1)
     unknown = shown["quantity"].isin(_LOSSES) & shown[["a", "b"]].isna().all(axis=1)
     out = plain_table()
@@ -50,7 +49,8 @@ def print_comparison(console: Console, table: pd.DataFrame) -> None:
     for row in records_of(shown[~(zero | unknown)]):
         if previous not in (None, row["strategy"]):
             out.add_section()
-        out.add_row(row["strategy"] if row["strategy"] != previous else "", *_cells(row))
+        cells = _cells(row, in_percent=row["quantity"] in (_OVERHEAD, *parts))
+        out.add_row(row["strategy"] if row["strategy"] != previous else "", *cells)
         previous = row["strategy"]
     print_whole(console, out)
 
@@ -68,9 +68,9 @@ def print_inputs(console: Console, inputs: Sequence[Differing]) -> None:
     print_whole(console, out)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any], *, in_percent: bool) -> list[str]:
     quantity = row["quantity"]
-    scale = 100 if quantity in _SHARES else 1e4 if quantity in _LOSSES else 1
+    scale = 100 if in_percent else 1e4 if quantity in _LOSSES else 1
     a, b, difference, low, high = (
         scale * float(row[name]) for name in ("a", "b", "difference", "low", "high")
     )
@@ -79,4 +79,5 @@ def _cells(row: dict[str, Any]) -> list[str]:
     means = [suited(mean, mean + low - difference, mean + high - difference, at_least=at_least)[0]
              for mean in (a, b)]  # fmt: skip
     interval = NO_NUMBER if NO_NUMBER in shown else f"{shown[1]} to {shown[2]}"
-    return [_LABELS[quantity], *means, shown[0], interval]
+    label = _LABELS.get(quantity, f"  {_PARTS.get(quantity, quantity)}")
+    return [label, *means, shown[0], interval]

@@ -12,8 +12,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.records import OVERHEAD_PARTS, OnFailure, RecoveryPolicy
+from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread
+from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
     NO_NUMBER,
     hours,
@@ -32,11 +33,8 @@ WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, i
 UNFOLDED = 1000
 COST_H = "cost\nh"
 AUC_LOSS = "AUC loss\n×10⁻⁴"
-HEADINGS = {
-    "save": "save",
-    "load": "load",
+HEADINGS = {  # of parts of overhead that are not headed by their name
     "lost": "lost\nwork",
-    "detect": "detect",
     "wait": "wait for\nspare",
     "reschedule": "re-\nschedule",
 }
@@ -134,8 +132,9 @@ def _head_columns(words_width: int) -> list[Column]:
 
 def _part_columns(rows: list[Line]) -> list[Column]:
     """The parts of overhead that cost anything under any strategy."""
-    shown = [part for part in OVERHEAD_PARTS if any(line.mean(part) > 0 for line in rows)]
-    return [Column(HEADINGS[part], _percent_of(part)) for part in shown]
+    parts = parts_among(quantity for line in rows for quantity in line.summary)
+    shown = [part for part in parts if any(line.mean(part) > 0 for line in rows)]
+    return [Column(HEADINGS.get(part, part), _percent_of(part)) for part in shown]
 
 
 def _tail_columns(rows: list[Line]) -> list[Column]:

@@ -10,7 +10,7 @@ from typing import Any
 from cprsim.assemble import Experiment, assemble
 from cprsim.pipeline import simulate
 from cprsim.plots.chart import Series
-from cprsim.records import OVERHEAD_PARTS, RecoveryPolicy
+from cprsim.records import PARTS, RecoveryPolicy
 from cprsim.reproduce.verdicts import Ours
 from cprsim.results.metrics import spreads, summarise
 from cprsim.scenario import LoadedScenario
@@ -103,4 +103,4 @@ def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-assert set(STACKED) == set(OVERHEAD_PARTS)
+assert set(STACKED) == set(PARTS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -18,7 +20,7 @@ from cprsim.results.accuracy_rows import (
     not_shared,
     shared_by,
 )
-from cprsim.results.metrics import CONFIDENCE, METRICS, interval_of_mean, measure
+from cprsim.results.metrics import CONFIDENCE, interval_of_mean, measure, metrics_of, parts_of
 from cprsim.results.read import Result
 from cprsim.staleness import Metric, StalenessCurve
 
@@ -62,7 +64,7 @@ def differences(
     sharing = _one_response if curve is None else shared_by(curve)
     for name, mine in measured.items():
         if name != baseline:
-            for quantity in METRICS:
+            for quantity in metrics_of(parts_of(rows)):
                 interval, n = _paired(measured[baseline], mine, quantity, sharing)
                 records.append((name, quantity, *interval, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
@@ -89,7 +91,8 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     ------
     ParameterError : no strategy is in both
     """
-    of_a, of_b = _by_strategy(a), _by_strategy(b)
+    parts = parts_of([*a.replications, *b.replications])
+    of_a, of_b = _by_strategy(a, parts), _by_strategy(b, parts)
     shared = [name for name in of_a if name in of_b]
     if not shared:
         raise ParameterError(
@@ -99,7 +102,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     sharing = _sharing(a, b)
     records = []
     for name in shared:
-        for quantity in METRICS:
+        for quantity in metrics_of(parts):
             if _unknown(quantity, of_a[name], of_b[name]):
                 continue  # no curve tells what the failures cost in accuracy
             interval, n = method(of_a[name], of_b[name], quantity, sharing)
@@ -111,7 +114,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
 
 def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
-    of_a, of_b = _by_strategy(a), _by_strategy(b)
+    of_a, of_b = (_by_strategy(one, parts_of(one.replications)) for one in (a, b))
     sharing = _sharing(a, b)
     said: dict[str, list[str]] = {}
     for name in (name for name in of_a if name in of_b):
@@ -160,8 +163,8 @@ def _one_response(quantity: str, a: str, b: str) -> float | None:
     return 1.0 if a == b else None
 
 
-def _by_strategy(result: Result) -> dict[str, pd.DataFrame]:
-    measured = measure(result.replications, result.n_nodes)
+def _by_strategy(result: Result, parts: Sequence[str]) -> dict[str, pd.DataFrame]:
+    measured = measure(result.replications, result.n_nodes, parts)
     return {str(k): v for k, v in measured.groupby("strategy", sort=False, observed=True)}
 
 

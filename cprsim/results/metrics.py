@@ -7,7 +7,7 @@ finished results folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.records import OVERHEAD_PARTS, Floats
+from cprsim.records import Floats
 from cprsim.results.accuracy_rows import (
     BEYOND,
     ERRORS,
@@ -48,9 +48,10 @@ def _overhead_h(rows: Columns) -> Any:
     return rows["wall_h"] - rows["useful_h"]
 
 
-METRICS: Mapping[str, Metric] = {
+_OVERHEAD: Mapping[str, Metric] = {
     "overhead_fraction": lambda rows, n_nodes: _overhead_h(rows) / rows["useful_h"],
-    **{part: _part(part) for part in OVERHEAD_PARTS},
+}
+_BESIDE: Mapping[str, Metric] = {
     "failures": lambda rows, n_nodes: rows["n_failures"].astype(float),
     "saves": lambda rows, n_nodes: rows["n_saves"].astype(float),
     "pls": lambda rows, n_nodes: rows["pls"],
@@ -63,6 +64,36 @@ METRICS: Mapping[str, Metric] = {
 }
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
+
+IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
+"""The parts of overhead that every table shows first, in this order."""
+
+_NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
+
+
+def metrics_of(parts: Iterable[str]) -> dict[str, Metric]:
+    """All metrics of replications whose overhead has these parts, in the order of tables."""
+    return {**_OVERHEAD, **{part: _part(part) for part in parts}, **_BESIDE}
+
+
+METRICS: Mapping[str, Metric] = metrics_of(IN_TABLES)
+
+
+def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
+    """The parts of overhead that columns of replication rows hold, in the order of tables."""
+    names = [str(name).removesuffix("_h") for name in columns if str(name).endswith("_h")]
+    return _in_order(name for name in names if name not in _NO_PARTS)
+
+
+def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
+    """Those quantities of a summary that are parts of overhead, in the order of tables."""
+    return _in_order(name for name in quantities if name not in {*_OVERHEAD, *_BESIDE, FINISHED})
+
+
+def _in_order(parts: Iterable[str]) -> tuple[str, ...]:
+    there = dict.fromkeys(parts)
+    first = [part for part in IN_TABLES if part in there]
+    return (*first, *(part for part in there if part not in IN_TABLES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +110,7 @@ class Spread:
         return (self.high - self.low) / 2
 
 
-def measure(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
+def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None) -> pd.DataFrame:
     """Every metric of every replication: strategy, replication, finished and a column a metric.
 
     Beside them the columns of `accuracy_rows` that say whose response priced the losses, and with
@@ -89,8 +120,12 @@ def measure(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     ----------
     rows : replication rows of a finished result or of `replication_rows`
     n_nodes : nodes of the job, whose hours overhead costs
+    parts : of overhead; those that the rows do not have are 0. Default: those that they have.
     """
-    values = {name: metric(rows, n_nodes) for name, metric in METRICS.items()}
+    there = parts_of(rows)
+    metrics = metrics_of(there if parts is None else parts)
+    rows = rows.assign(**{f"{part}_h": 0.0 for part in parts or () if part not in there})
+    values = {name: metric(rows, n_nodes) for name, metric in metrics.items()}
     kept = rows[["strategy", "replication", "finished", RESPONSE, *ERRORS]]
     return pd.concat([kept, pd.DataFrame(values)], axis=1)
 
@@ -114,7 +149,7 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     for strategy, mine in measured.groupby("strategy", sort=False, observed=True):
         n, n_finished = len(mine), int(mine["finished"].sum())
         records.append((strategy, FINISHED, n_finished / n, *interval_of_share(n_finished, n), n))
-        for name in METRICS:
+        for name in metrics_of(parts_of(rows)):
             mean, low, high = _interval(mine, name) if n_finished == n else (np.nan, np.nan, np.nan)
             records.append((strategy, name, mean, low, high, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])

@@ -16,7 +16,7 @@ from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import RecoveryPolicy
 from cprsim.results.accuracy_rows import with_accuracy_columns
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import Spread, spreads, summarise_rows
+from cprsim.results.metrics import Spread, parts_among, spreads, summarise_rows
 from cprsim.results.plain import plain_policy, policy_from
 
 
@@ -69,6 +69,11 @@ class Result:
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
         return spreads(self.summary)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of overhead that were told apart, in the order of tables."""
+        return parts_among(self.summary["quantity"])
 
     @property
     def policies(self) -> tuple[RecoveryPolicy, ...]:

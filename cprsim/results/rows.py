@@ -12,7 +12,6 @@ import pandas as pd
 from cprsim.records import (
     Activity,
     Cluster,
-    CostBreakdown,
     EventKind,
     EventLog,
     ShardLoss,
@@ -36,7 +35,7 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
 
 def _rows_of(strategy: StrategyOutcome, outcome: Outcome) -> pd.DataFrame:
     costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
-    rows = pd.DataFrame({f.name: getattr(costs, f.name) for f in fields(CostBreakdown)})
+    rows = pd.DataFrame(costs.columns())
     rows.insert(0, "strategy", strategy.policy.name)
     rows["pls"] = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
     rows["pls_net"] = lost_portion(losses.since_reload_h, losses, costs.replication, useful_h)

@@ -7,14 +7,14 @@ the losses' moments and the curve's mean error of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from cprsim import pipeline
-from cprsim.records import Bools, CostBreakdown, Floats, Ints, RecoveryPolicy
+from cprsim.records import Bools, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import (
     BEYOND,
     QUANTITIES,
@@ -256,5 +256,8 @@ class _Sums:
 
 def columns_of(rows: Rows, useful_h: float) -> Mapping[str, Floats]:
     """What `STREAMED` are made of: the columns of the costs, pls and pls_net."""
-    columns = {field.name: getattr(rows.costs, field.name) for field in fields(CostBreakdown)}
-    return {**columns, "pls": rows.stale_h / useful_h, "pls_net": rows.stale_net_h / useful_h}
+    return {
+        **rows.costs.columns(),
+        "pls": rows.stale_h / useful_h,
+        "pls_net": rows.stale_net_h / useful_h,
+    }

@@ -42,7 +42,7 @@ def test_a_lost_trainer_costs_its_share_of_the_time_that_it_is_away() -> None:
         "10.5 finished -> over @10",
     ]
     costs = cost_breakdown(log, 10.0)
-    assert (costs.wall_h[0], costs.reschedule_h[0], costs.n_failures[0]) == (10.5, 0.5, 1)
+    assert (costs.wall_h[0], costs.hours_of("reschedule")[0], costs.n_failures[0]) == (10.5, 0.5, 1)
 
 
 def test_a_sync_server_costs_nothing() -> None:

@@ -17,7 +17,7 @@ def test_without_failures_the_overhead_is_exactly_the_saves() -> None:
     costs = cost_breakdown(run(job, policy(FULL, 2.0)), 10.0)
     assert costs.wall_h[0] == 10.0 + 5 * 0.25  # the save at the very end counts
     assert costs.n_saves[0] == 5
-    assert costs.save_h[0] == 5 * 0.25
+    assert costs.hours_of("save")[0] == 5 * 0.25
 
 
 def test_a_remainder_of_an_interval_ends_without_a_save() -> None:
@@ -111,7 +111,7 @@ def test_a_save_that_is_struck_does_not_count_and_is_tried_again() -> None:
         "4.5 save_committed -> useful @2",
     ]
     costs = cost_breakdown(partial, 4.0)
-    assert costs.save_h[0] == 2.5  # the half that was lost, and two whole ones
+    assert costs.hours_of("save")[0] == 2.5  # the half that was lost, and two whole ones
     assert shard_loss(partial, 4).since_save_h.tolist() == [2.0]
 
 
@@ -244,14 +244,14 @@ class TestSubSaves:
         job = setting(8.0, save_h=0.5)
         whole = cost_breakdown(run(job, policy(PARTIAL, 2.0)), 8.0)
         parts = cost_breakdown(run(job, policy(PARTIAL, 2.0, SubSaves("mfu"))), 8.0)
-        assert parts.save_h[0] == pytest.approx(whole.save_h[0])
+        assert parts.hours_of("save")[0] == pytest.approx(whole.hours_of("save")[0])
         assert parts.n_saves[0] == whole.n_saves[0] == 4
 
     def test_choosing_rows_costs_extra_each_time(self) -> None:
         job = setting(8.0, save_h=0.5)
         extra = SubSaves("mfu", fraction=0.25, extra_h=0.125)
         costs = cost_breakdown(run(job, policy(PARTIAL, 2.0, extra)), 8.0)
-        assert costs.save_h[0] == 16 * (0.125 + 0.125)
+        assert costs.hours_of("save")[0] == 16 * (0.125 + 0.125)
 
     def test_pls_counts_from_whole_saves(self) -> None:
         log = run(setting(4.0), policy(PARTIAL, 2.0, self.HALVES), failures(1.5, 3.75))
@@ -261,7 +261,7 @@ class TestSubSaves:
         storage = Storage(bandwidth_bytes_per_h=8.0, shard_bytes=1.0)
         job = setting(4.0, save_h=Transfer(), storage=storage)
         costs = cost_breakdown(run(job, policy(PARTIAL, 2.0, self.HALVES)), 4.0)
-        assert costs.save_h[0] == 2 * 4 / 8.0
+        assert costs.hours_of("save")[0] == 2 * 4 / 8.0
 
     def test_one_that_is_struck_is_tried_again_as_what_it_was(self) -> None:
         job = setting(4.0, save_h=1.0)
@@ -280,7 +280,7 @@ class TestSubSaves:
         costs = cost_breakdown(
             run(setting(3.0, save_h=0.5), policy(PARTIAL, 4.0, self.HALVES)), 3.0
         )
-        assert (costs.n_saves[0], costs.save_h[0]) == (0, 0.25)
+        assert (costs.n_saves[0], costs.hours_of("save")[0]) == (0, 0.25)
 
 
 class TestClocks:
@@ -312,14 +312,14 @@ class TestTrainers:
     def test_under_full_recovery_it_rolls_everybody_back(self) -> None:
         job = setting(6.0, n_trainers=2, load_h=5.0)
         costs = cost_breakdown(run(job, policy(FULL, 2.0), failures((3.0, [4]))), 6.0)
-        assert (costs.lost_h[0], costs.load_h[0]) == (1.0, 5.0)
+        assert (costs.hours_of("lost")[0], costs.hours_of("load")[0]) == (1.0, 5.0)
 
     def test_with_the_last_trainer_all_shards_go_back(self) -> None:
         job = setting(6.0, n_trainers=2, load_h=5.0, reschedule_h=1.0)
         log = run(job, policy(PARTIAL, 2.0), failures((3.0, [4]), (3.5, [5])))
         loss = shard_loss(log, 4)
         assert loss.slot.tolist() == [0, 1, 2, 3]
-        assert cost_breakdown(log, 6.0).load_h[0] == 5.0
+        assert cost_breakdown(log, 6.0).hours_of("load")[0] == 5.0
 
 
 class TestStorage:
@@ -327,14 +327,14 @@ class TestStorage:
         storage = Storage(bandwidth_bytes_per_h=8.0, shard_bytes=1.0)
         job = setting(4.0, save_h=Transfer(), load_h=Transfer(), storage=storage)
         costs = cost_breakdown(run(job, policy(FULL, 2.0), failures(3.0)), 4.0)
-        assert costs.save_h[0] == 2 * 4 * 1.0 / 8.0
-        assert costs.load_h[0] == 4 * 1.0 / 8.0
+        assert costs.hours_of("save")[0] == 2 * 4 * 1.0 / 8.0
+        assert costs.hours_of("load")[0] == 4 * 1.0 / 8.0
 
     def test_a_server_is_no_faster_than_its_own_link(self) -> None:
         storage = Storage(8.0, server_bandwidth_bytes_per_h=2.0, shard_bytes=1.0)
         job = setting(4.0, load_h=Transfer(), storage=storage)
         costs = cost_breakdown(run(job, policy(PARTIAL, 2.0), failures(3.0)), 4.0)
-        assert costs.load_h[0] == 0.5
+        assert costs.hours_of("load")[0] == 0.5
 
     def test_two_loads_that_overlap_slow_each_other_down(self) -> None:
         # alone a load takes 1 h; the second begins when the first is half done, so the first has
@@ -371,12 +371,12 @@ class TestSpares:
         log = run(job, policy(PARTIAL, 9.0), failures(1.0, 2.0, repair_h=3.0))
         assert "2 missed 0 -> wait @1" in told(log)
         assert cost_breakdown(log, 4.0).n_failures[0] == 1
-        assert cost_breakdown(log, 4.0).wait_h[0] == 3.0
+        assert cost_breakdown(log, 4.0).hours_of("wait")[0] == 3.0
 
     def test_under_full_recovery_a_spare_once_given_stays(self) -> None:
         job = setting(4.0, n_spares=2, reschedule_h=1.0)
         strikes = failures(1.0, (1.5, [1]), repair_h=50.0)
-        assert cost_breakdown(run(job, policy(FULL, 9.0), strikes), 4.0).wait_h[0] == 0.0
+        assert cost_breakdown(run(job, policy(FULL, 9.0), strikes), 4.0).hours_of("wait")[0] == 0.0
 
 
 class TestJobsThatDoNotFinish:

@@ -65,10 +65,10 @@ def test_parts_add_up_and_the_log_is_in_order(made: tuple[float, OnFailure, Even
     assert costs.useful_h[0] == np.float64(10.0) or abs(costs.useful_h[0] - 10.0) < 1e-9
     assert (np.diff(log.at_h) >= 0).all()
     if how is OnFailure.RELOAD:
-        assert costs.lost_h[0] == 0.0
+        assert costs.hours_of("lost")[0] == 0.0
         assert (np.diff(log.progress_h) >= -1e-12).all()
     if how is OnFailure.RESTART:
-        assert costs.load_h[0] == 0.0
+        assert costs.hours_of("load")[0] == 0.0
 
 
 @settings(max_examples=400, deadline=None)

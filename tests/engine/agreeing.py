@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprsim import engine
 from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
 from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
-from cprsim.records import CostBreakdown, Ints, RecoveryPolicy, ShardLoss
+from cprsim.records import CostBreakdown, Ints, RecoveryPolicy, ShardLoss, in_order
 
 OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
 CLOSE = 1e-9  # relative, or in hours
@@ -35,15 +36,22 @@ def assert_agree(ran: engine.Ran, costs: CostBreakdown, losses: ShardLoss) -> No
 
 def assert_same(ours: OneOf, theirs: OneOf) -> None:
     """All columns are equal to rounding, numbers and flags exactly."""
-    for column in fields(ours):
-        a, b = getattr(ours, column.name), getattr(theirs, column.name)
-        assert a.shape == b.shape, column.name
+    theirs_by_name = columns_of(theirs)
+    for name, a in columns_of(ours).items():
+        b = theirs_by_name[name]
+        assert a.shape == b.shape, name
         exact = a.dtype.kind != "f"
         same = a == b if exact else np.isclose(a, b, rtol=CLOSE, atol=CLOSE)
         off = np.flatnonzero(~same)
-        assert not len(off), (column.name, ours.replication[off[:3]], a[off[:3]], b[off[:3]])
+        assert not len(off), (name, ours.replication[off[:3]], a[off[:3]], b[off[:3]])
+
+
+def columns_of(record: CostBreakdown | ShardLoss) -> dict[str, NDArray[Any]]:
+    """A record's columns by name."""
+    if isinstance(record, CostBreakdown):
+        return record.columns()
+    return {column.name: getattr(record, column.name) for column in fields(record)}
 
 
 def _but(rows: OneOf, left: Ints) -> OneOf:
-    mine = ~np.isin(rows.replication, left)
-    return type(rows)(*(getattr(rows, column.name)[mine] for column in fields(rows)))
+    return in_order(rows, np.flatnonzero(~np.isin(rows.replication, left)))

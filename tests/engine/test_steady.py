@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from cprsim.records import Clock, RecoveryPolicy, SubSaves
 from cprsim.setting import JobSetting
 from tests.cluster.building import PARTIAL, policy
 from tests.cluster.building import setting as make
+from tests.engine.agreeing import columns_of
 from tests.engine.test_agreement import HOW, INTERVALS_H, N_SCENARIOS, USEFUL_H, job, source
 
 
@@ -40,9 +41,9 @@ def assert_rows_of_the_general_loops(
         patch.setattr(course, "_Run", General)
         general = engine.simulate(*arguments, keep_losses=keep_losses)
     for ours, theirs in ((ran.costs, general.costs), (ran.losses, general.losses)):
-        for column in fields(ours):
-            a, b = getattr(ours, column.name), getattr(theirs, column.name)
-            assert np.array_equal(a, b), column.name
+        theirs_by_name = columns_of(theirs)
+        for name, column in columns_of(ours).items():
+            assert np.array_equal(column, theirs_by_name[name]), name
     assert np.array_equal(ran.stale_h, general.stale_h)
     assert np.array_equal(ran.stale_net_h, general.stale_net_h)
     assert np.array_equal(ran.left, general.left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from cprsim.budget import MEMORY
 from cprsim.cluster import simulation
 from cprsim.errors import BudgetError
 from cprsim.failures.block import BlockFailures
+from tests.engine.agreeing import columns_of
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
 
 pytestmark = pytest.mark.long
@@ -94,10 +95,10 @@ def test_a_few_replications_take_the_memory_of_a_few(
 
 def rows_of(outcome: pipeline.Outcome) -> list[Any]:
     return [
-        getattr(record, column.name)
+        column
         for one in outcome.strategies
         for record in (one.costs, one.losses)
-        for column in fields(record)
+        for column in columns_of(record).values()
     ]
 
 

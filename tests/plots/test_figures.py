@@ -10,9 +10,9 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from cprsim.plots import draw_result, overhead_figure, timeline_figure
-from cprsim.plots.overhead import STACK, axis_top
-from cprsim.plots.style import LOOKS
-from cprsim.records import OVERHEAD_PARTS
+from cprsim.plots.overhead import axis_top
+from cprsim.plots.style import LOOKS, look_of, stacked
+from cprsim.records import PARTS
 
 
 def texts(figure):
@@ -24,7 +24,9 @@ def legend_of(axes):
 
 
 def test_every_part_of_overhead_is_drawn():
-    assert set(STACK) == set(OVERHEAD_PARTS)
+    assert set(stacked(PARTS)) == set(PARTS) == {*LOOKS} - {"useful"}
+    assert stacked(["rebuild", "lost", "save"]) == ("save", "lost", "rebuild")
+    assert look_of("rebuild").label == "rebuild"
 
 
 def test_bars_are_as_high_as_their_parts(hand):

@@ -10,6 +10,7 @@ import pytest
 
 from cprsim.pipeline import Outcome, StrategyOutcome
 from cprsim.records import (
+    PARTS,
     Activity,
     Cluster,
     CostBreakdown,
@@ -35,18 +36,14 @@ NONE = RecoveryPolicy("none", OnFailure.RESTART, float("inf"), "never saves")
 def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     """A strategy that saves and loses the given hours in each replication, and nothing else."""
     save_h, lost_h = np.asarray(save_h, float), np.asarray(lost_h, float)
-    n, none = len(save_h), np.zeros(len(save_h))
+    n, hours = len(save_h), {"save": save_h, "lost": lost_h}
     costs = CostBreakdown(
         replication=np.arange(n),
         finished=np.ones(n, bool) if finished is None else np.asarray(finished),
         wall_h=USEFUL_H + save_h + lost_h,
         useful_h=np.full(n, USEFUL_H),
-        lost_h=lost_h,
-        save_h=save_h,
-        detect_h=none,
-        wait_h=none,
-        reschedule_h=none,
-        load_h=none,
+        parts=PARTS,
+        hours=np.column_stack([hours.get(part, np.zeros(n)) for part in PARTS]),
         n_failures=np.full(n, 1),
         n_saves=np.full(n, 4),
     )
