@@ -2,6 +2,8 @@
 
 `overhead`        full and partial recovery from one kind of save, on three clocks
 `content_age`     how old the newest committed content is at a failure
+`tiers`           saves on several tiers, first order, and their optimal intervals
+`nested_levels`   saves on nested levels, exact
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
 (docs/model.md, section 1) and under which assumption it is exact.
@@ -10,6 +12,7 @@ All are expectations in hours, shares of useful time, or probabilities. Each say
 from __future__ import annotations
 
 from cprsim.analytic.content_age import content_age_h, content_age_of_long_job_h
+from cprsim.analytic.nested_levels import nested_uptime_h, nested_wall_h
 from cprsim.analytic.overhead import (
     full_progress_h,
     full_uptime_h,
@@ -20,6 +23,11 @@ from cprsim.analytic.overhead import (
     restart_uptime_h,
     restart_wall_h,
 )
+from cprsim.analytic.tiers import (
+    least_tier_overhead_fraction,
+    optimal_tier_intervals_h,
+    tier_overhead_fraction,
+)
 
 __all__ = [
     "content_age_h",
@@ -27,9 +35,14 @@ __all__ = [
     "full_progress_h",
     "full_uptime_h",
     "full_wall_h",
+    "least_tier_overhead_fraction",
+    "nested_uptime_h",
+    "nested_wall_h",
+    "optimal_tier_intervals_h",
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",
     "restart_uptime_h",
     "restart_wall_h",
+    "tier_overhead_fraction",
 ]
