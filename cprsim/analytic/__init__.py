@@ -4,6 +4,7 @@
 `content_age`     how old the newest committed content is at a failure
 `tiers`           saves on several tiers, first order, and their optimal intervals
 `nested_levels`   saves on nested levels, exact
+`survival`        whether copies and parity survive, and how many failures that takes
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
 (docs/model.md, section 1) and under which assumption it is exact.
@@ -23,6 +24,17 @@ from cprsim.analytic.overhead import (
     restart_uptime_h,
     restart_wall_h,
 )
+from cprsim.analytic.survival import (
+    failures_to_loss_groups,
+    failures_to_loss_of_many,
+    failures_to_loss_random,
+    failures_to_loss_ring,
+    p_groups_survive,
+    p_groups_survive_bound,
+    p_parity_survives,
+    p_random_survives,
+    p_ring_survives,
+)
 from cprsim.analytic.tiers import (
     least_tier_overhead_fraction,
     optimal_tier_intervals_h,
@@ -32,6 +44,10 @@ from cprsim.analytic.tiers import (
 __all__ = [
     "content_age_h",
     "content_age_of_long_job_h",
+    "failures_to_loss_groups",
+    "failures_to_loss_of_many",
+    "failures_to_loss_random",
+    "failures_to_loss_ring",
     "full_progress_h",
     "full_uptime_h",
     "full_wall_h",
@@ -39,6 +55,11 @@ __all__ = [
     "nested_uptime_h",
     "nested_wall_h",
     "optimal_tier_intervals_h",
+    "p_groups_survive",
+    "p_groups_survive_bound",
+    "p_parity_survives",
+    "p_random_survives",
+    "p_ring_survives",
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",
