@@ -5,6 +5,9 @@
 `tiers`           saves on several tiers, first order, and their optimal intervals
 `nested_levels`   saves on nested levels, exact
 `survival`        whether copies and parity survive, and how many failures that takes
+`lost_work`       the step in hand, and falling back over corrupt saves
+`degraded`        rebuilding while the job goes on, and a job of lower speed
+`scopes`          failures of several scopes on one job
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
 (docs/model.md, section 1) and under which assumption it is exact.
@@ -13,6 +16,13 @@ All are expectations in hours, shares of useful time, or probabilities. Each say
 from __future__ import annotations
 
 from cprsim.analytic.content_age import content_age_h, content_age_of_long_job_h
+from cprsim.analytic.degraded import elastic_wall_h, erasure_coded_overhead_fraction
+from cprsim.analytic.lost_work import (
+    corrupt_saves_loss_h,
+    generations_skipped,
+    redone_step_loss_h,
+    retried_step_loss_h,
+)
 from cprsim.analytic.nested_levels import nested_uptime_h, nested_wall_h
 from cprsim.analytic.overhead import (
     full_progress_h,
@@ -24,6 +34,7 @@ from cprsim.analytic.overhead import (
     restart_uptime_h,
     restart_wall_h,
 )
+from cprsim.analytic.scopes import merged_mtbf_h
 from cprsim.analytic.survival import (
     failures_to_loss_groups,
     failures_to_loss_of_many,
@@ -44,6 +55,9 @@ from cprsim.analytic.tiers import (
 __all__ = [
     "content_age_h",
     "content_age_of_long_job_h",
+    "corrupt_saves_loss_h",
+    "elastic_wall_h",
+    "erasure_coded_overhead_fraction",
     "failures_to_loss_groups",
     "failures_to_loss_of_many",
     "failures_to_loss_random",
@@ -51,7 +65,9 @@ __all__ = [
     "full_progress_h",
     "full_uptime_h",
     "full_wall_h",
+    "generations_skipped",
     "least_tier_overhead_fraction",
+    "merged_mtbf_h",
     "nested_uptime_h",
     "nested_wall_h",
     "optimal_tier_intervals_h",
@@ -63,7 +79,9 @@ __all__ = [
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",
+    "redone_step_loss_h",
     "restart_uptime_h",
     "restart_wall_h",
+    "retried_step_loss_h",
     "tier_overhead_fraction",
 ]
