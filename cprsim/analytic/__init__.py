@@ -8,6 +8,7 @@
 `lost_work`       the step in hand, and falling back over corrupt saves
 `degraded`        rebuilding while the job goes on, and a job of lower speed
 `scopes`          failures of several scopes on one job
+`charges`         what a published evaluation charges each failure
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
 (docs/model.md, section 1) and under which assumption it is exact.
@@ -15,6 +16,14 @@ All are expectations in hours, shares of useful time, or probabilities. Each say
 
 from __future__ import annotations
 
+from cprsim.analytic.charges import (
+    charged_steps_per_h,
+    checkfreq_charge_h,
+    gpm_charge_h,
+    in_flight_charge_h,
+    pccheck_charge_h,
+    saves_per_h,
+)
 from cprsim.analytic.content_age import content_age_h, content_age_of_long_job_h
 from cprsim.analytic.degraded import elastic_wall_h, erasure_coded_overhead_fraction
 from cprsim.analytic.lost_work import (
@@ -53,6 +62,8 @@ from cprsim.analytic.tiers import (
 )
 
 __all__ = [
+    "charged_steps_per_h",
+    "checkfreq_charge_h",
     "content_age_h",
     "content_age_of_long_job_h",
     "corrupt_saves_loss_h",
@@ -66,6 +77,8 @@ __all__ = [
     "full_uptime_h",
     "full_wall_h",
     "generations_skipped",
+    "gpm_charge_h",
+    "in_flight_charge_h",
     "least_tier_overhead_fraction",
     "merged_mtbf_h",
     "nested_uptime_h",
@@ -79,9 +92,11 @@ __all__ = [
     "partial_progress_h",
     "partial_uptime_h",
     "partial_wall_h",
+    "pccheck_charge_h",
     "redone_step_loss_h",
     "restart_uptime_h",
     "restart_wall_h",
     "retried_step_loss_h",
+    "saves_per_h",
     "tier_overhead_fraction",
 ]
