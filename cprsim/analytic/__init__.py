@@ -9,6 +9,8 @@
 `degraded`        rebuilding while the job goes on, and a job of lower speed
 `scopes`          failures of several scopes on one job
 `charges`         what a published evaluation charges each failure
+`just_in_time`    saving after the failure against saving periodically
+`increments`      sizes of incremental saves, and when the next one is whole
 
 All are expectations in hours, shares of useful time, or probabilities. Each says on which clock
 (docs/model.md, section 1) and under which assumption it is exact.
@@ -26,6 +28,18 @@ from cprsim.analytic.charges import (
 )
 from cprsim.analytic.content_age import content_age_h, content_age_of_long_job_h
 from cprsim.analytic.degraded import elastic_wall_h, erasure_coded_overhead_fraction
+from cprsim.analytic.increments import (
+    consecutive_store_fraction,
+    increment_fraction,
+    increments_before_whole,
+    intermittent_save_fraction,
+)
+from cprsim.analytic.just_in_time import (
+    break_even_failures_per_h,
+    break_even_save_h,
+    just_in_time_overhead_fraction,
+    periodic_overhead_fraction,
+)
 from cprsim.analytic.lost_work import (
     corrupt_saves_loss_h,
     generations_skipped,
@@ -62,8 +76,11 @@ from cprsim.analytic.tiers import (
 )
 
 __all__ = [
+    "break_even_failures_per_h",
+    "break_even_save_h",
     "charged_steps_per_h",
     "checkfreq_charge_h",
+    "consecutive_store_fraction",
     "content_age_h",
     "content_age_of_long_job_h",
     "corrupt_saves_loss_h",
@@ -79,6 +96,10 @@ __all__ = [
     "generations_skipped",
     "gpm_charge_h",
     "in_flight_charge_h",
+    "increment_fraction",
+    "increments_before_whole",
+    "intermittent_save_fraction",
+    "just_in_time_overhead_fraction",
     "least_tier_overhead_fraction",
     "merged_mtbf_h",
     "nested_uptime_h",
@@ -93,6 +114,7 @@ __all__ = [
     "partial_uptime_h",
     "partial_wall_h",
     "pccheck_charge_h",
+    "periodic_overhead_fraction",
     "redone_step_loss_h",
     "restart_uptime_h",
     "restart_wall_h",
