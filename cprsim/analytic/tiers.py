@@ -1,0 +1,92 @@
+"""First-order overhead of saves on several tiers, and the intervals that make it least.
+
+Tier i is saved every w_i hours of progress with a stall of s_i; failures for which it is the
+nearest tier that survives come at rate lambda_i. Faster tiers come first; the order changes no
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cprsim.analytic.domain import require_not_negative, require_positive, require_same_length
+
+Floats = npt.NDArray[np.float64]
+
+
+def tier_overhead_fraction(
+    intervals_h: Sequence[float],
+    saves_h: Sequence[float],
+    failures_per_h: Sequence[float],
+    recoveries_h: Sequence[float],
+    backgrounds_h: Sequence[float],
+) -> float:
+    """Overhead of periodic saves on several tiers, as a share of useful time.
+
+    Parameters
+    ----------
+    intervals_h : progress between saves of each tier [h], (n_tiers,)
+    saves_h : stall of one save [h], (n_tiers,)
+    failures_per_h : failures per hour of progress that this tier is the nearest to survive,
+        (n_tiers,)
+    recoveries_h : stall of a recovery from this tier [h], (n_tiers,)
+    backgrounds_h : from the start of a save to its commit [h], (n_tiers,)
+
+    Raises
+    ------
+    ParameterError
+        lengths differ, an interval is not positive, or another number is negative
+
+    Notes
+    -----
+    ``sum_i s_i/w_i + sum_i lambda_i (R_i + w_i/2 + b_i)``. Exact on the `progress` clock for b = 0
+    and a job of whole intervals of every tier; with b in the limit of a long job. On the other
+    clocks of first order in s/w and w lambda. Source: derived here; Young 1974 for one tier.
+    """
+    wait, stall, rate, recovery, background = _checked(
+        intervals_h, saves_h, failures_per_h, recoveries_h, backgrounds_h
+    )
+    lost = wait / 2.0 + background
+    return float((stall / wait + rate * (recovery + lost)).sum())
+
+
+def optimal_tier_intervals_h(saves_h: Sequence[float], failures_per_h: Sequence[float]) -> Floats:
+    """Intervals that minimise `tier_overhead_fraction` [h], (n_tiers,).
+
+    Notes
+    -----
+    ``w_i = sqrt(2 s_i / lambda_i)``: each tier has Young's interval for its own failures. Source:
+    derived here; Young 1974 for one tier.
+    """
+    require_same_length(saves_h=saves_h, failures_per_h=failures_per_h)
+    for save_h, rate in zip(saves_h, failures_per_h, strict=True):
+        require_positive(save_h=save_h, failures_per_h=rate)
+    intervals_h: Floats = np.sqrt(2.0 * np.asarray(saves_h) / np.asarray(failures_per_h))
+    return intervals_h
+
+
+def least_tier_overhead_fraction(
+    saves_h: Sequence[float], failures_per_h: Sequence[float]
+) -> float:
+    """Saving and losing at the optimal intervals, as a share of useful time.
+
+    Notes
+    -----
+    ``sum_i sqrt(2 lambda_i s_i)``. No interval changes the rest of the overhead,
+    ``sum_i lambda_i (R_i + b_i)``. Source: recalled for multi-level checkpoints; derived here.
+    """
+    intervals_h = optimal_tier_intervals_h(saves_h, failures_per_h)
+    return float((intervals_h * np.asarray(failures_per_h, float)).sum())
+
+
+def _checked(intervals_h: Sequence[float], *others: Sequence[float]) -> list[Floats]:
+    names = ("saves_h", "failures_per_h", "recoveries_h", "backgrounds_h")
+    named = dict(zip(names, others, strict=True))
+    require_same_length(intervals_h=intervals_h, **named)
+    for i, interval_h in enumerate(intervals_h):
+        require_positive(interval_h=interval_h)
+        require_not_negative(**{name: values[i] for name, values in named.items()})
+    return [np.asarray(values, float) for values in (intervals_h, *others)]
