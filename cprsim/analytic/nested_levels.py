@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from cprsim.analytic.domain import (
     require_count,
@@ -33,9 +32,7 @@ from cprsim.analytic.domain import (
     whole_intervals,
 )
 from cprsim.errors import ParameterError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from cprsim.records import Floats, Ints
 
 
 def nested_uptime_h(
@@ -140,7 +137,7 @@ def _segment_h(
 
 def _units(
     interval_h: float, every: Sequence[int], saves_h: Sequence[float]
-) -> tuple[Floats, Integers]:
+) -> tuple[Floats, Ints]:
     """Length [h] and level of the units between saves of the highest level, (n_units,) each."""
     units = [
         (saves_h[level] + (interval_h if level == 0 else 0.0), level)
@@ -151,10 +148,10 @@ def _units(
     return np.array([hours for hours, _ in units]), np.array([level for _, level in units])
 
 
-def _back(levels: Integers, level: int) -> Integers:
+def _back(levels: Ints, level: int) -> Ints:
     """Where the job goes on after a failure of this level in each unit, (n_units,)."""
     after_save = np.where(levels >= level, np.arange(1, len(levels) + 1), 0)
-    newest: Integers = np.maximum.accumulate(np.concatenate(([0], after_save[:-1])))
+    newest: Ints = np.maximum.accumulate(np.concatenate(([0], after_save[:-1])))
     return newest
 
 

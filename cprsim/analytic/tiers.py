@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from cprsim.analytic.domain import require_not_negative, require_positive, require_same_length
-
-Floats = npt.NDArray[np.float64]
+from cprsim.records import Floats
 
 
 def tier_overhead_fraction(

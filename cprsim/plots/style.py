@@ -15,6 +15,8 @@ from zlib import crc32
 import matplotlib
 from matplotlib.patches import Patch
 
+from cprsim.results.metrics import known_first
+
 INK = "#222222"
 FAINT = "#8a8a8a"
 CAPTION = "#555555"  # small print under a title
@@ -59,9 +61,7 @@ def look_of(part: str) -> Look:
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:
     """Parts of overhead from the bottom of a bar to its top."""
-    there = dict.fromkeys(parts)
-    first = [part for part in LOOKS if part in there]
-    return (*first, *(part for part in there if part not in LOOKS))
+    return known_first(parts, LOOKS)
 
 
 class Line(NamedTuple):

@@ -114,7 +114,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
 
 def shared_errors(a: Result, b: Result) -> list[str]:
     """What is assumed of the curves' errors in differences of losses; empty without such losses."""
-    of_a, of_b = (_by_strategy(one, parts_of(one.replications)) for one in (a, b))
+    of_a, of_b = _by_strategy(a), _by_strategy(b)
     sharing = _sharing(a, b)
     said: dict[str, list[str]] = {}
     for name in (name for name in of_a if name in of_b):
@@ -163,7 +163,7 @@ def _one_response(quantity: str, a: str, b: str) -> float | None:
     return 1.0 if a == b else None
 
 
-def _by_strategy(result: Result, parts: Sequence[str]) -> dict[str, pd.DataFrame]:
+def _by_strategy(result: Result, parts: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
     measured = measure(result.replications, result.n_nodes, parts)
     return {str(k): v for k, v in measured.groupby("strategy", sort=False, observed=True)}
 

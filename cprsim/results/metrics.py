@@ -77,23 +77,25 @@ def metrics_of(parts: Iterable[str]) -> dict[str, Metric]:
 
 
 METRICS: Mapping[str, Metric] = metrics_of(IN_TABLES)
+"""Those of the parts that the engines tell apart today; sweeps add them up without rows."""
 
 
 def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
     """The parts of overhead that columns of replication rows hold, in the order of tables."""
     names = [str(name).removesuffix("_h") for name in columns if str(name).endswith("_h")]
-    return _in_order(name for name in names if name not in _NO_PARTS)
+    return known_first((name for name in names if name not in _NO_PARTS), IN_TABLES)
 
 
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
-    return _in_order(name for name in quantities if name not in {*_OVERHEAD, *_BESIDE, FINISHED})
+    others = {*_OVERHEAD, *_BESIDE, FINISHED}
+    return known_first((name for name in quantities if name not in others), IN_TABLES)
 
 
-def _in_order(parts: Iterable[str]) -> tuple[str, ...]:
-    there = dict.fromkeys(parts)
-    first = [part for part in IN_TABLES if part in there]
-    return (*first, *(part for part in there if part not in IN_TABLES))
+def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Each name once: known ones in the order of `known`, then the others as they come."""
+    there, ranks = dict.fromkeys(names), {name: rank for rank, name in enumerate(known)}
+    return tuple(sorted(there, key=lambda name: ranks.get(name, len(ranks))))
 
 
 @dataclass(frozen=True, slots=True)
