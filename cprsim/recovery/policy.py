@@ -1,0 +1,302 @@
+"""A recovery system as one record, which both engines interpret.
+
+    Policy ── tiers      where copies of the state lie, hence what they outlive
+           ── captures   what is copied to a tier, when, and what that blocks
+           ── rules      what a failure does: the first rule that holds is taken
+           ── elastic    how fast the job works without some of its units
+           ── tax        what the system costs all the time
+
+`docs/recovery.md` owns the semantics. Hours are wall hours unless a name says otherwise; intervals
+and contents are hours of progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from cprsim.records import Duration
+
+# --------------------------------------------------------------------------- what fails
+
+
+class Reach(IntEnum):
+    """What a failure kills, from the smallest on."""
+
+    PROCESS = 0
+    GPU = 1
+    NODE = 2
+    RACK = 3
+    ALL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One kind of failure: what it kills, how long it goes unnoticed, and what is replaced."""
+
+    name: str
+    reach: Reach
+    detect: Duration
+    needs_node: bool = True  # False: the same node goes on, so no spare is asked for
+
+    @property
+    def wipes(self) -> Level:
+        """The most lasting memory that it wipes on the slots that it strikes."""
+        if self.reach < Reach.NODE:
+            return Level.DEVICE
+        return Level.DISK if self.needs_node else Level.HOST
+
+
+# --------------------------------------------------------------------------- where copies lie
+
+
+class Level(IntEnum):
+    """How lasting a memory is; a failure that wipes a level wipes those before it."""
+
+    DEVICE = 0  # goes with the process
+    HOST = 1  # goes with the node's power
+    DISK = 2  # goes with the node
+    OUTSIDE = 3  # stays
+
+
+class Medium(StrEnum):
+    """What a copy is written to."""
+
+    DEVICE = "device"
+    HOST = "host"
+    SSD = "ssd"
+    PMEM = "pmem"
+    REMOTE = "remote"
+
+    @property
+    def level(self) -> Level:
+        return LEVELS[self]
+
+
+LEVELS = {
+    Medium.DEVICE: Level.DEVICE,
+    Medium.HOST: Level.HOST,
+    Medium.SSD: Level.DISK,
+    Medium.PMEM: Level.DISK,
+    Medium.REMOTE: Level.OUTSIDE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Copies lie on no slot of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """The shard of slot i lies on the slots i, i + 1, ... i + copies - 1, around the role."""
+
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Slots in groups of `size`; a group's shards outlive up to `tolerates` wiped members.
+
+    Copies of all on all have ``tolerates = size - 1``, k data and m parity ``size = k + m`` and
+    ``tolerates = m``. Groups are neighbours, or with `strided` every (n / size)th slot: replicas
+    of a job that shards its state within each of them.
+    """
+
+    size: int
+    tolerates: int
+    strided: bool = False
+
+
+OWN = Ring(1)
+Placement = Outside | Ring | Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A place for copies of the state of one role.
+
+    A tier that no capture writes is live: its copies are always current, on the slots that are up.
+    """
+
+    name: str
+    medium: Medium
+    placement: Placement
+    role: str
+    load: Duration | None = None  # to fetch the state from here; None: no time
+    generations: int = 1  # committed contents that are kept
+    p_corrupt: float = 0.0  # that a committed content turns out useless when it is loaded
+
+
+# --------------------------------------------------------------------------- saves
+
+
+class WhenBusy(StrEnum):
+    """What becomes of a save that is due while as many as may be are in flight."""
+
+    WAIT = "wait"  # the job waits, then saves
+    SKIP = "skip"  # this one is left out
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Saves to a tier: at each `every_h` of progress, or after every nth commit of another tier."""
+
+    tier: str
+    every_h: float | None = None
+    after: str | None = None  # the tier whose commits it follows: it copies from there
+    every_nth: int = 1
+    stall: Duration | None = None  # what it stalls the job for; None: not at all
+    background: Duration | None = None  # from then on until it commits; None: at once
+    in_flight: int = 1  # so many at most
+    when_busy: WhenBusy = WhenBusy.WAIT
+    p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
+
+
+# --------------------------------------------------------------------------- failures
+
+
+class Reverts(StrEnum):
+    """Whose state goes back."""
+
+    ALL = "all"  # the job's: what it did since is done again
+    STRUCK = "struck"  # the struck shards', which are stale from then on
+    SHARDS = "shards"  # every shard's of the source's role; the job's progress stays
+    NOBODY = "nobody"
+
+
+class To(StrEnum):
+    """What state goes back to; asked only where somebody's does."""
+
+    NEWEST = "newest"  # the newest content that survives in one of the sources
+    STEP_BEGUN = "step begun"  # the beginning of the step in hand: that is retried
+    STEP_BEFORE = "step before"  # one whole step is undone and done again
+    START = "start"
+
+
+class StageKind(StrEnum):
+    """The stages of a recovery, from the least advanced on."""
+
+    DETECT = "detect"
+    SAVE = "save"  # those who are left save what they have
+    WAIT = "wait"  # for a node
+    RESCHEDULE = "reschedule"
+    REGROUP = "regroup"
+    LOAD = "load"
+    REPLAY = "replay"  # the struck do again what they lost, while the others wait
+    REBUILD = "rebuild"
+
+
+STAGE_ORDER = tuple(StageKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a recovery.
+
+    Without `cost`, detection takes what the scope says, a load what the source says, a replay what
+    was lost over the rule's replay speed, and a wait as long as nodes are missing.
+    """
+
+    kind: StageKind
+    cost: Duration | None = None
+    blocks: bool = True  # the job stands still meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is done about a failure; the first rule of a policy that holds is taken.
+
+    A rule holds for its scopes (none: for all) if what it needs and one of its sources survive.
+    """
+
+    reverts: Reverts
+    stages: tuple[Stage, ...]
+    to: To = To.NEWEST  # START and the steps: under ALL alone
+    scopes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # live tiers
+    sources: tuple[str, ...] = ()  # written tiers, the fastest first
+    replay_speed: float = 1.0  # of work that is done again
+    speed_meanwhile: float = 1.0  # of the job, in stages that do not block it
+
+    @property
+    def stops_nothing(self) -> bool:
+        """Whether the job does not notice: nobody goes back and no stage blocks."""
+        return self.reverts is Reverts.NOBODY and not any(stage.blocks for stage in self.stages)
+
+
+# --------------------------------------------------------------------------- all the time
+
+
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """The speed of the job without some units of a role: groups of neighbouring slots.
+
+    `speed[d]` is the speed without d units, relative to none missing; without more than the table
+    knows the job stands still.
+    """
+
+    role: str
+    speed: tuple[float, ...]
+    unit_nodes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tax:
+    """What a system takes all the time."""
+
+    compute: float = 0.0  # hours on top of each hour of work
+    nodes: float = 0.0  # on top of the job's
+    memory: float = 0.0  # on top of the state's, as a fraction of it
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A recovery system."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    tiers: tuple[Tier, ...] = ()
+    captures: tuple[Capture, ...] = ()
+    elastic: Elastic | None = None
+    tax: Tax = Tax()
+    step_h: float = 0.0  # progress of a training step; 0 where nothing asks for it
+
+    def tier(self, name: str) -> Tier:
+        """Raises KeyError where the policy has none of that name."""
+        for tier in self.tiers:
+            if tier.name == name:
+                return tier
+        raise KeyError(name)
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Names of the tiers that are not live."""
+        return frozenset(capture.tier for capture in self.captures)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What its hours can go into besides useful work, in the order of tables."""
+        found = set(self._parts())
+        return tuple(part for part in PARTS_IN_ORDER if part in found)
+
+    def _parts(self) -> Iterator[str]:
+        if any(rule.reverts is Reverts.ALL for rule in self.rules):
+            yield "lost"
+        if self.captures:
+            yield "save"
+        for rule in self.rules:
+            yield from (stage.kind.value for stage in rule.stages)
+            if rule.speed_meanwhile < 1.0 and not all(stage.blocks for stage in rule.stages):
+                yield "degraded"
+        if self.elastic is not None:
+            yield from ("degraded", "wait")
+        if self.tax.compute:
+            yield "tax"
+
+
+PARTS_IN_ORDER = (
+    "lost", "save", "detect", "wait", "reschedule", "regroup", "load", "replay", "rebuild",
+    "degraded", "tax",
+)  # fmt: skip

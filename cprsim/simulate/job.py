@@ -1,0 +1,69 @@
+"""A job under a recovery system: what is the same in all replications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cprsim.records import Clock, Cluster
+from cprsim.recovery.policy import Policy, Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedJob:
+    """A job under a policy. Ends at `useful_h` of progress or at `horizon_h` of wall time.
+
+    Two of them are never equal, so that what follows from one can be kept by it.
+    """
+
+    useful_h: float
+    cluster: Cluster
+    clock: Clock
+    scopes: tuple[Scope, ...]  # of a failure: by number
+    policy: Policy
+    horizon_h: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedFailure:
+    """One failure of one replication: an instant of its clock, its slots, and what it kills."""
+
+    at_h: float
+    slots: tuple[int, ...]
+    scope: int  # number among the job's
+    repair_h: tuple[float, ...]  # of each slot's node; not asked for where no node is needed
+
+
+class ReplicationDraws(Protocol):
+    """What varies in one replication besides its failures.
+
+    `hours` is asked for costs that vary alone. Names are ``stall/TIER`` and ``background/TIER`` (n:
+    how many saves of it began before), ``detect/SCOPE``, ``load/TIER`` and ``stage/RULE/STAGE``, by
+    number (n: how many failures were counted before). `uniform` is in [0, 1), by tier and save.
+    """
+
+    def hours(self, name: str, n: int) -> float: ...
+
+    def uniform(self, tier: str, n: int) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StaleShard:
+    """A shard that went back while the job went on."""
+
+    progress_h: float
+    slot: int
+    content_h: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one replication; `hours` are of the policy's parts, in their order."""
+
+    finished: bool
+    wall_h: float
+    useful_h: float
+    hours: tuple[float, ...]
+    n_failures: int
+    n_saves: int  # committed
+    stale: tuple[StaleShard, ...]
