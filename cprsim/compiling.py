@@ -12,9 +12,11 @@ from collections.abc import Callable
 from hashlib import sha256
 from inspect import getfile
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
+import numba.extending
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,16 +47,32 @@ class OfUser(_OfRoom, UserWideCacheLocator):
     """The user's own cache folder."""
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, **options: Any) -> F:
     """Compile on the first call, and keep the machine code for the next process."""
     config: Any = numba.config  # numba's way to be told of other places
     before = config.CACHE_LOCATOR_CLASSES
     places = (GivenPlace, BesideSource, OfUser)
     config.CACHE_LOCATOR_CLASSES = ",".join(f"{__name__}.{place.__name__}" for place in places)
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
     finally:
         config.CACHE_LOCATOR_CLASSES = before
+
+
+def uncounted(function: F) -> F:
+    """Compile a function that makes no arrays, and counts no references to those it is given.
+
+    To count those of twenty arrays takes longer than most steps of a simulation.
+    """
+    return compiled(function, _nrt=False)
+
+
+def shared(module: ModuleType, room: Path) -> None:
+    """Let compiled functions of a room call those of a module, which are plain Python else."""
+    _inlined_files[room].add(Path(str(module.__file__)))
+    for function in vars(module).values():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            numba.extending.register_jitable(error_model="numpy")(function)
 
 
 def inlined(function: F) -> F:

@@ -43,9 +43,9 @@ class Scope:
     @property
     def wipes(self) -> Level:
         """The most lasting memory that it wipes on the slots that it strikes."""
-        if self.reach < Reach.NODE:
-            return Level.DEVICE
-        return Level.DISK if self.needs_node else Level.HOST
+        if self.needs_node:
+            return Level.DISK
+        return Level.HOST if self.reach >= Reach.NODE else Level.DEVICE
 
 
 # --------------------------------------------------------------------------- where copies lie
@@ -117,7 +117,8 @@ Placement = Outside | Ring | Groups
 class Tier:
     """A place for copies of the state of one role.
 
-    A tier that no capture writes is live: its copies are always current, on the slots that are up.
+    A tier that no capture writes is live: its copies are always current, on each slot
+    that is not without that level of memory.
     """
 
     name: str

@@ -1,0 +1,181 @@
+"""A block of replications of a job under a recovery system, by whichever engine takes each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+
+from cprsim.draws import Draws
+from cprsim.records import CostBreakdown, Floats, Ints
+from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.numbers import NONE, numbers_of
+from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.transitions import MASK, uniform
+
+FIRST_DRAWS = 16  # of each cost that varies, in each replication
+
+
+class ScopedFailures(Protocol):
+    """The failures of a block of replications, with what each of them kills."""
+
+    n_replications: int
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes: ...
+
+    def of(self, replication: int) -> Iterator[ScopedFailure]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRan:
+    """What the replications of a block cost under a system."""
+
+    costs: CostBreakdown
+    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back
+    n_by_events: int  # replications that the fast engine left to SimPy
+
+
+class BlockDraws:
+    """What varies in a block of replications under one job: costs, and which saves are no good.
+
+    Parameters
+    ----------
+    n_of_block : replications of the whole block
+    kept : those that are wanted, numbered within it; they are numbered from 0 on here
+    """
+
+    def __init__(
+        self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
+    ) -> None:
+        _, tables = numbers_of(job)
+
+        def draws(costs: tuple[tuple[str, object], ...]) -> dict[str, Draws]:
+            return {
+                name: Draws(duration, seed, block, f"costs/{name}", n_of_block, kept)  # type: ignore[arg-type]
+                for name, duration in costs
+            }
+
+        self.n_kept = len(kept)
+        self.of_saves = draws(tables.of_saves)
+        self.of_failures = draws(tables.of_failures)
+        tiers = [capture.tier for capture in job.policy.captures]
+        rows = np.arange(kept.start, kept.stop)
+        first = [crc32(f"saves/{seed}/{block}/{tier}".encode()) for tier in tiers]
+        self.keys: Ints = np.array(
+            [(number + rows * 0x85EBCA6B) & MASK for number in first], dtype=np.int64
+        ).reshape(len(tiers), self.n_kept)
+        self._key_of = dict(zip(tiers, self.keys, strict=True))
+
+    def tables(self, of: dict[str, Draws], n: int) -> Floats:
+        """The first n draws of each, (n_tables, n or more, n_replications) [h]."""
+        for draws in of.values():
+            draws.reach(n - 1)
+        if not of:
+            return np.zeros((0, 0, self.n_kept))
+        return np.stack([draws.table[:n] for draws in of.values()])
+
+    def of(self, replication: int) -> ReplicationOf:
+        return ReplicationOf(self, replication)
+
+    def hours(self, name: str, replication: int, n: int) -> float:
+        found = self.of_saves.get(name) or self.of_failures[name]
+        return found.hours(replication, n)
+
+    def uniform(self, tier: str, replication: int, n: int) -> float:
+        return uniform(int(self._key_of[tier][replication]), n)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationOf:
+    """The draws of one replication of a block (`job.ReplicationDraws`)."""
+
+    block: BlockDraws
+    replication: int
+
+    def hours(self, name: str, n: int) -> float:
+        return self.block.hours(name, self.replication, n)
+
+    def uniform(self, tier: str, n: int) -> float:
+        return self.block.uniform(tier, self.replication, n)
+
+
+def run_block(
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    replications: range,
+    first_number: int = 0,
+) -> SystemRan:
+    """Run some replications of a block.
+
+    Parameters
+    ----------
+    replications : numbers among those that are kept of the block
+    first_number : number of the block's first kept replication among all
+
+    Notes
+    -----
+    Replications in which a failure falls within a billionth of the job of another instant, so that
+    rounding decides which comes first, and those in which very many recoveries overlap, are left
+    to SimPy. Its rows are the same up to rounding.
+    """
+    from cprsim.simulate import fast  # numba takes a third of a second to import
+
+    numbers, _ = numbers_of(job)
+    n = failures.n_replications
+    if replications.stop > n:  # compiled loops check no bounds
+        raise ValueError(f"a block of {n} replications has no {replications}")
+    cluster = job.cluster
+    slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), fast.SLOTS)
+    slots["recovery"] = NONE
+    scratch = np.zeros(1, fast.JOB)
+    hours, of_job = np.zeros((n, len(job.policy.parts))), np.zeros((n, 3))
+    counts: Ints = np.zeros((n, 3), dtype=np.int64)
+    rows = np.arange(replications.start, replications.stop)
+    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
+    while len(rows):
+        drawn = fast.Drawn(
+            draws.tables(draws.of_saves, n_of_saves),
+            draws.tables(draws.of_failures, n_of_failures),
+            draws.keys,
+        )
+        strikes = failures.strikes(n_chunks)
+        fast.run(numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts)
+        status = counts[rows, 0]
+        n_chunks += bool((status == fast.WANTS_FAILURES).any())
+        n_of_saves *= 1 + bool((status == fast.WANTS_SAVES).any())
+        n_of_failures *= 1 + bool((status == fast.WANTS_COSTS).any())
+        rows = rows[status > fast.LEFT]
+    rows = np.arange(replications.start, replications.stop)
+    finished = counts[:, 0] == fast.FINISHED
+    left = rows[counts[rows, 0] == fast.LEFT]
+    for row in left.tolist():
+        outcome = by_events(job, failures, draws, row)
+        finished[row] = outcome.finished
+        hours[row] = outcome.hours
+        stale_h = sum(shard.progress_h - shard.content_h for shard in outcome.stale)
+        of_job[row] = outcome.wall_h, outcome.useful_h, stale_h
+        counts[row, 1:] = outcome.n_failures, outcome.n_saves
+    costs = CostBreakdown(
+        replication=rows + first_number,
+        finished=finished[rows],
+        wall_h=of_job[rows, 0],
+        useful_h=of_job[rows, 1],
+        parts=job.policy.parts,
+        hours=hours[rows],
+        n_failures=counts[rows, 1],
+        n_saves=counts[rows, 2],
+    )
+    return SystemRan(costs, of_job[rows, 2], len(left))
+
+
+def by_events(
+    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
+) -> Outcome:
+    """One replication by SimPy."""
+    from cprsim.simulate import events
+
+    return events.run(job, failures.of(replication), draws.of(replication)).outcome

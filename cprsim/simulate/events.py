@@ -1,0 +1,787 @@
+"""One replication of a job under a recovery system, event by event, by SimPy.
+
+`docs/recovery.md` says in words what happens, `transitions` decides it, and here time passes:
+
+    works     --a save is due-->          stalled by it, or waiting for one before to commit
+    any       --a failure strikes-->      blocked by recoveries, unless none of their stages blocks
+    any       --the last of those ends--> works
+    works     --all useful work is done, and what holds it has been committed--> finished
+
+Saves, recoveries and repairs have alarms of their own. Whatever rings, the job first books the
+hours until then, and decides anew what it does when all that ends at that instant has ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from math import inf, isnan
+from typing import Any, NamedTuple
+
+import simpy
+from simpy.events import EventPriority
+
+from cprsim.recovery.policy import STAGE_ORDER
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulate.job import (
+    Outcome,
+    ReplicationDraws,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
+)
+from cprsim.simulate.numbers import (
+    ALL,
+    DETECT,
+    LOAD,
+    NONE,
+    PROGRESS,
+    REPLAY,
+    SHARDS,
+    STRUCK,
+    WAIT,
+    Numbers,
+    as_objects,
+    numbers_of,
+)
+from cprsim.simulate.transitions import (
+    ages,
+    begin,
+    choose,
+    come_back,
+    copies_as_object,
+    cycles_to_skip,
+    drop_beyond,
+    due_after,
+    forget_wipes,
+    goes_back_to,
+    is_flushed,
+    is_of,
+    keep,
+    number_of,
+    rate,
+    reverts_of,
+    slots_as_objects,
+    speed_of,
+    survives,
+    wipe,
+)
+
+# Of what comes at one instant: commits first, a failure last
+SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 7))
+
+WORKS, BOOKED = -2, -3  # what the job does, besides standing still for a part of its hours
+
+# --------------------------------------------------------------------------- what comes out
+
+
+class What(StrEnum):
+    """What happens in the life of a job."""
+
+    STARTED = "started"
+    SAVE_STARTED = "save started"
+    SAVE_RESUMED = "save resumed"  # it has stalled the job, and goes on in the background
+    SAVE_COMMITTED = "save committed"
+    SAVE_FAILED = "save failed"
+    SAVE_LEFT_OUT = "save left out"
+    SAVE_ABANDONED = "save abandoned"
+    CYCLES_SKIPPED = "cycles skipped"  # of work and save, all alike, in one step from here on
+    FAILED = "failed"
+    MISSED = "missed"
+    REVERTED = "reverted"
+    ROLLED_BACK = "rolled back"
+    STAGE = "stage"
+    BACK = "back"
+    RESUMED = "resumed"
+    CAUGHT_UP = "caught up"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+
+class Entry(NamedTuple):
+    """One line of the log, in wall hours."""
+
+    at_h: float
+    what: What
+    part: str  # what the job's hours go into from this instant on: "useful" or a policy's part
+    progress_h: float
+    detail: int | str = ""  # slot, tier, kind of stage, or how many cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One replication: what became of it, and how, in the order of time."""
+
+    outcome: Outcome
+    log: tuple[Entry, ...]  # empty where it was not asked for
+
+
+def run(
+    job: SimulatedJob,
+    failures: Iterator[ScopedFailure],
+    draws: ReplicationDraws,
+    *,
+    logged: bool = True,
+) -> Played:
+    """Run one replication from its start to its end."""
+    return Replication(job, failures, draws, logged).run()
+
+
+# --------------------------------------------------------------------------- what goes on
+
+
+class Alarm(simpy.Event):
+    """Calls a function in so many hours, unless it is cancelled."""
+
+    def __init__(
+        self, env: simpy.Environment, delay_h: float, of: EventPriority, ring: Callable[[], None]
+    ) -> None:
+        super().__init__(env)
+        self.at_h = env.now + delay_h
+        self._ok = True
+        self._value = None
+        self.callbacks.append(lambda _: ring())
+        env.schedule(self, of, delay_h)
+
+    def cancel(self) -> None:
+        if self.callbacks is not None:
+            self.callbacks.clear()
+
+
+@dataclass(slots=True, eq=False)
+class Save:
+    """A save under way."""
+
+    capture: int
+    number: int  # of those of its capture that began
+    content_h: float
+    copied: int = NONE  # of a flush: the order in which what it copies was written
+    alarm: Alarm | None = None  # of the end of the stall, then of the commit
+
+
+@dataclass(slots=True, eq=False)
+class Recovery:
+    """The recovery of some slots, on its way through its stages."""
+
+    number: int
+    of_all: bool  # its rule reverts all
+    speed: float  # of the job, in stages that do not block it
+    slots: set[int]
+    ahead: deque[tuple[Any, float]]  # stages, with their hours
+    stage: Any = None  # the one that it is in
+    alarm: Alarm | None = None  # of the end of that; None while it waits for nodes
+
+    @property
+    def has_load(self) -> bool:
+        """Whether a load is before it or under way; one that takes no time is none."""
+        ahead = any(stage.kind == LOAD and hours > 0.0 for stage, hours in self.ahead)
+        return ahead or self.stage.kind == LOAD
+
+
+@dataclass(slots=True, eq=False)
+class Spares:
+    """Nodes for slots that lost theirs, first come, first served. `n_free` NONE: without limit.
+
+    A slot: has a node --lose--> vacant --ask--> queued --(a node is free)--> has a node
+    """
+
+    env: simpy.Environment
+    n_free: int
+    on_return: Callable[[], None]
+    vacant: set[int] = field(default_factory=set)
+    queued: dict[int, None] = field(default_factory=dict)  # in the order in which they asked
+    repairs: set[Alarm] = field(default_factory=set)
+
+    def lose(self, slot: int, repair_h: float) -> None:
+        """The node of a slot goes to repair; a slot without one loses none."""
+        if self.n_free == NONE or slot in self.vacant:
+            return
+        self.vacant.add(slot)
+        repair = Alarm(self.env, repair_h, NODES, lambda: self._return(repair))
+        self.repairs.add(repair)
+
+    def ask(self, slots: Iterable[int]) -> None:
+        """Queue those of the slots that are vacant and have not asked before."""
+        for slot in sorted(self.vacant.intersection(slots)):
+            self.queued.setdefault(slot)
+        self._give()
+
+    def lacks(self, slots: set[int]) -> bool:
+        """Whether one of the slots has no node."""
+        return not self.vacant.isdisjoint(slots)
+
+    @property
+    def next_at_h(self) -> float:
+        """When the next slot in the queue gets its node; infinite where none waits."""
+        return min((repair.at_h for repair in self.repairs), default=inf) if self.queued else inf
+
+    def _return(self, repair: Alarm) -> None:
+        self.repairs.remove(repair)
+        self.n_free += 1
+        if self.queued:
+            self._give()
+            self.on_return()
+
+    def _give(self) -> None:
+        while self.n_free and self.queued:
+            slot = next(iter(self.queued))
+            del self.queued[slot]
+            self.vacant.remove(slot)
+            self.n_free -= 1
+
+
+@lru_cache(maxsize=256)
+def _numbers(job: SimulatedJob) -> Numbers:
+    """A job's numbers as objects."""
+    return as_objects(numbers_of(job)[0][0])
+
+
+# --------------------------------------------------------------------------- the job
+
+
+class Replication:
+    """One replication: a job, what it saves, what it recovers from, and where its hours go."""
+
+    def __init__(
+        self,
+        job: SimulatedJob,
+        failures: Iterator[ScopedFailure],
+        draws: ReplicationDraws,
+        logged: bool,
+    ) -> None:
+        num = self._num = _numbers(job)
+        self._job, self._draws = job, draws
+        self._env = simpy.Environment()
+        self._copies, self._slots = copies_as_object(), slots_as_objects(num.n_slots)
+        begin(num, self._copies, self._slots)
+        self._spares = Spares(self._env, num.n_spares, self._on_node)
+
+        # Work
+        self._progress_h = self._frontier_h = 0.0
+        self._replay_speed = 1.0
+        self._doing = BOOKED  # WORKS, or the column of the part that its hours go into
+        self._since_h = 0.0  # what it does is booked up to here
+        self._speed = self._rate = self._target_h = 0.0  # of the work in hand
+        self._blocked = False
+        self._hours = [0.0] * num.n_parts
+        self._next = Alarm(self._env, 0.0, JOB, self._go_on)  # when it decides what it does
+
+        # Saves, by capture
+        captures = range(num.n_captures)
+        self._due_h = [due_after(num, capture, 0.0) for capture in captures]
+        self._n_begun = [0 for _ in captures]
+        self._in_flight: list[list[Save]] = [[] for _ in captures]
+        self._stalling: Save | None = None
+        self._n_saves = 0
+        on_grid = [capture for capture in captures if num.captures[capture].n_due]
+        self._fastest = min(on_grid, key=lambda n: float(num.captures[n].every_h), default=NONE)
+
+        # Failures
+        self._failures = failures
+        self._failure = next(failures, None)
+        self._failure_alarm: Alarm | None = None
+        self._clock_per_h = 0.0  # how fast failures age
+        self._age_h = 0.0
+        self._n_met = self._n_failures = self._n_fruitless = 0
+        self._frontier_at_failure_h = -1.0
+        self._stale: list[StaleShard] = []
+        self._recoveries: list[Recovery] = []
+
+        self._entries: list[Entry] | None = [] if logged else None
+        self._n_told = 0  # entries whose part is known
+        self._outcome: Outcome | None = None
+        Alarm(self._env, num.end_h, END, lambda: self._end(num.end_is_planned))
+
+    def run(self) -> Played:
+        self._log(What.STARTED)
+        while self._outcome is None:
+            self._env.step()
+        return Played(self._outcome, tuple(self._entries or ()))
+
+    # ----------------------------------------------------------------- what the job does
+
+    def _go_on(self) -> None:
+        """Decide what the job does, now that all that ends at this instant has ended."""
+        self._settle()
+        num = self._num
+        blocking = [recovery.stage for recovery in self._recoveries if recovery.stage.blocks]
+        if blocking:
+            self._blocked = True
+            self._stand(min(blocking, key=lambda stage: int(stage.kind)).part)
+            return
+        if self._blocked:
+            self._blocked = False
+            self._log(What.RESUMED)
+        if self._stalling is not None or self._has_to_save() or self._has_to_hold_the_end():
+            self._stand(num.save)
+        elif self._progress_h >= num.useful_h:
+            self._end(True)
+        else:
+            self._work()
+
+    def _stand(self, column: int) -> None:
+        """Stand still, until something happens that makes the job decide anew."""
+        assert column != NONE, "the policy's parts lack what its hours go into"
+        self._doing = column
+        runs = ages(self._num, self._blocked, True)
+        self._run_clock(1.0 if runs else 0.0)
+        self._tell(self._job.policy.parts[column])
+
+    def _work(self) -> None:
+        """Work up to where a save is due, the frontier is reached, or the job ends."""
+        num, behind = self._num, self._progress_h < self._frontier_h
+        self._speed = self._speed_now()
+        self._rate = rate(num, self._speed, self._replay_speed, behind)
+        if self._rate == 0.0:
+            self._stand(num.wait)
+            return
+        if self._skip_cycles(behind):
+            return
+        self._target_h = min(num.useful_h, *self._due_h, self._frontier_h if behind else inf)
+        self._doing = WORKS
+        delay_h = (self._target_h - self._progress_h) / self._rate
+        self._next = Alarm(self._env, delay_h, JOB, self._go_on)
+        runs = ages(num, False, behind)
+        self._run_clock((self._rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
+        self._tell("lost" if behind else "useful")
+
+    def _speed_now(self) -> float:
+        slowed = [recovery.speed for recovery in self._recoveries if not recovery.stage.blocks]
+        speed = min(slowed, default=1.0)
+        if self._num.is_elastic:
+            speed *= speed_of(self._num, self._copies, self._slots)
+        return speed
+
+    def _decide_anew(self) -> None:
+        """Let the job decide what it does, as soon as all else that ends now has ended."""
+        self._next.cancel()
+        self._next = Alarm(self._env, 0.0, JOB, self._go_on)
+
+    def _settle(self) -> None:
+        """Book the hours up to now, and let failures age by them. What is next has to follow."""
+        hours = self._env.now - self._since_h
+        self._since_h = self._env.now
+        self._age_h += hours * self._clock_per_h
+        if self._doing == WORKS:
+            progress_h = self._progress_h + hours * self._rate
+            is_there = self._env.now >= self._next.at_h or progress_h > self._target_h
+            self._book_work(self._target_h if is_there else progress_h, hours)
+        elif self._doing != BOOKED:
+            self._hours[self._doing] += hours
+        self._doing = BOOKED
+
+    def _book_work(self, progress_h: float, hours: float) -> None:
+        """Work has taken so many wall hours, and the job to this progress."""
+        num = self._num
+        worked_h = progress_h - self._progress_h
+        behind = self._progress_h < self._frontier_h
+        self._progress_h = progress_h
+        if behind:
+            worked_h /= self._replay_speed
+            assert num.lost != NONE, "the policy's parts lack lost work"
+            self._hours[num.lost] += worked_h
+            if progress_h == self._frontier_h:
+                self._log(What.CAUGHT_UP)
+        else:
+            self._frontier_h = progress_h
+        if num.tax:
+            self._hours[num.taxed] += num.tax * worked_h
+        if self._speed < 1.0:
+            self._hours[num.degraded] += (1.0 - self._speed) * hours
+
+    def _skip_cycles(self, behind: bool) -> bool:
+        """Take cycles of work and save at once, of the capture that saves most often."""
+        num, capture, per_h = self._num, self._fastest, self._rate
+        if capture == NONE:
+            return False
+        saves, due_h, now_h = num.captures[capture], self._due_h[capture], self._env.now
+        until_progress_h = self._frontier_h if behind else num.useful_h
+        others = (due for n, due in enumerate(self._due_h) if n != capture)
+        until_progress_h = min(until_progress_h, *others, inf)
+        if until_progress_h < due_h + 2.0 * saves.every_h:
+            return False
+        ends = [num.end_h, self._spares.next_at_h]
+        ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        for n, in_flight in enumerate(self._in_flight):
+            if n != capture:
+                ends += [save.alarm.at_h for save in in_flight if save.alarm is not None]
+        if self._failure is not None and num.clock != PROGRESS:
+            ends.append(now_h + self._failure.at_h - self._age_h)
+        elif self._failure is not None and not behind:
+            until_progress_h = min(until_progress_h, self._failure.at_h)
+        number = number_of(num, capture, due_h)
+        mine = self._in_flight[capture]
+        if any(number_of(num, capture, save.content_h) >= number for save in mine):
+            return False  # one that was tried again, and has the number of the one that is due
+        within_h, until_h = (due_h - self._progress_h) / per_h, min(ends) - now_h
+        until = (until_progress_h, until_h)
+        n = cycles_to_skip(num, capture, due_h, within_h, per_h, *until, *until)
+        if n == 0:
+            return False
+
+        work_h = n * saves.every_h / per_h
+        hours = work_h + n * saves.stall_h
+        self._due_h[capture] = min((number + n) * saves.every_h, num.useful_h)
+        self._log(What.CYCLES_SKIPPED, n)
+        self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
+        self._hours[num.save] += n * saves.stall_h
+        self._n_begun[capture] += n
+        self._n_saves += n
+        for save in mine:
+            assert save.alarm is not None
+            save.alarm.cancel()
+            save.number += n
+            save.content_h += n * saves.every_h
+            self._ring_for(save, save.alarm.at_h + hours - now_h, self._on_commit)
+        self._next = Alarm(self._env, hours, JOB, self._go_on)
+        self._run_clock(0.0 if num.clock == PROGRESS else 1.0)
+        self._tell("lost" if behind else "useful")
+        return True
+
+    # ----------------------------------------------------------------- saves
+
+    def _has_to_save(self) -> bool:
+        """Begin the saves that are due; whether one stalls the job or has to wait."""
+        for capture, due_h in enumerate(self._due_h):
+            if self._progress_h < due_h:
+                continue
+            saves = self._num.captures[capture]
+            is_full = len(self._in_flight[capture]) >= saves.in_flight
+            if is_full and not saves.skips:
+                return True
+            self._due_h[capture] = due_after(self._num, capture, self._progress_h)
+            if is_full:
+                self._log(What.SAVE_LEFT_OUT, self._tier_of(capture))
+                continue
+            save = self._begin_save(capture, self._progress_h)
+            stall_h = self._cost_h(saves.stall_h, f"stall/{self._tier_of(capture)}", save.number)
+            if stall_h > 0.0:
+                self._stalling = save
+                self._ring_for(save, stall_h, self._on_stalled)
+                return True
+            self._go_on_behind(save)
+        return False
+
+    def _has_to_hold_the_end(self) -> bool:
+        """Whether a save of the final state is in the background."""
+        if self._progress_h < self._num.useful_h:
+            return False
+        return any(
+            save.content_h >= self._num.useful_h and save.copied == NONE
+            for in_flight in self._in_flight
+            for save in in_flight
+        )
+
+    def _begin_save(self, capture: int, content_h: float) -> Save:
+        save = Save(capture, self._n_begun[capture], content_h)
+        self._n_begun[capture] += 1
+        self._log(What.SAVE_STARTED, self._tier_of(capture))
+        return save
+
+    def _on_stalled(self, save: Save) -> None:
+        self._settle()
+        self._stalling = None
+        self._go_on_behind(save)
+        self._decide_anew()
+
+    def _go_on_behind(self, save: Save) -> None:
+        """Write in the background, or commit where nothing is left to do there."""
+        saves, tier = self._num.captures[save.capture], self._tier_of(save.capture)
+        hours = self._cost_h(saves.background_h, f"background/{tier}", save.number)
+        if hours > 0.0:
+            self._in_flight[save.capture].append(save)
+            self._ring_for(save, hours, self._on_commit)
+            if save.copied == NONE:
+                self._log(What.SAVE_RESUMED, tier)
+        else:
+            self._commit(save)
+
+    def _on_commit(self, save: Save) -> None:
+        self._settle()
+        self._in_flight[save.capture].remove(save)
+        self._commit(save)
+        self._decide_anew()
+
+    def _commit(self, save: Save) -> None:
+        num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
+        p_corrupt, corrupt = num.tiers[saves.tier].p_corrupt, False
+        if saves.p_fail > 0.0 or p_corrupt > 0.0:
+            u = self._draws.uniform(name, save.number)
+            if u < saves.p_fail:
+                self._log(What.SAVE_FAILED, name)
+                return
+            corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
+        keep(num, self._copies, saves.tier, save.content_h, corrupt)
+        self._n_saves += 1
+        self._log(What.SAVE_COMMITTED, name)
+        order = self._copies.latest
+        for flush in range(num.n_captures):
+            follows = num.captures[flush].after == save.capture
+            if follows and is_flushed(num, flush, save.content_h):
+                if len(self._in_flight[flush]) < num.captures[flush].in_flight:
+                    copy = self._begin_save(flush, save.content_h)
+                    copy.copied = order
+                    self._go_on_behind(copy)
+                else:
+                    self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
+
+    def _abandon_saves(self, all_go_back: bool) -> None:
+        """Abandon what is under way, and let it be due again at once unless all go back."""
+        under_way = [save for in_flight in self._in_flight for save in in_flight]
+        if self._stalling is not None:
+            under_way.append(self._stalling)
+        self._stalling = None
+        for save in under_way:
+            if self._outlives(save):
+                continue
+            assert save.alarm is not None
+            save.alarm.cancel()
+            if save in self._in_flight[save.capture]:
+                self._in_flight[save.capture].remove(save)
+            self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
+            if not all_go_back and save.copied == NONE:
+                self._due_h[save.capture] = self._progress_h
+
+    def _outlives(self, save: Save) -> bool:
+        """Whether a save is a flush of something that is still there."""
+        if save.copied == NONE or save.content_h > self._progress_h:
+            return False
+        copied = self._num.captures[self._num.captures[save.capture].after]
+        return survives(self._num, self._copies, self._slots, copied.tier, save.copied, False)
+
+    def _ring_for(self, save: Save, delay_h: float, ring: Callable[[Save], None]) -> None:
+        save.alarm = Alarm(self._env, delay_h, SAVES, lambda: ring(save))
+
+    def _tier_of(self, capture: int) -> str:
+        return self._job.policy.captures[capture].tier
+
+    def _cost_h(self, fixed_h: float, name: str, n: int) -> float:
+        """Hours that a thing takes the nth time."""
+        return self._draws.hours(name, n) if isnan(fixed_h) else fixed_h
+
+    # ----------------------------------------------------------------- failures
+
+    def _run_clock(self, per_h: float) -> None:
+        """Let failures age by so much per wall hour from now on, and strike when they are due."""
+        if self._num.clock == PROGRESS:
+            self._age_h = self._frontier_h
+        if per_h == self._clock_per_h and self._failure_alarm is not None:
+            return
+        if self._failure_alarm is not None:
+            self._failure_alarm.cancel()
+            self._failure_alarm = None
+        self._clock_per_h = per_h
+        if self._failure is not None and per_h > 0.0:
+            delay_h = max(0.0, self._failure.at_h - self._age_h) / per_h
+            self._failure_alarm = Alarm(self._env, delay_h, FAILURES, self._fail)
+
+    def _fail(self) -> None:
+        """A failure strikes."""
+        self._settle()
+        failure, self._failure = self._failure, next(self._failures, None)
+        assert failure is not None
+        self._failure_alarm = None
+        self._age_h = failure.at_h
+        self._n_met += 1
+        struck = [slot for slot in failure.slots if slot not in self._spares.queued]
+        if self._hardly_gets_further() or (struck and self._is_hopeless()):
+            self._end(False)
+            return
+        for slot in failure.slots:
+            self._log(What.MISSED if slot in self._spares.queued else What.FAILED, slot)
+        if struck:
+            self._suffer(failure, struck)
+            self._n_failures += 1
+        self._decide_anew()
+
+    def _suffer(self, failure: ScopedFailure, struck: list[int]) -> None:
+        """What a failure does to the slots that it strikes, to the job, and to its saves."""
+        num, copies, slots = self._num, self._copies, self._slots
+        scope = num.scopes[failure.scope]
+        copied = [save.copied for of in self._in_flight for save in of if save.copied != NONE]
+        forget_wipes(num, copies, slots, min(copied, default=copies.latest + 1))
+        copies.n_struck = len(struck)
+        for n, slot in enumerate(struck):
+            slots[n].struck = slot
+            wipe(copies, slots, slot, scope.wipes)
+            if scope.needs_node and num.n_spares != NONE:
+                self._spares.lose(slot, failure.repair_h[failure.slots.index(slot)])
+        chosen, source, content_h = choose(num, copies, slots, failure.scope)
+        reverts = reverts_of(num, chosen)
+        rule = chosen if chosen != NONE else num.n_rules - 1
+        before_h = self._progress_h
+        if reverts == ALL:
+            content_h = self._roll_back(goes_back_to(num, chosen, before_h, content_h))
+            self._replay_speed = num.rules[rule].replay_speed
+        reverted = self._reverted(reverts, source, struck)
+        for slot in reverted:
+            self._log(What.REVERTED, slot)
+            if not (num.rules[rule].replays and slot in struck):
+                self._stale.append(StaleShard(before_h, slot, content_h))
+        if reverts == ALL or not num.rules[rule].stops_nothing:
+            self._abandon_saves(reverts == ALL)
+        goes_back = reverts == ALL or bool(reverted)
+        self._recover(
+            rule,
+            reverts == ALL,
+            set(struck),
+            self._stages(rule, failure.scope, source, goes_back, before_h - content_h, reverts),
+        )
+
+    def _roll_back(self, progress_h: float) -> float:
+        """All go back to a progress."""
+        self._progress_h = progress_h
+        drop_beyond(self._num, self._copies, progress_h)
+        for capture in range(len(self._due_h)):
+            self._due_h[capture] = due_after(self._num, capture, progress_h)
+        self._log(What.ROLLED_BACK)
+        return progress_h
+
+    def _reverted(self, reverts: int, source: int, struck: list[int]) -> list[int]:
+        """Shards that go back while the job's progress stays."""
+        num = self._num
+        if reverts == STRUCK:
+            return [slot for slot in struck if is_of(num, source, slot)]
+        if reverts == SHARDS:
+            first = num.tiers[source].first
+            return list(range(first, first + num.tiers[source].size))
+        return []
+
+    def _hardly_gets_further(self) -> bool:
+        """Whether very many failures have left the job with little first-time work."""
+        if self._n_met <= HARDLY_AFTER:
+            return False
+        return bool(self._env.now > HARDLY_TIMES * self._frontier_h)
+
+    def _is_hopeless(self) -> bool:
+        """Whether failure has followed failure without any first-time work between them."""
+        if self._frontier_h > self._frontier_at_failure_h + NO_WORK_H:
+            self._frontier_at_failure_h = self._frontier_h
+            self._n_fruitless = 0
+        self._n_fruitless += 1
+        return self._n_fruitless > HOPELESS_AFTER
+
+    # ----------------------------------------------------------------- recoveries
+
+    def _stages(
+        self, rule: int, scope: int, source: int, goes_back: bool, lost_h: float, reverts: int
+    ) -> deque[tuple[Any, float]]:
+        """The stages of a rule with their hours; those of a wait are not known beforehand."""
+        num, of_rule, n = self._num, self._num.rules[rule], self._n_failures
+        stages: deque[tuple[Any, float]] = deque()
+        for place in range(of_rule.n_stages):
+            stage = num.stages[of_rule.first_stage + place]
+            hours = self._cost_h(stage.cost_h, f"stage/{rule}/{place}", n)
+            if stage.kind == DETECT and not stage.has_cost:
+                name = f"detect/{self._job.scopes[scope].name}"
+                hours = self._cost_h(num.scopes[scope].detect_h, name, n)
+            elif stage.kind == REPLAY and not stage.has_cost:
+                hours = lost_h / of_rule.replay_speed if goes_back else 0.0
+            elif stage.kind == LOAD:
+                nobody_loads = (reverts == STRUCK and not goes_back) or (
+                    source == NONE and not stage.has_cost
+                )
+                hours = 0.0 if nobody_loads else hours + self._loads_h(source)
+            stages.append((stage, hours))
+        return stages
+
+    def _loads_h(self, source: int) -> float:
+        """Hours to load from a source, and from what was tried in vain before."""
+        hours = 0.0
+        for tier, of_tier in enumerate(self._job.policy.tiers):
+            n_loads = self._copies.tries[tier] + (tier == source)
+            if n_loads:
+                load_h, name = self._num.tiers[tier].load_h, f"load/{of_tier.name}"
+                hours += n_loads * self._cost_h(load_h, name, self._n_failures)
+        return hours
+
+    def _recover(
+        self, rule: int, of_all: bool, slots: set[int], stages: deque[tuple[Any, float]]
+    ) -> None:
+        """A recovery begins, and takes slots over from those under way."""
+        struck = frozenset(slots)
+        for other in list(self._recoveries):
+            if of_all and other.stage.blocks:
+                slots |= other.slots
+                self._stop_recovery(other)
+            elif other.slots & struck:
+                other.slots -= struck
+                if not other.slots and not (other.of_all and other.has_load):
+                    self._stop_recovery(other)
+        speed = self._num.rules[rule].speed
+        recovery = Recovery(self._n_failures, of_all, speed, slots, stages)
+        self._recoveries.append(recovery)
+        for slot in slots:
+            self._slots[slot].recovery = recovery.number
+        self._enter_next_stage(recovery)
+
+    def _stop_recovery(self, recovery: Recovery) -> None:
+        self._recoveries.remove(recovery)
+        if recovery.alarm is not None:
+            recovery.alarm.cancel()
+
+    def _enter_next_stage(self, recovery: Recovery) -> None:
+        """Go on to the next stage that takes time, or end."""
+        recovery.alarm = None
+        while recovery.ahead:
+            recovery.stage, hours = recovery.ahead.popleft()
+            if recovery.stage.kind == WAIT:
+                self._spares.ask(recovery.slots)
+                if not self._spares.lacks(recovery.slots):
+                    continue
+            elif hours > 0.0:
+                recovery.alarm = Alarm(
+                    self._env, hours, STAGES, lambda: self._on_stage_over(recovery)
+                )
+            else:
+                continue
+            self._log(What.STAGE, STAGE_ORDER[recovery.stage.kind].value)
+            return
+        self._recoveries.remove(recovery)
+        for slot in sorted(recovery.slots):
+            self._slots[slot].recovery = NONE
+            come_back(self._copies, self._slots, slot)
+            self._log(What.BACK, slot)
+
+    def _on_stage_over(self, recovery: Recovery) -> None:
+        self._settle()
+        self._enter_next_stage(recovery)
+        self._decide_anew()
+
+    def _on_node(self) -> None:
+        """A slot has got its node: recoveries that waited for it alone go on."""
+        self._settle()
+        for recovery in list(self._recoveries):
+            if recovery.stage.kind == WAIT and not self._spares.lacks(recovery.slots):
+                self._enter_next_stage(recovery)
+        self._decide_anew()
+
+    # ----------------------------------------------------------------- the end, and the log
+
+    def _end(self, finished: bool) -> None:
+        self._settle()
+        self._outcome = Outcome(
+            finished,
+            self._env.now,
+            self._frontier_h,
+            tuple(self._hours),
+            self._n_failures,
+            self._n_saves,
+            tuple(self._stale),
+        )
+        self._log(What.FINISHED if finished else What.STOPPED)
+        self._tell("over")
+
+    def _log(self, what: What, detail: int | str = "") -> None:
+        if self._entries is not None:
+            self._entries.append(Entry(self._env.now, what, "", self._progress_h, detail))
+
+    def _tell(self, part: str) -> None:
+        """Say what the hours go into after all that happened at this instant."""
+        if self._entries is not None:
+            for n in range(self._n_told, len(self._entries)):
+                self._entries[n] = self._entries[n]._replace(part=part)
+            self._n_told = len(self._entries)

@@ -1,0 +1,845 @@
+"""Many replications of a job under a recovery system, compiled.
+
+A replication goes from one instant at which something happens to the next. Between two failures,
+saves that are all alike are taken in one step, so that its cost grows with failures and not with
+saves. Decisions are those of `transitions`; what is not known yet (failures, costs) is asked for,
+and the replication is run again from its start when it is there.
+"""
+
+from __future__ import annotations
+
+from math import inf, isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cprsim.compiling import shared, uncounted
+from cprsim.records import Floats, Ints
+from cprsim.recovery.policy import PARTS_IN_ORDER
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulate import transitions
+from cprsim.simulate.numbers import (
+    ALL,
+    DETECT,
+    LOAD,
+    MOST_CAPTURES,
+    NONE,
+    PROGRESS,
+    REPLAY,
+    SHARDS,
+    STRUCK,
+    UPTIME,
+    WAIT,
+    WALL,
+    Numbers,
+)
+from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.transitions import (
+    COPIES,
+    SLOT,
+    begin,
+    choose,
+    come_back,
+    cycles_to_skip,
+    drop_beyond,
+    due_after,
+    forget_wipes,
+    goes_back_to,
+    is_flushed,
+    is_of,
+    keep,
+    rate,
+    reverts_of,
+    speed_of,
+    survives,
+    uniform,
+    wipe,
+)
+
+shared(transitions, Path(__file__).parent)
+
+# What has become of a replication
+GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES = range(7)
+
+MOST_RECOVERIES = 64
+MOST_IN_FLIGHT = 8
+MOST_PARTS = len(PARTS_IN_ORDER)
+NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
+
+SAVES = np.dtype([("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8")])
+FLIGHT = np.dtype([("content_h", "f8"), ("at_h", "f8"), ("number", "i8"), ("order", "i8")])
+RECOVERY = np.dtype(
+    [
+        ("rule", "i8"),  # NONE: this place is free
+        ("stage", "i8"),  # of its rule
+        ("kind", "i8"),
+        ("part", "i8"),
+        ("ends_at_h", "f8"),
+        ("load_h", "f8"),
+        ("replay_h", "f8"),
+        ("detect_h", "f8"),
+        ("speed", "f8"),
+        ("number", "i8"),  # of its failure
+        ("n_slots", "i8"),
+        ("blocks", "?"),
+        ("loads", "?"),
+        ("of_all", "?"),  # its rule reverts all
+    ],
+    align=True,
+)
+SLOTS = np.dtype(
+    [
+        *SLOT,
+        ("vacant", "?"),  # its node is lost, and it has no other
+        ("asked", "?"),  # and it waits for one
+        ("queued", "i8"),  # the nth slot that waits for a node, the first to ask first
+        ("returns_at_h", "f8"),  # the nth node in repair
+    ],
+    align=True,
+)
+"""One table for all that there is one of per slot, or at most: compiled functions hand on one
+array. Further rows, one for each spare, hold nothing but nodes in repair."""
+
+JOB = np.dtype(
+    [
+        ("now_h", "f8"),
+        ("progress_h", "f8"),
+        ("frontier_h", "f8"),
+        ("speed", "f8"),
+        ("replay_speed", "f8"),
+        ("blocked_h", "f8"),  # so far
+        ("stale_h", "f8"),  # summed over shards
+        ("stall_ends_at_h", "f8"),
+        ("stall_content_h", "f8"),
+        ("stall_number", "i8"),
+        ("stalled_by", "i8"),  # capture
+        ("waits_for", "i8"),  # capture
+        ("n_failures", "i8"),
+        ("n_met", "i8"),  # failures, the missed ones included
+        ("n_saves", "i8"),
+        ("n_recoveries", "i8"),  # places in use, the free ones between them included
+        ("blocked_by", "i8"),  # the least advanced recovery that blocks the job
+        ("frontier_at_failure_h", "f8"),
+        ("n_fruitless", "i8"),
+        ("n_free", "i8"),  # spares
+        ("n_repairs", "i8"),
+        ("n_queued", "i8"),
+        ("status", "i8"),
+        ("hours", "f8", (MOST_PARTS,)),  # of each part
+        ("saves", SAVES, (MOST_CAPTURES,)),
+        ("flights", FLIGHT, (MOST_CAPTURES, MOST_IN_FLIGHT)),  # in order of their start
+        ("recoveries", RECOVERY, (MOST_RECOVERIES,)),
+        *COPIES,
+    ],
+    align=True,
+)
+
+
+class Drawn(NamedTuple):
+    """What varies, as far as it is drawn [h]: (n_tables, n_drawn, n_replications)."""
+
+    of_saves: Floats
+    of_failures: Floats
+    keys: Ints  # (n_captures, n_replications) of `uniform`
+
+
+# --------------------------------------------------------------------------- saves
+
+
+@uncounted
+def start(num: Numbers, job: Any, slots: Any) -> None:
+    """Stand at the start of the job."""
+    for n in range(job.n_recent):
+        slot = slots[n].recent
+        slots[slot].recovery = NONE
+        slots[slot].vacant = slots[slot].asked = False
+    begin(num, job, slots)
+    job.now_h = job.progress_h = job.frontier_h = job.blocked_h = job.stale_h = 0.0
+    job.speed = job.replay_speed = 1.0
+    job.stalled_by = job.waits_for = job.blocked_by = NONE
+    job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
+    job.n_repairs = job.n_queued = 0
+    job.n_free = num.n_spares
+    job.frontier_at_failure_h = -1.0
+    job.status = GOING
+    for capture in range(num.n_captures):
+        job.saves[capture].due_h = due_after(num, capture, 0.0)
+        job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
+
+
+@uncounted
+def commit(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
+    capture: int, content_h: float, number: int,
+) -> None:  # fmt: skip
+    """A save comes to its end; the flushes that follow it begin."""
+    saves = num.captures[capture]
+    p_corrupt = num.tiers[saves.tier].p_corrupt
+    corrupt = False
+    if saves.p_fail > 0.0 or p_corrupt > 0.0:
+        u = uniform(drawn.keys[capture, row], number)
+        if u < saves.p_fail:
+            return
+        corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
+    job.n_saves += 1
+    keep(num, job, saves.tier, content_h, corrupt)
+    if not saves.is_followed:
+        return
+    for flush in range(num.n_captures):
+        if (
+            num.captures[flush].after == capture
+            and is_flushed(num, flush, content_h)
+            and job.saves[flush].n_in_flight < num.captures[flush].in_flight
+        ):
+            begin_flush(num, job, slots, drawn, row, flush, content_h)
+
+
+@uncounted
+def begin_flush(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, capture: int, content_h: float
+) -> None:
+    """A flush begins."""
+    number = job.saves[capture].n_begun
+    job.saves[capture].n_begun += 1
+    background_h = num.captures[capture].background_h
+    if isnan(background_h):
+        table = num.captures[capture].background_table
+        if number >= drawn.of_saves.shape[1]:
+            job.status = WANTS_SAVES
+            return
+        background_h = drawn.of_saves[table, number, row]
+    add_flight(job, capture, content_h, job.now_h + background_h, number)
+
+
+@uncounted
+def add_flight(job: Any, capture: int, content_h: float, at_h: float, number: int) -> None:
+    """A save goes on in the background, and commits at an instant."""
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.content_h, flight.at_h, flight.number = content_h, at_h, number
+    flight.order = job.latest
+    job.saves[capture].n_in_flight += 1
+
+
+@uncounted
+def remove_flight(job: Any, capture: int, place: int) -> None:
+    """A save is no longer in flight."""
+    last = job.saves[capture].n_in_flight - 1
+    for n in range(place, last):
+        here, after = job.flights[capture][n], job.flights[capture][n + 1]
+        here.content_h, here.at_h = after.content_h, after.at_h
+        here.number, here.order = after.number, after.order
+    job.saves[capture].n_in_flight = last
+
+
+@uncounted
+def commit_all_due(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """Commit whatever is in flight and due by now, in the order of the instants."""
+    while True:
+        found, place, at_h = NONE, NONE, inf
+        for capture in range(num.n_captures):
+            for n in range(job.saves[capture].n_in_flight):
+                if job.flights[capture][n].at_h < at_h:
+                    found, place, at_h = capture, n, job.flights[capture][n].at_h
+        if at_h > job.now_h:
+            return
+        content_h = job.flights[found][place].content_h
+        number = job.flights[found][place].number
+        remove_flight(job, found, place)
+        commit(num, job, slots, drawn, row, found, content_h, number)
+        if job.waits_for == found:
+            job.waits_for = NONE
+
+
+@uncounted
+def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """A save has stalled the job long enough: it goes on in the background, or commits."""
+    capture, number = job.stalled_by, job.stall_number
+    job.stalled_by = NONE
+    background_h = num.captures[capture].background_h
+    if isnan(background_h):
+        background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
+    if background_h > 0.0:
+        add_flight(job, capture, job.stall_content_h, job.now_h + background_h, number)
+    else:
+        commit(num, job, slots, drawn, row, capture, job.stall_content_h, number)
+
+
+@uncounted
+def next_due(num: Numbers, job: Any) -> float:
+    """Progress at which the next save is due; infinite if none is."""
+    due_h = inf
+    for capture in range(num.n_captures):
+        due_h = min(due_h, job.saves[capture].due_h)
+    return due_h
+
+
+@uncounted
+def next_due_of_others(num: Numbers, job: Any, but: int, holding: bool) -> float:
+    """Progress at which the next save of another capture is due that does, or does not, hold."""
+    due_h = inf
+    for capture in range(num.n_captures):
+        saves = num.captures[capture]
+        holds = saves.stall_h != 0.0 or (
+            not saves.skips and job.saves[capture].n_in_flight >= saves.in_flight
+        )
+        if capture != but and holds == holding:
+            due_h = min(due_h, job.saves[capture].due_h)
+    return due_h
+
+
+@uncounted
+def next_flight(num: Numbers, job: Any, alone: int) -> float:
+    """Instant at which the next save in flight commits.
+
+    With `alone`, a capture, only commits of others that flushes follow: the rest may wait until
+    whole cycles of that one are over.
+    """
+    at_h = inf
+    for capture in range(num.n_captures):
+        if alone == NONE or (capture != alone and num.captures[capture].is_followed):
+            for n in range(job.saves[capture].n_in_flight):
+                at_h = min(at_h, job.flights[capture][n].at_h)
+    return at_h
+
+
+@uncounted
+def wait_for_last(num: Numbers, job: Any) -> None:
+    """All work is done: a save of the final state in the background has to commit."""
+    for capture in range(num.n_captures):
+        if num.captures[capture].after == NONE:
+            for n in range(job.saves[capture].n_in_flight):
+                if job.flights[capture][n].content_h == num.useful_h:
+                    job.waits_for = capture
+
+
+@uncounted
+def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """Begin the saves that are due, until one stalls the job or has to wait."""
+    for capture in range(num.n_captures):
+        if job.saves[capture].due_h > job.progress_h:
+            continue
+        saves = num.captures[capture]
+        if job.saves[capture].n_in_flight >= saves.in_flight:
+            if not saves.skips:
+                job.waits_for = capture
+                return
+            job.saves[capture].due_h = due_after(num, capture, job.progress_h)
+            continue
+        number = job.saves[capture].n_begun
+        stall_h = saves.stall_h
+        if isnan(stall_h) or isnan(saves.background_h):
+            if number >= drawn.of_saves.shape[1]:
+                job.status = WANTS_SAVES
+                return
+            if isnan(stall_h):
+                stall_h = drawn.of_saves[saves.stall_table, number, row]
+        job.saves[capture].n_begun += 1
+        job.saves[capture].due_h = due_after(num, capture, job.progress_h)
+        job.stalled_by, job.stall_number = capture, number
+        job.stall_content_h = job.progress_h
+        job.stall_ends_at_h = job.now_h + stall_h
+        if stall_h > 0.0:
+            return
+        end_stall(num, job, slots, drawn, row)
+
+
+@uncounted
+def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
+    """A failure takes the saves under way, except flushes of what survives."""
+    if job.stalled_by != NONE:
+        job.saves[job.stalled_by].due_h = job.progress_h
+        job.stalled_by = NONE
+    job.waits_for = NONE
+    for capture in range(num.n_captures):
+        after = num.captures[capture].after
+        for n in range(job.saves[capture].n_in_flight - 1, -1, -1):
+            flight = job.flights[capture][n]
+            if (
+                after != NONE
+                and not (all_go_back and flight.content_h > job.progress_h)
+                and survives(num, job, slots, num.captures[after].tier, flight.order, False)
+            ):
+                continue
+            remove_flight(job, capture, n)
+            if after == NONE:
+                job.saves[capture].due_h = job.progress_h
+    if all_go_back:
+        for capture in range(num.n_captures):
+            job.saves[capture].due_h = due_after(num, capture, job.progress_h)
+
+
+# --------------------------------------------------------------------------- recoveries
+
+
+@uncounted
+def refresh(num: Numbers, job: Any, slots: Any) -> None:
+    """See what blocks the job, and how fast it works if nothing does."""
+    job.blocked_by = NONE
+    speed = 1.0
+    n_used = 0
+    for n in range(job.n_recoveries):
+        recovery = job.recoveries[n]
+        if recovery.rule == NONE:
+            continue
+        n_used = n + 1
+        if not recovery.blocks:
+            speed = min(speed, recovery.speed)
+        elif job.blocked_by == NONE or recovery.kind < job.recoveries[job.blocked_by].kind:
+            job.blocked_by = n
+    job.n_recoveries = n_used
+    if num.is_elastic and n_used:
+        speed *= speed_of(num, job, slots)
+    job.speed = speed
+
+
+@uncounted
+def ask_for_nodes(job: Any, slots: Any, recovery: int) -> int:
+    """Each slot of a recovery without a node asks for one; how many have to wait."""
+    n_waiting = 0
+    last = NONE
+    while True:  # in ascending order of the slots
+        slot = 2**62
+        for n in range(job.n_recent):
+            other = slots[n].recent
+            if slots[other].recovery == recovery and last < other < slot:
+                slot = other
+        if slot == 2**62:
+            return n_waiting
+        last = slot
+        if not slots[slot].vacant:
+            continue
+        if not slots[slot].asked and job.n_free > 0:
+            job.n_free -= 1
+            slots[slot].vacant = False
+            continue
+        n_waiting += 1
+        if not slots[slot].asked:
+            slots[slot].asked = True
+            slots[job.n_queued].queued = slot
+            job.n_queued += 1
+
+
+@uncounted
+def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place: int) -> None:
+    """A recovery goes on to its next stage that takes time, or ends."""
+    recovery = job.recoveries[place]
+    rule = num.rules[recovery.rule]
+    while True:
+        recovery.stage += 1
+        if recovery.stage == rule.n_stages:
+            end_recovery(job, slots, place)
+            return
+        stage = num.stages[rule.first_stage + recovery.stage]
+        hours = stage.cost_h
+        if isnan(hours):
+            hours = drawn.of_failures[stage.table, recovery.number, row]
+        if stage.kind == DETECT and not stage.has_cost:
+            hours = recovery.detect_h
+        elif stage.kind == LOAD:
+            if not recovery.loads:
+                continue
+            hours += recovery.load_h
+        elif stage.kind == REPLAY and not stage.has_cost:
+            hours = recovery.replay_h
+        elif stage.kind == WAIT:
+            if num.n_spares == NONE:
+                continue
+            hours = inf if ask_for_nodes(job, slots, place) else 0.0
+        if hours > 0.0:
+            recovery.ends_at_h = job.now_h + hours
+            recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
+            return
+
+
+@uncounted
+def end_recovery(job: Any, slots: Any, place: int) -> None:
+    """A recovery ends, and its slots are up."""
+    job.recoveries[place].rule = NONE
+    for n in range(job.n_recent):
+        slot = slots[n].recent
+        if slots[slot].recovery == place:
+            slots[slot].recovery = NONE
+            come_back(job, slots, slot)
+
+
+@uncounted
+def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """Nodes come back from repair; the first slots in the queue get them."""
+    n_left = 0
+    for n in range(job.n_repairs):
+        if slots[n].returns_at_h <= job.now_h:
+            job.n_free += 1
+        else:
+            slots[n_left].returns_at_h = slots[n].returns_at_h
+            n_left += 1
+    job.n_repairs = n_left
+    while job.n_free > 0 and job.n_queued > 0:
+        slot = slots[0].queued
+        job.n_queued -= 1
+        for n in range(job.n_queued):
+            slots[n].queued = slots[n + 1].queued
+        job.n_free -= 1
+        slots[slot].vacant = slots[slot].asked = False
+        place = slots[slot].recovery
+        if job.recoveries[place].kind == WAIT and not ask_for_nodes(job, slots, place):
+            next_stage(num, job, slots, drawn, row, place)
+
+
+@uncounted
+def strike(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
+    scope: int, named: Ints, repair_h: Floats,
+) -> None:  # fmt: skip
+    """What a failure does, at the instant when it strikes."""
+    job.n_met += 1
+    if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
+        job.status = STOPPED
+        return
+    job.n_struck = 0
+    for n in range(len(named)):
+        slot = named[n]
+        if slots[slot].asked:
+            continue
+        slots[job.n_struck].struck = slot
+        job.n_struck += 1
+        wipe(job, slots, slot, num.scopes[scope].wipes)
+        if num.n_spares != NONE and num.scopes[scope].needs_node and not slots[slot].vacant:
+            slots[slot].vacant = True
+            slots[job.n_repairs].returns_at_h = job.now_h + repair_h[n]
+            job.n_repairs += 1
+    if job.n_struck == 0:
+        return
+    job.n_fruitless += 1
+    if job.frontier_h > job.frontier_at_failure_h + NO_WORK_H:
+        job.frontier_at_failure_h = job.frontier_h
+        job.n_fruitless = 1
+    if job.n_fruitless > HOPELESS_AFTER:
+        job.status = STOPPED
+        return
+    number = job.n_failures
+    job.n_failures += 1
+    if drawn.of_failures.shape[0] and number >= drawn.of_failures.shape[1]:
+        job.status = WANTS_COSTS
+        return
+
+    chosen, source, content_h = choose(num, job, slots, scope)
+    rule = chosen if chosen != NONE else num.n_rules - 1
+    reverts = reverts_of(num, chosen)
+    tried_h = 0.0
+    for tier in range(num.n_tiers):
+        n_loads = job.tries[tier] + (tier == source)
+        if n_loads:
+            load_h = num.tiers[tier].load_h
+            if isnan(load_h):
+                load_h = drawn.of_failures[num.tiers[tier].load_table, number, row]
+            tried_h += n_loads * load_h
+    n_lost = 0
+    if reverts == STRUCK:
+        for n in range(job.n_struck):
+            n_lost += is_of(num, source, slots[n].struck)
+    elif reverts == SHARDS:
+        n_lost = num.tiers[source].size
+    replay_h = 0.0
+    if reverts == ALL:
+        job.progress_h = goes_back_to(num, chosen, job.progress_h, content_h)
+        job.replay_speed = num.rules[rule].replay_speed
+        drop_beyond(num, job, job.progress_h)
+    elif num.rules[rule].replays and n_lost:
+        replay_h = (job.progress_h - content_h) / num.rules[rule].replay_speed
+    elif n_lost:
+        job.stale_h += n_lost * (job.progress_h - content_h)
+    if not num.rules[rule].stops_nothing or reverts == ALL:
+        abandon_saves(num, job, slots, reverts == ALL)
+
+    place = 0
+    while place < job.n_recoveries and job.recoveries[place].rule != NONE:
+        place += 1
+    if place == MOST_RECOVERIES:
+        job.status = LEFT
+        return
+    job.n_recoveries = max(job.n_recoveries, place + 1)
+    take_over(num, job, slots, place, reverts == ALL)
+    recovery = job.recoveries[place]
+    recovery.rule, recovery.stage, recovery.number = rule, -1, number
+    recovery.of_all = reverts == ALL
+    recovery.speed = num.rules[rule].speed
+    recovery.load_h, recovery.replay_h = tried_h, replay_h
+    detect_h = num.scopes[scope].detect_h
+    if isnan(detect_h):
+        detect_h = drawn.of_failures[num.scopes[scope].table, number, row]
+    recovery.detect_h = detect_h
+    own_h = load_cost_h(num, rule)
+    recovery.loads = (
+        num.rules[rule].loads
+        and (reverts != STRUCK or n_lost > 0)
+        and (source != NONE or own_h >= 0.0 or isnan(own_h))
+        and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h))
+    )
+    next_stage(num, job, slots, drawn, row, place)
+    forget_wipes(num, job, slots, oldest_flush(num, job))
+
+
+@uncounted
+def oldest_flush(num: Numbers, job: Any) -> int:
+    """Order of the oldest flush in flight; the latest of all where there is none."""
+    oldest: int = job.latest
+    for capture in range(num.n_captures):
+        if num.captures[capture].after != NONE:
+            for n in range(job.saves[capture].n_in_flight):
+                oldest = min(oldest, job.flights[capture][n].order)
+    return oldest
+
+
+@uncounted
+def load_cost_h(num: Numbers, rule: int) -> float:
+    """What the load stages of a rule cost by themselves; NaN where that varies, -1 without any."""
+    hours = -1.0
+    first = num.rules[rule].first_stage
+    for n in range(first, first + num.rules[rule].n_stages):
+        if num.stages[n].kind == LOAD and num.stages[n].has_cost:
+            hours = max(hours, 0.0) + num.stages[n].cost_h
+    return hours
+
+
+@uncounted
+def take_over(num: Numbers, job: Any, slots: Any, place: int, of_all: bool) -> None:
+    """A new recovery takes its slots from those under way; some of them end."""
+    n_slots = job.n_struck
+    for n in range(job.n_struck):
+        slot = slots[n].struck
+        before = slots[slot].recovery
+        slots[slot].recovery = place
+        if before != NONE:
+            other = job.recoveries[before]
+            other.n_slots -= 1
+            if other.n_slots == 0 and not (other.of_all and has_load_to_come(num, job, before)):
+                other.rule = NONE
+    if of_all:
+        for n in range(job.n_recent):
+            slot = slots[n].recent
+            before = slots[slot].recovery
+            if before != NONE and before != place and job.recoveries[before].blocks:
+                slots[slot].recovery = place
+                n_slots += 1
+        for n in range(job.n_recoveries):
+            if n != place and job.recoveries[n].blocks:
+                job.recoveries[n].rule = NONE
+    job.recoveries[place].n_slots = n_slots
+
+
+@uncounted
+def has_load_to_come(num: Numbers, job: Any, place: int) -> bool:
+    """Whether a recovery has a load before it or under way."""
+    recovery = job.recoveries[place]
+    if not recovery.loads:
+        return False
+    first = num.rules[recovery.rule].first_stage
+    for n in range(first + recovery.stage, first + num.rules[recovery.rule].n_stages):
+        if num.stages[n].kind == LOAD:
+            return True
+    return False
+
+
+# --------------------------------------------------------------------------- the course
+
+
+@uncounted
+def run(
+    numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
+    scratch: Any, slots: Any, hours: Floats, of_job: Floats, counts: Ints,
+) -> None:  # fmt: skip
+    """Run some replications.
+
+    Parameters
+    ----------
+    rows : (n_rows,) numbers of the replications
+    scratch : (1,) of JOB
+    hours : (n_replications, n_parts)
+    of_job : (n_replications, 3) wall hours, useful hours, staleness summed over shards
+    counts : (n_replications, 3) status, failures, saves
+    """
+    num, job = numbers[0], scratch[0]
+    near_h = NEAR * num.useful_h
+    fastest = NONE  # the capture whose cycles are worth to be taken at once
+    for capture in range(num.n_captures):
+        if num.captures[capture].n_due > 1 and (
+            fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
+        ):
+            fastest = capture
+    for row in rows:
+        start(num, job, slots)
+        for part in range(num.n_parts):
+            job.hours[part] = 0.0
+        chunk, failure = 0, strikes.first[0, row]
+        while job.status == GOING:
+            while chunk < len(strikes.first) and failure == strikes.first[chunk, row + 1]:
+                chunk += 1
+                failure = strikes.first[chunk, row] if chunk < len(strikes.first) else NONE
+            fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
+
+            # where the job stands
+            blocked = job.blocked_by != NONE
+            if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
+                if next_due(num, job) <= job.progress_h:
+                    begin_saves(num, job, slots, drawn, row)
+                    if job.status != GOING:
+                        break
+                if job.progress_h >= num.useful_h and job.stalled_by == NONE:
+                    wait_for_last(num, job)
+                    if job.waits_for == NONE:
+                        job.status = FINISHED
+                        break
+            held = job.stalled_by != NONE or job.waits_for != NONE
+            behind = job.progress_h < job.frontier_h
+            per_h = 0.0
+            if not blocked and not held:
+                per_h = rate(num, job.speed, job.replay_speed, behind)
+
+            ages_by_work = num.clock == PROGRESS and not behind
+
+            # when the failure comes, if the job stands as it does
+            if num.clock == WALL:
+                fails_h = fails_at_h
+            elif num.clock == UPTIME:
+                fails_h = inf if blocked else fails_at_h + job.blocked_h
+            elif per_h > 0.0 and not behind:
+                fails_h = job.now_h + (fails_at_h - job.frontier_h) / per_h
+            else:
+                fails_h = inf
+
+            # what else comes next
+            next_h = num.end_h
+            for n in range(job.n_recoveries):
+                if job.recoveries[n].rule != NONE:
+                    next_h = min(next_h, job.recoveries[n].ends_at_h)
+            if job.n_queued:
+                for n in range(job.n_repairs):
+                    next_h = min(next_h, slots[n].returns_at_h)
+            reaches_h, target_h = inf, num.useful_h
+            if per_h > 0.0:
+                if behind:
+                    target_h = min(target_h, job.frontier_h)
+                if fastest != NONE:
+                    due_h = job.saves[fastest].due_h
+                    if due_h + num.captures[fastest].every_h < min(target_h, num.useful_h):
+                        steady_h = min(target_h, next_due_of_others(num, job, fastest, True))
+                        if ages_by_work:
+                            steady_h = min(steady_h, fails_at_h)
+                        n = cycles_to_skip(
+                            num, fastest, due_h, (due_h - job.progress_h) / per_h, per_h,
+                            next_due_of_others(num, job, fastest, False),
+                            steady_h,
+                            min(
+                                next_h,
+                                inf if ages_by_work else fails_h,
+                                next_flight(num, job, fastest),
+                            ) - job.now_h,
+                        )  # fmt: skip
+                        if n > 0:
+                            skip(num, job, fastest, n, per_h)
+                            commit_all_due(num, job, slots, drawn, row)
+                            continue
+                target_h = min(target_h, next_due(num, job))
+                reaches_h = job.now_h + (target_h - job.progress_h) / per_h
+                next_h = min(next_h, reaches_h)
+            elif job.stalled_by != NONE:
+                next_h = min(next_h, job.stall_ends_at_h)
+            flight_h = next_flight(num, job, NONE)
+            next_h = min(next_h, flight_h)
+            if abs(fails_h - next_h) < near_h and failure != NONE:
+                job.status = LEFT
+                break
+            struck = fails_h < next_h
+            if struck:
+                next_h = fails_h
+
+            # on to that instant
+            passed_h = next_h - job.now_h
+            if blocked:
+                job.hours[job.recoveries[job.blocked_by].part] += passed_h
+                job.blocked_h += passed_h
+            elif held:
+                job.hours[num.save] += passed_h
+            elif job.speed == 0.0:
+                job.hours[num.wait] += passed_h
+            else:
+                before_h = job.progress_h
+                if reaches_h == next_h:
+                    job.progress_h = target_h
+                else:
+                    job.progress_h += passed_h * per_h
+                book(num, job, before_h, passed_h)
+            job.now_h = next_h
+            if num.n_spares != NONE:
+                return_nodes(num, job, slots, drawn, row)
+            if struck:
+                if failure == NONE:
+                    job.status = WANTS_FAILURES
+                    break
+                of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
+                strike(
+                    num, job, slots, drawn, row,
+                    strikes.scope[failure], strikes.slot[of], strikes.repair_h[of],
+                )  # fmt: skip
+                refresh(num, job, slots)
+                failure += 1
+                continue
+            if flight_h <= job.now_h:
+                commit_all_due(num, job, slots, drawn, row)
+            changed = False
+            for n in range(job.n_recoveries):
+                if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
+                    next_stage(num, job, slots, drawn, row, n)
+                    changed = True
+            if changed or num.n_spares != NONE:
+                refresh(num, job, slots)
+            if job.stalled_by != NONE and job.stall_ends_at_h <= job.now_h:
+                end_stall(num, job, slots, drawn, row)
+            if job.now_h >= num.end_h and job.status == GOING:
+                job.status = FINISHED if num.end_is_planned else STOPPED
+        for part in range(num.n_parts):
+            hours[row, part] = job.hours[part]
+        of_job[row, 0] = job.now_h
+        of_job[row, 1] = job.frontier_h
+        of_job[row, 2] = job.stale_h
+        counts[row, 0] = job.status
+        counts[row, 1] = job.n_failures
+        counts[row, 2] = job.n_saves
+
+
+@uncounted
+def book(num: Numbers, job: Any, before_h: float, passed_h: float) -> None:
+    """Book hours of work that took progress from `before_h` to where it is."""
+    gained_h = job.progress_h - before_h
+    if before_h < job.frontier_h:
+        gained_h /= job.replay_speed
+        job.hours[num.lost] += gained_h
+    else:
+        job.frontier_h = job.progress_h
+    if num.taxed != NONE:
+        job.hours[num.taxed] += num.tax * gained_h
+    if num.degraded != NONE:
+        job.hours[num.degraded] += passed_h * (1.0 - job.speed)
+
+
+@uncounted
+def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
+    """Take n cycles of work and save at once."""
+    every_h = num.captures[capture].every_h
+    stall_h = num.captures[capture].stall_h
+    worked_h = n * every_h / per_h
+    passed_h = worked_h + n * stall_h
+    before_h = job.progress_h
+    due_h = job.saves[capture].due_h
+    job.saves[capture].due_h = due_after(num, capture, due_h + (n - 1) * every_h)
+    job.progress_h += job.saves[capture].due_h - due_h
+    job.now_h += passed_h
+    book(num, job, before_h, worked_h)
+    job.hours[num.save] += n * stall_h
+    job.saves[capture].n_begun += n
+    job.n_saves += n
+    for k in range(job.saves[capture].n_in_flight):
+        job.flights[capture][k].content_h += n * every_h
+        job.flights[capture][k].at_h += passed_h
+        job.flights[capture][k].number += n

@@ -1,0 +1,300 @@
+"""A job under a recovery system in plain numbers and arrays, as both engines take it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import accumulate
+from math import floor, inf, nan
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints
+from cprsim.recovery.policy import (
+    STAGE_ORDER,
+    Capture,
+    Groups,
+    Reverts,
+    Ring,
+    Rule,
+    StageKind,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulate.job import SimulatedJob
+
+NONE = -1
+ROUNDING = 1e-9  # of an interval: how far from whole a multiple may be and still count as whole
+
+# Members of the records, by number
+REVERTS = tuple(Reverts)
+ALL, STRUCK, SHARDS, NOBODY = range(4)
+TO = tuple(To)
+NEWEST, STEP_BEGUN, STEP_BEFORE, START = range(4)
+CLOCKS = (Clock.WALL, Clock.UPTIME, Clock.PROGRESS)
+WALL, UPTIME, PROGRESS = range(3)
+DETECT, SAVE, WAIT, RESCHEDULE, REGROUP, LOAD, REPLAY, REBUILD = range(len(STAGE_ORDER))
+
+
+TIER = np.dtype(
+    [
+        ("level", "i8"),
+        ("first", "i8"),  # slot of its role
+        ("size", "i8"),  # slots of its role
+        ("copies", "i8"),  # of a ring, else 0
+        ("group", "i8"),  # size of a group
+        ("stride", "i8"),  # slots between neighbours of a group
+        ("tolerates", "i8"),
+        ("generations", "i8"),
+        ("load_h", "f8"),
+        ("load_table", "i8"),
+        ("p_corrupt", "f8"),
+    ]
+)
+CAPTURE = np.dtype(
+    [
+        ("tier", "i8"),
+        ("every_h", "f8"),  # infinite for a flush
+        ("n_due", "i8"),  # how many saves the grid has
+        ("after", "i8"),  # the capture whose commits it follows, or NONE
+        ("nth", "i8"),
+        ("stall_h", "f8"),
+        ("stall_table", "i8"),
+        ("background_h", "f8"),
+        ("background_table", "i8"),
+        ("in_flight", "i8"),
+        ("skips", "?"),
+        ("is_followed", "?"),  # by a flush
+        ("p_fail", "f8"),
+    ],
+    align=True,
+)
+RULE = np.dtype(
+    [
+        ("scopes", "i8"),  # bit mask
+        ("reverts", "i8"),
+        ("to", "i8"),
+        ("first_stage", "i8"),  # in the list of all stages
+        ("n_stages", "i8"),
+        ("replay_speed", "f8"),
+        ("speed", "f8"),
+        ("stops_nothing", "?"),
+        ("replays", "?"),
+        ("loads", "?"),
+    ],
+    align=True,
+)
+STAGE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("part", "i8"),
+        ("cost_h", "f8"),
+        ("table", "i8"),
+        ("has_cost", "?"),
+        ("blocks", "?"),
+    ],
+    align=True,
+)
+SCOPE = np.dtype(
+    [("wipes", "i8"), ("detect_h", "f8"), ("table", "i8"), ("needs_node", "?")], align=True
+)
+
+
+MOST_TIERS = MOST_CAPTURES = MOST_SOURCES = 8
+MOST_RULES = MOST_SCOPES = 16
+MOST_STAGES = 96
+MOST_UNITS = 4096  # that an elastic job can lose and go on
+
+NUMBERS = np.dtype(
+    [
+        ("useful_h", "f8"),
+        ("end_h", "f8"),  # of wall time
+        ("end_is_planned", "?"),
+        ("clock", "i8"),
+        ("step_h", "f8"),
+        ("tax", "f8"),
+        ("n_slots", "i8"),
+        ("n_spares", "i8"),  # NONE: without limit
+        ("n_parts", "i8"),
+        # columns of the parts that the engines book by themselves, NONE where a policy has none
+        ("lost", "i8"),
+        ("save", "i8"),
+        ("wait", "i8"),
+        ("degraded", "i8"),
+        ("taxed", "i8"),
+        # elastic: the role's slots, in units
+        ("is_elastic", "?"),
+        ("elastic_first", "i8"),
+        ("elastic_size", "i8"),
+        ("unit", "i8"),
+        ("n_speeds", "i8"),
+        ("elastic_speed", "f8", (MOST_UNITS,)),
+        ("n_tiers", "i8"),
+        ("tiers", TIER, (MOST_TIERS,)),
+        ("n_captures", "i8"),
+        ("captures", CAPTURE, (MOST_CAPTURES,)),
+        ("n_rules", "i8"),
+        ("rules", RULE, (MOST_RULES,)),
+        ("stages", STAGE, (MOST_STAGES,)),  # those of all rules
+        ("scopes", SCOPE, (MOST_SCOPES,)),
+        ("sources", "i8", (MOST_RULES, MOST_SOURCES)),  # tiers, NONE behind the last
+        ("needs", "i8", (MOST_RULES, MOST_SOURCES)),  # tiers, NONE behind the last
+    ],
+    align=True,
+)
+"""What is the same in all replications. Hours that vary are NaN, and have a table of draws.
+
+One record, so that compiled functions hand on one pointer."""
+
+Numbers = Any  # a record of NUMBERS, or an object with the same attributes
+NESTED = ("tiers", "captures", "rules", "stages", "scopes")
+
+
+def as_objects(numbers: Numbers) -> Numbers:
+    """The same with lists of plain objects for arrays: quick to read one by one in Python."""
+
+    def plain(record: Any) -> SimpleNamespace:
+        return SimpleNamespace(**{name: record[name].item() for name in record.dtype.names})
+
+    names = [name for name in NUMBERS.names or () if name not in NESTED]
+    values = {name: numbers[name].tolist() for name in names}
+    nested = {name: [plain(record) for record in numbers[name]] for name in NESTED}
+    return SimpleNamespace(**values, **nested)
+
+
+class Tables(NamedTuple):
+    """Which hours vary: their names (`ReplicationDraws`), in the order of the tables of draws."""
+
+    of_saves: tuple[tuple[str, Duration], ...]
+    of_failures: tuple[tuple[str, Duration], ...]
+
+
+@lru_cache(maxsize=256)
+def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
+    """The numbers of a job, and what of it is drawn."""
+    policy, cluster = job.policy, job.cluster
+    parts = policy.parts
+    names = [tier.name for tier in policy.tiers]
+    written_by = {capture.tier: number for number, capture in enumerate(policy.captures)}
+    number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
+    followed = {capture.after for capture in policy.captures}
+    of_saves: list[tuple[str, Duration]] = []
+    of_failures: list[tuple[str, Duration]] = []
+
+    def fixed(
+        tables: list[tuple[str, Duration]], name: str, cost: Duration | None
+    ) -> tuple[float, int]:
+        if cost is None or isinstance(cost, Constant):
+            return (0.0 if cost is None else cost.mean_h), NONE
+        tables.append((name, cost))
+        return nan, len(tables) - 1
+
+    def column(part: str) -> int:
+        return parts.index(part) if part in parts else NONE
+
+    def padded(rows: list[tuple[str, ...]]) -> Ints:
+        table = np.full((MOST_RULES, MOST_SOURCES), NONE)
+        for row, of_rule in zip(table, rows, strict=False):
+            row[: len(of_rule)] = [names.index(name) for name in of_rule]
+        return table
+
+    def tier_row(tier: Tier) -> tuple[Any, ...]:
+        role, place = cluster.slots(tier.role), tier.placement
+        groups = place if isinstance(place, Groups) else Groups(1, 0)
+        return (
+            tier.medium.level, role.start, len(role),
+            place.copies if isinstance(place, Ring) else 0,
+            groups.size, len(role) // groups.size if groups.strided else 1, groups.tolerates,
+            tier.generations, *fixed(of_failures, f"load/{tier.name}", tier.load), tier.p_corrupt,
+        )  # fmt: skip
+
+    def capture_row(capture: Capture) -> tuple[Any, ...]:
+        every_h = inf if capture.every_h is None else capture.every_h
+        return (
+            names.index(capture.tier), every_h, _n_due(every_h, job.useful_h),
+            NONE if capture.after is None else written_by[capture.after], capture.every_nth,
+            *fixed(of_saves, f"stall/{capture.tier}", capture.stall),
+            *fixed(of_saves, f"background/{capture.tier}", capture.background),
+            capture.in_flight, capture.when_busy is WhenBusy.SKIP, capture.tier in followed,
+            capture.p_fail,
+        )  # fmt: skip
+
+    def rule_row(rule: Rule, first_stage: int) -> tuple[Any, ...]:
+        named = rule.scopes or tuple(number_of_scope)
+        kinds = {stage.kind for stage in rule.stages}
+        return (
+            sum(1 << number_of_scope[name] for name in named),
+            REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
+            rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
+            StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
+        )  # fmt: skip
+
+    stages = [
+        (
+            STAGE_ORDER.index(stage.kind), parts.index(stage.kind.value),
+            *fixed(of_failures, f"stage/{r}/{s}", stage.cost),
+            stage.cost is not None, stage.blocks,
+        )
+        for r, rule in enumerate(policy.rules)
+        for s, stage in enumerate(rule.stages)
+    ]  # fmt: skip
+    first_stage = [0, *accumulate(len(rule.stages) for rule in policy.rules)]
+    elastic = policy.elastic
+    units = cluster.slots(elastic.role) if elastic is not None else range(0)
+    deadline_h = STOPPED_BEYOND * job.useful_h
+    planned = job.horizon_h is not None and job.horizon_h <= deadline_h
+    rules = [rule_row(*pair) for pair in zip(policy.rules, first_stage, strict=False)]
+    tiers = [tier_row(tier) for tier in policy.tiers]
+    captures = [capture_row(capture) for capture in policy.captures]
+    scopes = [
+        (s.wipes, *fixed(of_failures, f"detect/{s.name}", s.detect), s.needs_node)
+        for s in job.scopes
+    ]
+    values = {
+        "useful_h": job.useful_h,
+        "end_h": deadline_h if job.horizon_h is None or not planned else job.horizon_h,
+        "end_is_planned": planned,
+        "clock": CLOCKS.index(job.clock),
+        "step_h": policy.step_h,
+        "tax": policy.tax.compute,
+        "n_slots": cluster.n_nodes,
+        "n_spares": NONE if cluster.n_spares is None else cluster.n_spares,
+        "n_parts": len(parts),
+        "lost": column("lost"),
+        "save": column("save"),
+        "wait": column("wait"),
+        "degraded": column("degraded"),
+        "taxed": column("tax"),
+        "is_elastic": elastic is not None,
+        "elastic_first": units.start,
+        "elastic_size": len(units),
+        "unit": 1 if elastic is None else elastic.unit_nodes,
+        "n_tiers": len(tiers),
+        "n_captures": len(captures),
+        "n_rules": len(rules),
+        "sources": padded([rule.sources for rule in policy.rules]),
+        "needs": padded([rule.needs for rule in policy.rules]),
+    }
+    numbers = np.zeros(1, NUMBERS)
+    for name, value in values.items():
+        numbers[name] = value
+    speeds = (1.0,) if elastic is None else elastic.speed
+    numbers["n_speeds"] = len(speeds)
+    numbers["elastic_speed"][0, : len(speeds)] = speeds
+    nested = {
+        "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes
+    }  # fmt: skip
+    for name, rows in nested.items():
+        for place, row in enumerate(rows):
+            numbers[name][0, place] = row
+    return numbers, Tables(tuple(of_saves), tuple(of_failures))
+
+
+def _n_due(every_h: float, useful_h: float) -> int:
+    """How many saves the grid of an interval has in the job; one at its very end counts."""
+    if every_h >= useful_h * (1.0 - ROUNDING):
+        return 0
+    return floor(useful_h / every_h + ROUNDING)

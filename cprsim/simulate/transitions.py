@@ -1,0 +1,420 @@
+"""What a job does next under a recovery system: pure functions, the same for both engines.
+
+They take the job's `Numbers` and what is known of its copies, and decide; engines keep the time.
+`docs/recovery.md` says in words what stands here, section by section.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor, inf
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from cprsim.recovery.policy import Level
+from cprsim.simulate.numbers import (
+    ALL,
+    MOST_SOURCES,
+    MOST_TIERS,
+    NEWEST,
+    NOBODY,
+    NONE,
+    PROGRESS,
+    ROUNDING,
+    START,
+    STEP_BEGUN,
+    STRUCK,
+    WALL,
+    Numbers,
+)
+
+MOST_GENERATIONS = 8
+N_LEVELS = int(Level.OUTSIDE)
+OUTSIDE = int(Level.OUTSIDE)
+WITHOUT = 2**62  # order of wiping: this slot is without that level
+LIVE = WITHOUT - 1  # order of writing of what is always current
+MASK = 2**32 - 1
+
+
+COPIES = [
+    ("content_h", "f8", (MOST_TIERS, MOST_GENERATIONS)),  # the newest commit first
+    ("order", "i8", (MOST_TIERS, MOST_GENERATIONS)),
+    ("corrupt", "i8", (MOST_TIERS, MOST_GENERATIONS)),
+    ("n_kept", "i8", (MOST_TIERS,)),
+    ("tries", "i8", (MOST_TIERS,)),  # corrupt contents that the latest choice found
+    ("latest", "i8"),  # the latest of all orders
+    ("n_struck", "i8"),  # slots that the latest failure strikes
+    ("n_recent", "i8"),  # how many slots are listed of which something may be missing
+]
+"""What is kept on the tiers. Commits, wipes and returns are numbered in one order: a copy is there
+if it was written after its slot was last wiped."""
+
+SLOT = [
+    ("wiped", "i8", (N_LEVELS,)),  # order of the last wipe of each level, or WITHOUT
+    ("recovery", "i8"),  # that it is in, or NONE
+    ("is_recent", "?"),
+    ("struck", "i8"),  # the nth slot that the latest failure strikes
+    ("recent", "i8"),  # the nth slot of which something may be missing
+]
+"""What is known of each slot of the job."""
+
+Copies = Any  # a record with the fields of COPIES, or an object with such attributes
+Slots = Any  # (n_slots,) of records with the fields of SLOT, or a list of such objects
+
+
+def copies_as_object() -> SimpleNamespace:
+    """Copies for a Python engine; `begin` sets them up."""
+    record = np.zeros(1, np.dtype(COPIES))[0]
+    return SimpleNamespace(**{name: record[name].tolist() for name in record.dtype.names})
+
+
+def slots_as_objects(n_slots: int) -> list[SimpleNamespace]:
+    """Slots for a Python engine, none of them in a recovery."""
+    return [
+        SimpleNamespace(wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0)
+        for _ in range(n_slots)
+    ]
+
+
+# --------------------------------------------------------------------------- copies
+
+
+def begin(num: Numbers, copies: Copies, slots: Slots) -> None:
+    """Stand at the start of a job: outside tiers hold the content 0."""
+    for n in range(copies.n_recent):
+        slot = slots[n].recent
+        slots[slot].is_recent = False
+        for level in range(N_LEVELS):
+            slots[slot].wiped[level] = 0
+    copies.n_recent = 0
+    copies.latest += 1
+    for tier in range(num.n_tiers):
+        copies.n_kept[tier] = 0
+        if num.tiers[tier].level == OUTSIDE:
+            keep(num, copies, tier, 0.0, False)
+
+
+def keep(num: Numbers, copies: Copies, tier: int, content_h: float, corrupt: bool) -> None:
+    """A content is committed to a tier, on all slots that are not without its level."""
+    last = min(copies.n_kept[tier], num.tiers[tier].generations - 1)
+    for n in range(last, 0, -1):
+        copies.content_h[tier][n] = copies.content_h[tier][n - 1]
+        copies.order[tier][n] = copies.order[tier][n - 1]
+        copies.corrupt[tier][n] = copies.corrupt[tier][n - 1]
+    copies.latest += 1
+    copies.content_h[tier][0] = content_h
+    copies.order[tier][0] = copies.latest
+    copies.corrupt[tier][0] = corrupt
+    copies.n_kept[tier] = last + 1
+
+
+def drop_beyond(num: Numbers, copies: Copies, progress_h: float) -> None:
+    """Drop the contents that the job has gone back behind."""
+    for tier in range(num.n_tiers):
+        n_kept = 0
+        for n in range(copies.n_kept[tier]):
+            if copies.content_h[tier][n] <= progress_h:
+                copies.content_h[tier][n_kept] = copies.content_h[tier][n]
+                copies.order[tier][n_kept] = copies.order[tier][n]
+                copies.corrupt[tier][n_kept] = copies.corrupt[tier][n]
+                n_kept += 1
+        copies.n_kept[tier] = n_kept
+
+
+def wipe(copies: Copies, slots: Slots, slot: int, level: int) -> None:
+    """A failure takes a level of a slot's memory and those before it."""
+    if not slots[slot].is_recent:
+        slots[slot].is_recent = True
+        slots[copies.n_recent].recent = slot
+        copies.n_recent += 1
+    for below in range(level + 1):
+        slots[slot].wiped[below] = WITHOUT
+
+
+def come_back(copies: Copies, slots: Slots, slot: int) -> None:
+    """A slot's recovery has ended: what is written from here on is there."""
+    copies.latest += 1
+    for level in range(N_LEVELS):
+        if slots[slot].wiped[level] == WITHOUT:
+            slots[slot].wiped[level] = copies.latest
+
+
+def forget_wipes(num: Numbers, copies: Copies, slots: Slots, oldest: int) -> None:
+    """Leave out slots that are back and were wiped before anything that is kept was written.
+
+    `oldest` is the order of the oldest flush in flight, or any later one.
+    """
+    for tier in range(num.n_tiers):
+        if num.tiers[tier].level != OUTSIDE and copies.n_kept[tier]:
+            oldest = min(oldest, copies.order[tier][copies.n_kept[tier] - 1])
+    n_left = 0
+    for n in range(copies.n_recent):
+        slot = slots[n].recent
+        latest = slots[slot].wiped[0]  # no other level is wiped without this one
+        if latest > oldest:
+            slots[n_left].recent = slot
+            n_left += 1
+        else:
+            slots[slot].is_recent = False
+    copies.n_recent = n_left
+
+
+def is_of(num: Numbers, tier: int, slot: int) -> bool:
+    """Whether a slot is of the role whose shards a tier holds."""
+    first = num.tiers[tier].first
+    return bool(first <= slot < first + num.tiers[tier].size)
+
+
+def group_of(num: Numbers, tier: int, slot: int) -> int:
+    """The group of a slot of the tier's role."""
+    place = slot - num.tiers[tier].first
+    if num.tiers[tier].stride > 1:
+        return int(place % num.tiers[tier].stride)
+    return int(place // num.tiers[tier].group)
+
+
+def shard_is_there(
+    num: Numbers, copies: Copies, slots: Slots, tier: int, order: int, slot: int
+) -> bool:
+    """Whether the shard of a slot can be had from what was written to a tier at `order`."""
+    level, copied = num.tiers[tier].level, num.tiers[tier].copies
+    first, size = num.tiers[tier].first, num.tiers[tier].size
+    if copied:
+        for ahead in range(copied):
+            if slots[first + (slot - first + ahead) % size].wiped[level] <= order:
+                return True
+        return False
+    group, n_missing = group_of(num, tier, slot), 0
+    for n in range(copies.n_recent):
+        other = slots[n].recent
+        if is_of(num, tier, other) and group_of(num, tier, other) == group:
+            n_missing += slots[other].wiped[level] > order
+    return bool(n_missing <= num.tiers[tier].tolerates)
+
+
+def survives(
+    num: Numbers, copies: Copies, slots: Slots, tier: int, order: int, only_struck: bool
+) -> bool:
+    """Whether what was written to a tier at `order` is there for all shards that are needed."""
+    level = num.tiers[tier].level
+    if level == OUTSIDE:
+        return True
+    if only_struck:
+        for n in range(copies.n_struck):
+            slot = slots[n].struck
+            if is_of(num, tier, slot) and not shard_is_there(num, copies, slots, tier, order, slot):
+                return False
+        return True
+    first, size = num.tiers[tier].first, num.tiers[tier].size
+    for n in range(copies.n_recent):
+        holder = slots[n].recent
+        if is_of(num, tier, holder) and slots[holder].wiped[level] > order:
+            for behind in range(max(1, num.tiers[tier].copies)):
+                slot = first + (holder - first - behind) % size
+                if not shard_is_there(num, copies, slots, tier, order, slot):
+                    return False
+    return True
+
+
+# --------------------------------------------------------------------------- which rule
+
+
+def newest(
+    num: Numbers, copies: Copies, slots: Slots, rule: int, only_struck: bool
+) -> tuple[int, float]:
+    """The source of a rule and its content; NONE where none survives that is not corrupt.
+
+    Corrupt ones that would be tried before it are added to `copies.tries`.
+    """
+    last_h, last_place, last_n = inf, NONE, NONE
+    while True:
+        found, found_place, found_n, found_h = NONE, NONE, NONE, -1.0
+        for place in range(MOST_SOURCES):
+            tier = num.sources[rule][place]
+            if tier == NONE:
+                break
+            for n in range(copies.n_kept[tier]):
+                content_h = copies.content_h[tier][n]
+                is_next = content_h < last_h or (
+                    content_h == last_h
+                    and (place > last_place or (place == last_place and n > last_n))
+                )
+                if (
+                    is_next
+                    and content_h > found_h
+                    and survives(num, copies, slots, tier, copies.order[tier][n], only_struck)
+                ):
+                    found, found_place, found_n, found_h = tier, place, n, content_h
+        if found == NONE or not copies.corrupt[found][found_n]:
+            return found, found_h
+        copies.tries[found] += 1
+        last_h, last_place, last_n = found_h, found_place, found_n
+
+
+def choose(num: Numbers, copies: Copies, slots: Slots, scope: int) -> tuple[int, int, float]:
+    """The rule that is taken, its source, and the content that it goes back to.
+
+    The rule is NONE where none holds: all start again, with the stages of the last rule. The
+    source is NONE, and the content -1, where the rule loads from none.
+    """
+    for tier in range(num.n_tiers):
+        copies.tries[tier] = 0
+    for rule in range(num.n_rules):
+        if not num.rules[rule].scopes >> scope & 1:
+            continue
+        only_struck = num.rules[rule].reverts == STRUCK
+        holds = True
+        for place in range(MOST_SOURCES):
+            tier = num.needs[rule][place]
+            if tier != NONE and not survives(num, copies, slots, tier, LIVE, only_struck):
+                holds = False
+        if not holds:
+            continue
+        if num.rules[rule].reverts == NOBODY or num.rules[rule].to != NEWEST:
+            return rule, NONE, -1.0
+        source, content_h = newest(num, copies, slots, rule, only_struck)
+        if source != NONE:
+            return rule, source, content_h
+    return NONE, NONE, -1.0
+
+
+def goes_back_to(num: Numbers, rule: int, progress_h: float, content_h: float) -> float:
+    """The progress that all go back to under a rule that reverts all, or under none."""
+    if rule == NONE or num.rules[rule].to == START:
+        return 0.0
+    if num.rules[rule].to == NEWEST:
+        return content_h
+    if num.rules[rule].to == STEP_BEGUN:
+        return float(min(progress_h, num.step_h * floor(progress_h / num.step_h + ROUNDING)))
+    return float(max(0.0, progress_h - num.step_h))
+
+
+def reverts_of(num: Numbers, rule: int) -> int:
+    """Whose state goes back under a rule, or under none."""
+    return ALL if rule == NONE else int(num.rules[rule].reverts)
+
+
+# --------------------------------------------------------------------------- work
+
+
+def rate(num: Numbers, speed: float, replay_speed: float, behind: bool) -> float:
+    """Hours of progress per wall hour; `behind`: work is done again."""
+    return float(speed * (replay_speed if behind else 1.0) / (1.0 + num.tax))
+
+
+def speed_of(num: Numbers, copies: Copies, slots: Slots) -> float:
+    """Speed of an elastic job by which of its units have a slot in a recovery."""
+    n_lost = 0
+    for n in range(copies.n_recent):
+        place = slots[n].recent - num.elastic_first
+        if slots[slots[n].recent].recovery == NONE or not 0 <= place < num.elastic_size:
+            continue
+        counted = False
+        for before in range(n):
+            slot = slots[before].recent
+            other = slot - num.elastic_first
+            if (
+                slots[slot].recovery != NONE
+                and 0 <= other < num.elastic_size
+                and other // num.unit == place // num.unit
+            ):
+                counted = True
+        n_lost += not counted
+    return float(num.elastic_speed[n_lost]) if n_lost < num.n_speeds else 0.0
+
+
+# --------------------------------------------------------------------------- saves
+
+
+def due_after(num: Numbers, capture: int, progress_h: float) -> float:
+    """Progress at which the next save beyond `progress_h` is due; infinite if none is."""
+    every_h = num.captures[capture].every_h
+    if num.captures[capture].n_due == 0:
+        return inf
+    number = floor(progress_h / every_h * (1.0 + ROUNDING)) + 1
+    if number > num.captures[capture].n_due:
+        return inf
+    return float(min(number * every_h, num.useful_h))
+
+
+def number_of(num: Numbers, capture: int, content_h: float) -> int:
+    """The number of the save with this content, counted from the start of the job."""
+    number: int = round(content_h / num.captures[capture].every_h)
+    return number
+
+
+def is_flushed(num: Numbers, flush: int, content_h: float) -> bool:
+    """Whether a flush copies this content of the capture that it follows."""
+    number = number_of(num, num.captures[flush].after, content_h)
+    return bool(number % num.captures[flush].nth == 0)
+
+
+def uniform(key: int, n: int) -> float:
+    """The nth number in [0, 1) of a stream, by hashing (Ellis' prospected constants)."""
+    x = (key + n * 0x9E3779B1) & MASK
+    x ^= x >> 16
+    x = (x * 0x7FEB352D) & MASK
+    x ^= x >> 15
+    x = (x * 0x846CA68B) & MASK
+    x ^= x >> 16
+    return x / 4294967296.0
+
+
+def cycles_to_skip(
+    num: Numbers,
+    capture: int,
+    due_h: float,
+    within_h: float,
+    progress_per_h: float,
+    until_progress_h: float,
+    steady_progress_h: float,
+    steady_h: float,
+) -> int:
+    """How many whole cycles of work and save can be taken at once, for one capture.
+
+    Parameters
+    ----------
+    due_h : progress at which its next save is due
+    within_h : wall hours until then
+    until_progress_h : progress at which another save begins that does not hold the job
+    steady_progress_h, steady_h : progress, and wall hours from now, up to which nothing else
+        happens
+
+    Notes
+    -----
+    Cycles are all alike while nothing else happens, their saves take what they always do, and none
+    has to wait for one before. So many of the last are left over that what is kept and what is in
+    flight then has been saved one by one.
+    """
+    saves = num.captures[capture]
+    stall_h, behind_h = saves.stall_h, saves.background_h
+    if not stall_h + behind_h >= 0.0 or saves.p_fail > 0.0:
+        return 0
+    cycle_h = saves.every_h / progress_per_h + stall_h
+    if behind_h > 0.0 and stall_h + behind_h > (1.0 - ROUNDING) * saves.in_flight * cycle_h:
+        return 0
+    n_behind = ceil((stall_h + behind_h) / cycle_h) if behind_h > 0.0 else 0
+    left_over = num.tiers[saves.tier].generations + n_behind
+    n = floor(
+        min(
+            (until_progress_h - due_h) / saves.every_h,
+            (steady_progress_h - due_h) / saves.every_h - left_over,
+            (steady_h - within_h) / cycle_h - left_over,
+        )
+    )
+    if saves.is_followed:
+        number = number_of(num, capture, due_h)
+        for flush in range(num.n_captures):
+            if num.captures[flush].after == capture:
+                nth = num.captures[flush].nth
+                first = number - n_behind - 1  # perhaps on its way
+                n = min(n, -(-first // nth) * nth - number)
+    return int(max(0, n))
+
+
+def ages(num: Numbers, blocked: bool, behind: bool) -> bool:
+    """Whether the clock of the failures runs while the job works, or is blocked by a recovery."""
+    if blocked:
+        return bool(num.clock == WALL)
+    return not (num.clock == PROGRESS and behind)

@@ -1,0 +1,727 @@
+"""The naive interpreter of recovery systems: `docs/recovery.md`, event by event and rule by rule.
+
+It shares only the records with the engines of `cprsim/simulate`, so that they can be held to it:
+no step is jumped over, and nothing is kept that could be looked up again. Numbers in comments are
+sections and rules of the page. Where the page is open, the reading chosen is marked "Reading:".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor, inf
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import STOPPED_BEYOND, Clock, Duration
+from cprsim.recovery.policy import (
+    STAGE_ORDER,
+    Capture,
+    Groups,
+    Level,
+    Outside,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    StageKind,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob, StaleShard
+
+# Section 12 of docs/model.md
+HOPELESS_AFTER = 1000
+NO_WORK_H = 1e-9
+HARDLY_AFTER = 5000
+HARDLY_TIMES = 10.0
+
+ROUNDING = 1e-9  # how far from a whole multiple still counts as one
+
+
+def run(job: SimulatedJob, failures: Sequence[ScopedFailure], draws: ReplicationDraws) -> Outcome:
+    """One replication, from its beginning to its end."""
+    return Replication(job, failures, draws).run()
+
+
+def whole_multiples(value_h: float, of_h: float) -> int:
+    """How many times `of_h` goes into `value_h`."""
+    return floor(value_h / of_h * (1.0 + ROUNDING))
+
+
+@dataclass(eq=False)
+class Content:
+    """What one commit left on a tier."""
+
+    content_h: float
+    corrupt: bool
+    on: set[int]  # slots that have their copies of it
+
+
+@dataclass(eq=False)
+class Save:
+    """A save under way, in the stall or in the background."""
+
+    capture: int  # number among the policy's
+    number: int  # how many of the capture began before
+    content_h: float
+    ends_at_h: float  # the stall, or the background
+    on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
+
+
+@dataclass(eq=False)
+class Planned:
+    """A stage of one recovery, with its hours; those of a wait show."""
+
+    kind: StageKind
+    blocks: bool
+    hours: float
+
+
+@dataclass(eq=False)
+class Recovery:
+    """The recovery from one failure."""
+
+    of_all: bool
+    slots: set[int]
+    stages: list[Planned]
+    speed: float  # of the job, in stages that do not block it
+    at: int = -1  # the stage that it is in
+    ends_at_h: float = inf  # that stage; a wait ends when it ends
+
+    @property
+    def stage(self) -> Planned:
+        return self.stages[self.at]
+
+    @property
+    def waits(self) -> bool:
+        return self.stage.kind is StageKind.WAIT
+
+    @property
+    def has_a_load(self) -> bool:
+        """Before it or under way. Reading: a load that takes no time is none."""
+        rest = self.stages[self.at :]
+        return any(stage.kind is StageKind.LOAD and stage.hours > 0.0 for stage in rest)
+
+
+@dataclass(eq=False)
+class Choice:
+    """What is done about one failure: section 4, rules 2 and 3."""
+
+    rule: int
+    reverts: Reverts
+    to: To
+    source: Tier | None = None
+    content_h: float = 0.0
+    tried_h: float = 0.0  # loads of corrupt contents
+
+
+@dataclass(eq=False)
+class Replication:
+    """The state of one replication, and what changes it."""
+
+    job: SimulatedJob
+    failures: Sequence[ScopedFailure]
+    draws: ReplicationDraws
+    now_h: float = 0.0
+    progress_h: float = 0.0
+    frontier_h: float = 0.0
+    replay_speed: float = 1.0
+    age_h: float = 0.0  # on the failures' clock
+    n_met: int = 0  # failures, missed ones too
+    n_failures: int = 0
+    n_saves: int = 0
+    finished: bool | None = None
+    stalling: Save | None = None
+    background: list[Save] = field(default_factory=list)
+    again: set[int] = field(default_factory=set)  # captures to be tried again: 3.8
+    recoveries: list[Recovery] = field(default_factory=list)
+    without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
+    vacant: set[int] = field(default_factory=set)  # slots that lost their node and have no other
+    queue: list[int] = field(default_factory=list)  # those of them that asked, in that order
+    repaired_at_h: list[float] = field(default_factory=list)
+    stale: list[StaleShard] = field(default_factory=list)
+    frontier_at_failure_h: float = -1.0
+    n_without_work: int = 0
+
+    def __post_init__(self) -> None:
+        policy, cluster = self.job.policy, self.job.cluster
+        self.hours = dict.fromkeys(policy.parts, 0.0)
+        self.tiers = {tier.name: tier for tier in policy.tiers}
+        self.role_slots = {role.name: list(cluster.slots(role.name)) for role in cluster.roles}
+        self.kept: dict[str, list[Content]] = {name: [] for name in self.tiers}
+        for name in policy.written:
+            if isinstance(self.tiers[name].placement, Outside):  # 2.4
+                self.kept[name].append(Content(0.0, False, set()))
+        self.n_begun = dict.fromkeys(self.tiers, 0)
+        self.due_h = {
+            number: self.next_due_h(capture.every_h)
+            for number, capture in enumerate(policy.captures)
+            if capture.every_h is not None
+        }
+        self.n_pooled = cluster.n_spares  # None: unlimited
+
+    # ----------------------------------------------------------------- the course of events
+
+    def run(self) -> Outcome:
+        job = self.job
+        limit_h = STOPPED_BEYOND * job.useful_h
+        planned_end = job.horizon_h is not None and job.horizon_h <= limit_h
+        if planned_end:
+            assert job.horizon_h is not None
+            limit_h = job.horizon_h
+        fails_now = False
+        while True:
+            self.end_what_ends()
+            self.let_the_job_go_on()
+            if self.finished is None and self.now_h >= limit_h:
+                self.finished = planned_end
+            if self.finished is not None:
+                return self.outcome()
+            if fails_now:  # 5: what ends at an instant ends before a failure of that instant
+                fails_now = False
+                self.fail(self.failures[self.n_met])
+                continue
+            works_to_h, work_ends_at_h = self.stretch_of_work()
+            fails_at_h = self.next_failure_at_h()
+            until_h = min(limit_h, work_ends_at_h, fails_at_h, *self.ends_of_what_goes_on())
+            fails_now = until_h == fails_at_h
+            self.pass_hours(until_h, works_to_h if until_h == work_ends_at_h else None)
+
+    def outcome(self) -> Outcome:
+        assert self.finished is not None
+        return Outcome(
+            self.finished,
+            self.now_h,
+            self.frontier_h,
+            tuple(self.hours[part] for part in self.job.policy.parts),
+            self.n_failures,
+            self.n_saves,
+            tuple(self.stale),
+        )
+
+    def ends_of_what_goes_on(self) -> list[float]:
+        """Instants at which a save, a stage or a repair ends."""
+        ends = [save.ends_at_h for save in self.background]
+        if self.stalling is not None:
+            ends.append(self.stalling.ends_at_h)
+        ends += [recovery.ends_at_h for recovery in self.recoveries]
+        return ends + self.repaired_at_h
+
+    def end_what_ends(self) -> None:
+        """Handle all that ends now, and what ends with it: commits first."""
+        while self.end_one():
+            pass
+
+    def end_one(self) -> bool:
+        for save in self.background:
+            if save.ends_at_h <= self.now_h:
+                self.background.remove(save)
+                self.commit(save)
+                return True
+        if self.stalling is not None and self.stalling.ends_at_h <= self.now_h:
+            save, self.stalling = self.stalling, None
+            self.go_to_background(save)
+            return True
+        for at_h in self.repaired_at_h:
+            if at_h <= self.now_h:
+                self.repaired_at_h.remove(at_h)
+                assert self.n_pooled is not None
+                self.n_pooled += 1
+                self.give_nodes()
+                return True
+        for recovery in self.recoveries:
+            has_ended = (
+                recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
+                if recovery.at >= 0 and recovery.waits
+                else recovery.ends_at_h <= self.now_h
+            )
+            if has_ended:
+                self.enter_next_stage(recovery)
+                return True
+        return False
+
+    # ----------------------------------------------------------------- 1. speed and accounts
+
+    def blocking_stages(self) -> list[StageKind]:
+        return [one.stage.kind for one in self.recoveries if one.stage.blocks]
+
+    def speed(self) -> float:
+        speeds = [one.speed for one in self.recoveries if not one.stage.blocks]
+        return min(speeds, default=1.0) * self.elastic_speed()
+
+    def elastic_speed(self) -> float:
+        elastic = self.job.policy.elastic
+        if elastic is None:
+            return 1.0
+        slots = self.role_slots[elastic.role]
+        recovering = {slot for recovery in self.recoveries for slot in recovery.slots}
+        units = {slots.index(slot) // elastic.unit_nodes for slot in recovering & set(slots)}
+        return elastic.speed[len(units)] if len(units) < len(elastic.speed) else 0.0
+
+    def waits_for_a_commit(self) -> bool:
+        """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
+        return bool(self.captures_due()) or self.progress_h >= self.job.useful_h
+
+    def works(self) -> bool:
+        if self.blocking_stages() or self.stalling is not None or self.waits_for_a_commit():
+            return False
+        return self.speed() > 0.0
+
+    def progress_per_hour(self) -> float:
+        again = self.replay_speed if self.progress_h < self.frontier_h else 1.0
+        return self.speed() * again / (1.0 + self.job.policy.tax.compute)
+
+    def stretch_of_work(self) -> tuple[float, float]:
+        """The progress to which the job works on undisturbed, and when it gets there."""
+        if not self.works():
+            return inf, inf
+        to_h = min(self.job.useful_h, *self.due_h.values(), inf)
+        if self.progress_h < self.frontier_h:
+            to_h = min(to_h, self.frontier_h)
+        elif self.job.clock is Clock.PROGRESS and self.n_met < len(self.failures):
+            to_h = min(to_h, max(self.failures[self.n_met].at_h, self.progress_h))
+        return to_h, self.now_h + (to_h - self.progress_h) / self.progress_per_hour()
+
+    def next_failure_at_h(self) -> float:
+        if self.n_met == len(self.failures):
+            return inf
+        at_h = self.failures[self.n_met].at_h
+        if self.job.clock is Clock.WALL:
+            return max(self.now_h, at_h)
+        if self.job.clock is Clock.UPTIME:
+            return inf if self.blocking_stages() else self.now_h + max(0.0, at_h - self.age_h)
+        # The clock of progress shows the frontier.
+        works_to_h, ends_at_h = self.stretch_of_work()
+        strikes = self.progress_h >= self.frontier_h and works_to_h >= at_h
+        return ends_at_h if strikes and ends_at_h < inf else inf
+
+    def pass_hours(self, until_h: float, worked_to_h: float | None) -> None:
+        """Book the hours from now on; `worked_to_h`: the stretch of work ends with them."""
+        hours = until_h - self.now_h
+        blocking = self.blocking_stages()
+        if blocking:  # 4.7. Reading: also while a save stalls the job
+            least = min(blocking, key=STAGE_ORDER.index)
+            self.book(least.value, hours)
+        elif self.stalling is not None or self.waits_for_a_commit():
+            self.book("save", hours)
+        elif not self.works():
+            self.book("wait", hours)
+        else:
+            self.work(hours, worked_to_h)
+        if self.job.clock is Clock.UPTIME and not blocking:
+            self.age_h += hours
+        self.now_h = until_h
+
+    def work(self, hours: float, worked_to_h: float | None) -> None:
+        speed, tax = self.speed(), self.job.policy.tax.compute
+        again = self.progress_h < self.frontier_h
+        if again:
+            self.book("lost", speed * hours / (1.0 + tax))
+        self.book("tax", tax * speed * hours / (1.0 + tax))
+        self.book("degraded", (1.0 - speed) * hours)
+        if worked_to_h is None:
+            worked_to_h = self.progress_h + hours * self.progress_per_hour()
+            if again:
+                worked_to_h = min(worked_to_h, self.frontier_h)
+        self.progress_h = worked_to_h
+        self.frontier_h = max(self.frontier_h, self.progress_h)
+
+    def book(self, part: str, hours: float) -> None:
+        if hours > 0.0:
+            self.hours[part] += hours
+
+    # ----------------------------------------------------------------- 2. copies
+
+    def has(self, slot: int, level: Level) -> bool:
+        """2.2: whether the slot is not without this level."""
+        return slot not in self.without or self.without[slot] < level
+
+    def survives(self, tier: Tier, on: set[int], shards: Sequence[int]) -> bool:
+        """2.3: whether these shards are there, of a content of which these slots have copies."""
+        if isinstance(tier.placement, Outside):
+            return True
+        return all(self.shard_survives(tier, on, shard) for shard in shards)
+
+    def shard_survives(self, tier: Tier, on: set[int], shard: int) -> bool:
+        slots = self.role_slots[tier.role]
+        place = slots.index(shard)
+        if isinstance(tier.placement, Ring):
+            holders = [slots[(place + k) % len(slots)] for k in range(tier.placement.copies)]
+            return any(slot in on for slot in holders)
+        assert isinstance(tier.placement, Groups)
+        size, n_groups = tier.placement.size, len(slots) // tier.placement.size
+        if tier.placement.strided:
+            members = [slot for k, slot in enumerate(slots) if k % n_groups == place % n_groups]
+        else:
+            members = [slot for k, slot in enumerate(slots) if k // size == place // size]
+        return len([slot for slot in members if slot not in on]) <= tier.placement.tolerates
+
+    def live_copies(self, tier: Tier) -> set[int]:
+        return {slot for slot in self.role_slots[tier.role] if self.has(slot, tier.medium.level)}
+
+    def drop_beyond(self, progress_h: float) -> None:
+        """2.5: nothing is kept of what the job has not done any more."""
+        for name, contents in self.kept.items():
+            self.kept[name] = [
+                one for one in contents if one.content_h <= progress_h * (1.0 + ROUNDING)
+            ]
+
+    # ----------------------------------------------------------------- 3. saves
+
+    def next_due_h(self, every_h: float) -> float:
+        """3.1: the first whole multiple beyond the progress, up to T."""
+        useful_h = self.job.useful_h
+        if every_h >= useful_h * (1.0 - ROUNDING):
+            return inf
+        due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
+        if due_h > useful_h * (1.0 + ROUNDING):
+            return inf
+        return min(due_h, useful_h)
+
+    def captures_due(self) -> list[int]:
+        """3.1: in the policy's order."""
+        return [
+            number
+            for number, due_h in self.due_h.items()
+            if self.progress_h >= due_h or number in self.again
+        ]
+
+    def let_the_job_go_on(self) -> None:
+        """Begin the saves that are due and end the job, where nothing is in the way."""
+        while not self.blocking_stages() and self.stalling is None:
+            due = self.captures_due()
+            if not due:
+                if self.progress_h >= self.job.useful_h and not self.last_saves():
+                    self.finished = True
+                return
+            capture = self.job.policy.captures[due[0]]
+            if self.n_in_background(due[0]) >= capture.in_flight:  # 3.3. Reading: in its turn
+                if capture.when_busy is WhenBusy.WAIT:
+                    return
+                self.no_longer_due(due[0])
+            else:
+                self.begin_save(due[0])
+            self.end_what_ends()
+
+    def last_saves(self) -> list[Save]:
+        """3.5: those in the background that hold T, flushes excepted."""
+        return [
+            save
+            for save in self.background
+            if save.content_h >= self.job.useful_h and save.capture in self.due_h
+        ]
+
+    def n_in_background(self, capture: int) -> int:
+        return len([save for save in self.background if save.capture == capture])
+
+    def no_longer_due(self, number: int) -> None:
+        every_h = self.job.policy.captures[number].every_h
+        assert every_h is not None
+        self.again.discard(number)
+        self.due_h[number] = self.next_due_h(every_h)
+
+    def begin_save(self, number: int) -> None:
+        """3.2: it holds the progress at its start."""
+        self.no_longer_due(number)
+        save = self.new_save(number, self.progress_h)
+        capture = self.job.policy.captures[number]
+        save.ends_at_h = self.now_h + self.cost_h(
+            capture.stall, f"stall/{capture.tier}", save.number
+        )
+        self.stalling = save
+
+    def new_save(self, number: int, content_h: float) -> Save:
+        tier = self.job.policy.captures[number].tier
+        self.n_begun[tier] += 1
+        return Save(number, self.n_begun[tier] - 1, content_h, inf)
+
+    def go_to_background(self, save: Save) -> None:
+        capture = self.job.policy.captures[save.capture]
+        save.ends_at_h = self.now_h + self.cost_h(
+            capture.background, f"background/{capture.tier}", save.number
+        )
+        if save.ends_at_h > self.now_h:
+            self.background.append(save)
+        else:
+            self.commit(save)
+
+    def commit(self, save: Save) -> None:
+        capture = self.job.policy.captures[save.capture]
+        tier = self.tiers[capture.tier]
+        u = self.draws.uniform(tier.name, save.number)
+        if u < capture.p_fail:  # 3.6
+            return
+        corrupt = u < capture.p_fail + (1.0 - capture.p_fail) * tier.p_corrupt
+        contents = self.kept[tier.name]
+        # 2.2: on each slot that is not without the level. Reading: written as it commits
+        contents.append(Content(save.content_h, corrupt, self.live_copies(tier)))
+        del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
+        self.n_saves += 1
+        self.flush(capture, save.content_h)
+
+    def flush(self, source: Capture, content_h: float) -> None:
+        """3.4: copies of what has just been committed."""
+        for number, capture in enumerate(self.job.policy.captures):
+            if capture.after != source.tier:
+                continue
+            assert source.every_h is not None, "a chain of flushes"
+            is_copied = round(content_h / source.every_h) % capture.every_nth == 0
+            if is_copied and self.n_in_background(number) < capture.in_flight:
+                save = self.new_save(number, content_h)
+                save.on = self.live_copies(self.tiers[source.tier])
+                self.go_to_background(save)
+
+    def cost_h(self, cost: Duration | None, name: str, n: int) -> float:
+        if cost is None:
+            return 0.0
+        if isinstance(cost, Constant):
+            return cost.mean_h
+        return self.draws.hours(name, n)
+
+    # ----------------------------------------------------------------- 4. failures
+
+    def fail(self, failure: ScopedFailure) -> None:
+        self.n_met += 1
+        if self.hardly_gets_further():
+            self.finished = False
+            return
+        struck = {slot for slot in failure.slots if slot not in self.queue}
+        if not struck:  # missed
+            return
+        if self.is_hopeless():
+            self.finished = False
+            return
+        number = self.n_failures  # counted before
+        self.n_failures += 1
+        scope = self.job.scopes[failure.scope]
+        if scope.needs_node:
+            self.lose_nodes(failure, struck)
+        self.wipe(scope, struck)  # rule 1
+        choice = self.choose(scope, struck, number)  # rules 2 and 3
+        progress_h = self.progress_h
+        self.revert(choice, struck)  # rule 4
+        self.abandon_saves(choice)  # rule 5
+        self.recover(choice, scope, struck, number, progress_h)  # rule 6
+
+    def hardly_gets_further(self) -> bool:
+        if self.n_met <= HARDLY_AFTER:
+            return False
+        return self.now_h > HARDLY_TIMES * max(self.frontier_h, self.progress_h)
+
+    def is_hopeless(self) -> bool:
+        if self.frontier_h > self.frontier_at_failure_h + NO_WORK_H:
+            self.frontier_at_failure_h = self.frontier_h
+            self.n_without_work = 0
+        self.n_without_work += 1
+        return self.n_without_work > HOPELESS_AFTER
+
+    def lose_nodes(self, failure: ScopedFailure, struck: set[int]) -> None:
+        """5: a failed node goes to repair; a slot that has none loses none."""
+        if self.n_pooled is None:
+            return
+        for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
+            if slot in struck and slot not in self.vacant:
+                self.vacant.add(slot)
+                self.repaired_at_h.append(self.now_h + repair_h)
+
+    def wipe(self, scope: Scope, struck: set[int]) -> None:
+        """2.1. Reading: up to `Scope.wipes`, also where less than a node fails and is replaced."""
+        for slot in struck:
+            self.without[slot] = max(self.without.get(slot, scope.wipes), scope.wipes)
+        for name, contents in self.kept.items():
+            if self.tiers[name].medium.level <= scope.wipes:
+                for content in contents:
+                    content.on -= struck
+        for save in self.background:
+            after = self.job.policy.captures[save.capture].after
+            if after is not None and self.tiers[after].medium.level <= scope.wipes:
+                save.on -= struck
+
+    def choose(self, scope: Scope, struck: set[int], number: int) -> Choice:
+        """4.2 and 4.3: the first rule that holds, and what it goes back to."""
+        tried_h = 0.0
+        rules = self.job.policy.rules
+        for n, rule in enumerate(rules):
+            if rule.scopes and scope.name not in rule.scopes:
+                continue
+            if not all(self.needed_survives(rule, self.tiers[name], struck) for name in rule.needs):
+                continue
+            if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
+                return Choice(n, rule.reverts, rule.to, tried_h=tried_h)
+            for content, tier in self.surviving(rule, struck):
+                if not content.corrupt:
+                    return Choice(n, rule.reverts, rule.to, tier, content.content_h, tried_h)
+                tried_h += self.loads_h([tier], number)
+        return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
+
+    def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
+        slots = self.role_slots[tier.role]
+        return [slot for slot in slots if rule.reverts is not Reverts.STRUCK or slot in struck]
+
+    def needed_survives(self, rule: Rule, tier: Tier, struck: set[int]) -> bool:
+        shards = self.shards_needed(rule, tier, struck)
+        return self.survives(tier, self.live_copies(tier), shards)
+
+    def surviving(self, rule: Rule, struck: set[int]) -> list[tuple[Content, Tier]]:
+        """Contents that survive, in the order in which they are tried."""
+        there = [
+            (content, self.tiers[name])
+            for name in rule.sources
+            for content in self.kept[name]
+            if self.survives(
+                self.tiers[name],
+                content.on,
+                self.shards_needed(rule, self.tiers[name], struck),
+            )
+        ]
+        order = {name: place for place, name in enumerate(rule.sources)}
+        there.reverse()  # of one tier, the newest commit first
+        return sorted(there, key=lambda pair: (-pair[0].content_h, order[pair[1].name]))
+
+    def loads_h(self, tiers: Sequence[Tier], number: int) -> float:
+        return sum(self.cost_h(tier.load, f"load/{tier.name}", number) for tier in tiers)
+
+    def revert(self, choice: Choice, struck: set[int]) -> None:
+        """4.4"""
+        rule = self.job.policy.rules[choice.rule]
+        if choice.reverts is Reverts.ALL:
+            self.roll_back(self.goes_back_to_h(choice))
+            self.replay_speed = rule.replay_speed  # Reading: also where it goes back by nothing
+        elif choice.source is not None:
+            replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
+            for slot in self.role_slots[choice.source.role]:
+                if slot not in struck and choice.reverts is Reverts.STRUCK:
+                    continue
+                if slot in struck and replays:  # Reading: of `shards` the others are stale then
+                    continue
+                self.stale.append(StaleShard(self.progress_h, slot, choice.content_h))
+
+    def goes_back_to_h(self, choice: Choice) -> float:
+        step_h = self.job.policy.step_h
+        if choice.to is To.NEWEST:
+            return choice.content_h
+        if choice.to is To.STEP_BEGUN:
+            return min(self.progress_h, whole_multiples(self.progress_h, step_h) * step_h)
+        if choice.to is To.STEP_BEFORE:
+            return max(0.0, self.progress_h - step_h)
+        return 0.0
+
+    def roll_back(self, to_h: float) -> None:
+        self.progress_h = to_h
+        self.drop_beyond(to_h)
+        self.again.clear()  # 3.8: the grid alone decides
+        for number in self.due_h:
+            self.no_longer_due(number)
+
+    def abandon_saves(self, choice: Choice) -> None:
+        """3.7 and 3.8"""
+        rule = self.job.policy.rules[choice.rule]
+        if choice.reverts is Reverts.NOBODY and rule.stops_nothing:
+            return
+        under_way = [*self.background, *([self.stalling] if self.stalling is not None else [])]
+        self.stalling = None
+        self.background = [save for save in self.background if self.outlives(save)]
+        for save in under_way:
+            abandoned = save not in self.background
+            if abandoned and save.capture in self.due_h and choice.reverts is not Reverts.ALL:
+                self.again.add(save.capture)
+
+    def outlives(self, save: Save) -> bool:
+        """3.7: a flush goes on while what it copies is there, on all shards."""
+        after = self.job.policy.captures[save.capture].after
+        if after is None or save.content_h > self.progress_h:
+            return False
+        tier = self.tiers[after]
+        return self.survives(tier, save.on, self.role_slots[tier.role])
+
+    def recover(
+        self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
+    ) -> None:
+        """4.6"""
+        slots = set(struck)
+        for old in list(self.recoveries):
+            if choice.reverts is Reverts.ALL and old.stage.blocks:
+                slots |= old.slots
+                self.recoveries.remove(old)
+            elif old.slots & struck:  # Reading: under `all` too, where it does not block
+                old.slots -= struck
+                if not old.slots and not (old.of_all and old.has_a_load):
+                    self.recoveries.remove(old)
+        self.recoveries.append(
+            Recovery(
+                choice.reverts is Reverts.ALL,
+                slots,
+                self.plan(choice, scope, struck, number, progress_h),
+                self.job.policy.rules[choice.rule].speed_meanwhile,
+                ends_at_h=self.now_h,
+            )
+        )
+        self.end_what_ends()
+
+    # ----------------------------------------------------------------- 5. stages
+
+    def plan(
+        self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
+    ) -> list[Planned]:
+        """The stages of a recovery with their hours: only those of waits are not known yet."""
+        rule = self.job.policy.rules[choice.rule]
+        source = choice.source
+        nobody_goes_back = (
+            choice.reverts is Reverts.STRUCK
+            and source is not None
+            and struck.isdisjoint(self.role_slots[source.role])
+        )
+        planned = []
+        for n, stage in enumerate(rule.stages):
+            hours = self.cost_h(stage.cost, f"stage/{choice.rule}/{n}", number)
+            if stage.kind is StageKind.WAIT:
+                assert stage.cost is None, "the page does not say what a wait with a cost is"
+            elif stage.kind is StageKind.DETECT and stage.cost is None:
+                hours = self.cost_h(scope.detect, f"detect/{scope.name}", number)
+            elif stage.kind is StageKind.LOAD:
+                if nobody_goes_back or (source is None and stage.cost is None):
+                    hours = 0.0
+                else:
+                    loads = [] if source is None else [source]
+                    hours += choice.tried_h + self.loads_h(loads, number)
+            elif stage.kind is StageKind.REPLAY and stage.cost is None:
+                # Reading: nothing to do again where nobody went back
+                lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
+                hours = lost_h / rule.replay_speed
+            planned.append(Planned(stage.kind, stage.blocks, hours))
+        return planned
+
+    def enter_next_stage(self, recovery: Recovery) -> None:
+        """Go on to the next stage that takes time, or end."""
+        while True:
+            recovery.at += 1
+            if recovery.at == len(recovery.stages):
+                self.end_recovery(recovery)
+                return
+            if recovery.waits:
+                self.ask_for_nodes(recovery)
+                if not recovery.slots.isdisjoint(self.vacant):
+                    recovery.ends_at_h = inf
+                    return
+            elif recovery.stage.hours > 0.0:
+                recovery.ends_at_h = self.now_h + recovery.stage.hours
+                return
+
+    def end_recovery(self, recovery: Recovery) -> None:
+        """Its slots are up: their memory counts from now on."""
+        self.recoveries.remove(recovery)
+        for slot in recovery.slots:
+            self.without.pop(slot, None)
+
+    def ask_for_nodes(self, recovery: Recovery) -> None:
+        for slot in sorted(recovery.slots & self.vacant):
+            if slot not in self.queue:
+                self.queue.append(slot)
+        self.give_nodes()
+
+    def give_nodes(self) -> None:
+        """In the order in which slots asked."""
+        while self.queue and self.n_pooled:
+            self.n_pooled -= 1
+            self.vacant.remove(self.queue.pop(0))

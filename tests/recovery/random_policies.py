@@ -1,0 +1,509 @@
+"""Random recovery systems, jobs and failures, for holding one implementation to another.
+
+All that `docs/recovery.md` allows comes up often (`kinds` says what a case contains), and failures
+come in bursts, so that they strike in recoveries, saves and waits. Numbers are random ones, so
+that no two instants coincide that have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeVar
+from zlib import crc32
+
+import numpy as np
+
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role
+from cprsim.recovery.policy import (
+    Capture,
+    Elastic,
+    Groups,
+    Medium,
+    Outside,
+    Placement,
+    Policy,
+    Reach,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.transitions import uniform
+
+STATE, READERS = "state", "readers"
+MOST_FAILURES = 3000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomDraws:
+    """What varies in one replication; the same whoever asks, and in whatever order."""
+
+    seed: int
+    mean_h: float
+    _kept: dict[str, list[float]] = field(default_factory=dict)
+
+    def hours(self, name: str, n: int) -> float:
+        """Exponential, around a mean that belongs to the name."""
+        kept = self._draws("hours/" + name, n)
+        mean_h = self.mean_h * (0.5 + crc32(name.encode()) % 1000 / 1000)
+        return float(mean_h * -np.log1p(-kept[n]))
+
+    def uniform(self, tier: str, n: int) -> float:
+        """In [0, 1): the engines hash the same key."""
+        return uniform(self.key(tier), n)
+
+    def key(self, tier: str) -> int:
+        """The key of a tier's stream."""
+        return crc32(f"{self.seed}/{tier}".encode())
+
+    def _draws(self, name: str, n: int) -> list[float]:
+        kept = self._kept.setdefault(name, [])
+        if n >= len(kept):  # always the first so many of one stream
+            rng = np.random.default_rng([self.seed, crc32(name.encode())])
+            kept[:] = rng.random(2 * n + 64).tolist()
+        return kept
+
+
+def random_case(seed: int) -> tuple[SimulatedJob, list[ScopedFailure], RandomDraws]:
+    """A job under a legal policy, the failures that it meets, and its draws."""
+    dice = Dice(np.random.default_rng([seed, 1]))
+    useful_h = dice.between(20.0, 60.0)
+    roles = random_roles(dice)
+    scopes = random_scopes(dice, useful_h)
+    n_spares = dice.one_of([0, 0, 1, 1, 2, 3, 4]) if dice.chance(0.5) else None
+    cluster = Cluster(roles, n_spares)
+    policy = random_policy(dice, cluster, useful_h, tuple(scope.name for scope in scopes))
+    job = SimulatedJob(
+        useful_h,
+        cluster,
+        dice.one_of(list(Clock)),
+        scopes,
+        policy,
+        useful_h * dice.between(0.5, 1.8) if dice.chance(0.3) else None,
+    )
+    failures = random_failures(dice, job)
+    return job, failures, RandomDraws(seed, 0.02 * useful_h)
+
+
+@dataclass(frozen=True, slots=True)
+class Dice:
+    """Random choices, in the words of this file."""
+
+    rng: np.random.Generator
+
+    def between(self, least: float, most: float) -> float:
+        return float(self.rng.uniform(least, most))
+
+    def whole(self, least: int, most: int) -> int:
+        """A whole number from `least` to `most`, both included."""
+        return int(self.rng.integers(least, most + 1))
+
+    def chance(self, p: float) -> bool:
+        return bool(self.rng.random() < p)
+
+    def one_of(self, choices: Sequence[T]) -> T:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def some_of(self, choices: Sequence[T], least: int = 1) -> list[T]:
+        """At least so many of them, in any order."""
+        n = self.whole(least, len(choices))
+        return [choices[i] for i in self.rng.permutation(len(choices))[:n]]
+
+    def duration(self, mean_h: float) -> Duration:
+        """About this long, and sometimes varying."""
+        hours = mean_h * self.between(0.3, 1.7)
+        return Exponential(hours) if self.chance(0.2) else Constant(hours)
+
+    def duration_or_none(self, mean_h: float, p_none: float = 0.15) -> Duration | None:
+        return None if self.chance(p_none) else self.duration(mean_h)
+
+
+# --------------------------------------------------------------------------- job and scopes
+
+
+def random_roles(dice: Dice) -> tuple[Role, ...]:
+    state = Role(STATE, dice.one_of([4, 5, 6, 8, 9, 10, 12]), Holds.SHARD)
+    if dice.chance(0.5):
+        return (state,)
+    readers = Role(READERS, dice.whole(1, 4), Holds.NOTHING)
+    return (state, readers) if dice.chance(0.7) else (readers, state)
+
+
+def random_scopes(dice: Dice, useful_h: float) -> tuple[Scope, ...]:
+    kinds = [
+        ("process", Reach.PROCESS, False),
+        ("gpu", Reach.GPU, dice.chance(0.4)),
+        ("reboot", Reach.NODE, False),
+        ("node", Reach.NODE, True),
+        ("rack", Reach.RACK, dice.chance(0.6)),
+        ("all", Reach.ALL, dice.chance(0.4)),
+    ]
+    chosen = dice.some_of(kinds)[:4]
+    return tuple(
+        Scope(name, reach, dice.duration(0.01 * useful_h), needs_node)
+        for name, reach, needs_node in chosen
+    )
+
+
+# --------------------------------------------------------------------------- policies
+
+
+def random_policy(dice: Dice, cluster: Cluster, useful_h: float, scopes: tuple[str, ...]) -> Policy:
+    n_state = len(cluster.slots(STATE))
+    written = random_written_tiers(dice, n_state, useful_h)
+    live = random_live_tiers(dice, cluster)
+    return Policy(
+        "random",
+        random_rules(dice, cluster, useful_h, scopes, written, live),
+        tuple(dice.some_of([*written, *live], len(written) + len(live))),
+        random_captures(dice, written, useful_h),
+        random_elastic(dice, n_state) if dice.chance(0.45) else None,
+        Tax(dice.between(0.01, 0.2) if dice.chance(0.4) else 0.0),
+        useful_h / dice.between(15.0, 150.0),
+    )
+
+
+def random_placement(dice: Dice, n_nodes: int) -> Placement:
+    sizes = [size for size in range(2, n_nodes + 1) if n_nodes % size == 0]
+    if not sizes or dice.chance(0.45):
+        return Ring(dice.whole(1, min(3, n_nodes)))
+    size = dice.one_of(sizes)
+    return Groups(size, dice.whole(1, size - 1), strided=dice.chance(0.5))
+
+
+def random_written_tiers(dice: Dice, n_state: int, useful_h: float) -> list[Tier]:
+    tiers = []
+    for number in range(dice.one_of([0, 1, 1, 2, 2, 2, 3, 3, 3])):
+        medium = dice.one_of([Medium.HOST, Medium.SSD, Medium.REMOTE])
+        outside = medium is Medium.REMOTE
+        tiers.append(
+            Tier(
+                f"{medium.value}-{number}",
+                medium,
+                Outside() if outside else random_placement(dice, n_state),
+                STATE,
+                dice.duration_or_none(0.015 * useful_h),
+                generations=dice.whole(1, 3),
+                p_corrupt=dice.between(0.1, 0.8) if dice.chance(0.4) else 0.0,
+            )
+        )
+    return tiers
+
+
+def random_live_tiers(dice: Dice, cluster: Cluster) -> list[Tier]:
+    tiers = []
+    state = next(role for role in cluster.roles if role.name == STATE)
+    for number in range(dice.one_of([0, 0, 1, 1, 2])):
+        any_role = dice.one_of(cluster.roles)
+        role = any_role if dice.chance(0.2) else state
+        medium = dice.one_of([Medium.DEVICE, Medium.DEVICE, Medium.HOST])
+        tiers.append(
+            Tier(f"live-{number}", medium, random_placement(dice, role.n_nodes), role.name)
+        )
+    return tiers
+
+
+def random_captures(dice: Dice, written: list[Tier], useful_h: float) -> tuple[Capture, ...]:
+    n_parts = dice.whole(3, 12) if dice.chance(0.4) else dice.between(2.5, 14.0)
+    base_h = useful_h / n_parts
+    captures: list[Capture] = []
+    for tier in written:
+        sources = [one.tier for one in captures if one.every_h is not None]
+        follows = dice.one_of(sources) if sources and dice.chance(0.5) else None
+        every_h = base_h
+        if captures:
+            every_h *= dice.whole(1, 4) if dice.chance(0.7) else dice.between(0.5, 3.0)
+        in_background = follows is not None or dice.chance(0.65)
+        slow_h = every_h * dice.one_of([0.1, 0.9, 1.5, 3.0])
+        captures.append(
+            Capture(
+                tier.name,
+                every_h if follows is None else None,
+                follows,
+                every_nth=1 if follows is None else dice.whole(1, 3),
+                stall=None if follows else dice.duration_or_none(0.01 * useful_h),
+                background=dice.duration(slow_h) if in_background else None,
+                in_flight=dice.one_of([1, 1, 1, 2, 2, 3]),
+                when_busy=dice.one_of(list(WhenBusy)),
+                p_fail=dice.between(0.05, 0.4) if dice.chance(0.3) else 0.0,
+            )
+        )
+    return tuple(dice.some_of(captures, len(captures)))
+
+
+def random_elastic(dice: Dice, n_state: int) -> Elastic:
+    unit_nodes = dice.one_of([size for size in (1, 1, 2, 3) if n_state % size == 0])
+    speeds = [1.0]
+    for _ in range(dice.whole(0, min(4, n_state // unit_nodes))):
+        speeds.append(speeds[-1] * dice.between(0.6, 0.95))
+    if len(speeds) > 1 and dice.chance(0.35):
+        speeds[-1] = 0.0
+    return Elastic(STATE, tuple(speeds), unit_nodes)
+
+
+def random_rules(
+    dice: Dice,
+    cluster: Cluster,
+    useful_h: float,
+    scopes: tuple[str, ...],
+    written: list[Tier],
+    live: list[Tier],
+) -> tuple[Rule, ...]:
+    needs_wait = cluster.n_spares is not None
+    rules = []
+    for _ in range(dice.one_of([0, 1, 1, 2, 2, 3, 3])):
+        reverts = dice.one_of(list(Reverts))
+        if not written and reverts in (Reverts.STRUCK, Reverts.SHARDS):
+            reverts = Reverts.NOBODY
+        to = To.NEWEST
+        if reverts is Reverts.ALL and (not written or dice.chance(0.6)):
+            to = dice.one_of(
+                [To.STEP_BEGUN, To.STEP_BEGUN, To.STEP_BEFORE, To.STEP_BEFORE, To.START]
+            )
+        loads = to is To.NEWEST and reverts is not Reverts.NOBODY
+        needed = [tier.name for tier in live]
+        rules.append(
+            random_rule(
+                dice,
+                useful_h,
+                needs_wait,
+                reverts,
+                to,
+                scopes=tuple(dice.some_of(scopes)) if dice.chance(0.5) else (),
+                needs=tuple(dice.some_of(needed)) if needed and dice.chance(0.55) else (),
+                sources=tuple(dice.some_of([one.name for one in written])) if loads else (),
+            )
+        )
+    outside = [tier.name for tier in written if isinstance(tier.placement, Outside)]
+    to = To.NEWEST if outside else To.START
+    last = (dice.one_of(outside),) if outside else ()
+    return (
+        *rules,
+        random_rule(dice, useful_h, needs_wait, Reverts.ALL, to, sources=last),
+    )
+
+
+def random_rule(
+    dice: Dice,
+    useful_h: float,
+    needs_wait: bool,
+    reverts: Reverts,
+    to: To,
+    scopes: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
+    sources: tuple[str, ...] = (),
+) -> Rule:
+    stages = random_stages(dice, useful_h, needs_wait, reverts, bool(sources))
+    waits = any(stage.kind is StageKind.WAIT for stage in stages)
+    speed = 1.0 if dice.chance(0.4) else dice.between(0.3, 0.95)
+    return Rule(
+        reverts,
+        stages,
+        to,
+        scopes,
+        needs,
+        sources,
+        replay_speed=dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0,
+        speed_meanwhile=0.0 if waits and dice.chance(0.1) else speed,
+    )
+
+
+def random_stages(
+    dice: Dice, useful_h: float, needs_wait: bool, reverts: Reverts, has_sources: bool
+) -> tuple[Stage, ...]:
+    likely = {
+        StageKind.DETECT: 0.85,
+        StageKind.SAVE: 0.15,
+        StageKind.WAIT: 1.0 if needs_wait else 0.4,
+        StageKind.RESCHEDULE: 0.5,
+        StageKind.REGROUP: 0.4,
+        StageKind.LOAD: 0.85 if has_sources else 0.2,
+        StageKind.REPLAY: 0.6 if reverts is Reverts.STRUCK else 0.0,
+        StageKind.REBUILD: 0.35,
+    }
+    kinds = [kind for kind, p in likely.items() if dice.chance(p)]
+    if dice.chance(0.15):
+        kinds = dice.some_of(kinds, len(kinds))
+    blocks = random_blocks(dice, len(kinds))
+    return tuple(
+        Stage(kind, random_cost(dice, kind, useful_h), block)
+        for kind, block in zip(kinds, blocks, strict=True)
+    )
+
+
+def random_blocks(dice: Dice, n: int) -> list[bool]:
+    how = dice.one_of(["all", "all", "all", "none", "last", "last", "any"])
+    if how == "any":
+        return [dice.chance(0.5) for _ in range(n)]
+    n_free = {"all": 0, "none": n, "last": dice.whole(0, n)}[how]
+    return [False] * n_free + [True] * (n - n_free)
+
+
+def random_cost(dice: Dice, kind: StageKind, useful_h: float) -> Duration | None:
+    """The stage's own, where it needs one or may have one."""
+    if kind in (StageKind.WAIT, StageKind.REPLAY):
+        return None
+    if kind in (StageKind.DETECT, StageKind.LOAD) and dice.chance(0.6):
+        return None
+    return dice.duration(0.02 * useful_h)
+
+
+# --------------------------------------------------------------------------- failures
+
+
+def random_failures(dice: Dice, job: SimulatedJob) -> list[ScopedFailure]:
+    """In bursts, up to 100 times the useful time or to 3,000 of them."""
+    limit_h = STOPPED_BEYOND * job.useful_h
+    mean_gap_h = job.useful_h / dice.one_of([0.5, 3.0, 6.0, 8.0, 12.0])
+    p_burst = dice.between(0.2, 0.6)
+    repair_h = job.useful_h * dice.one_of([0.02, 0.1, 0.3])
+    weights = dice.rng.random(len(job.scopes)) + 0.1
+    at_h = 0.0
+    failures: list[ScopedFailure] = []
+    while len(failures) < MOST_FAILURES:
+        in_burst = failures and dice.chance(p_burst)
+        gap_h = job.useful_h * dice.one_of([0.002, 0.01, 0.03]) if in_burst else mean_gap_h
+        at_h += float(dice.rng.exponential(gap_h))
+        if at_h > limit_h:
+            break
+        scope = int(dice.rng.choice(len(job.scopes), p=weights / weights.sum()))
+        slots = random_slots(dice, job.scopes[scope].reach, job.cluster.n_nodes)
+        repairs = dice.rng.exponential(repair_h, len(slots))
+        failures.append(ScopedFailure(at_h, slots, scope, tuple(repairs.tolist())))
+    return failures
+
+
+def random_slots(dice: Dice, reach: Reach, n_nodes: int) -> tuple[int, ...]:
+    if reach is Reach.ALL:
+        return tuple(range(n_nodes))
+    if reach is Reach.RACK:
+        n = dice.whole(2, min(5, n_nodes))
+        first = dice.whole(0, n_nodes - n)
+        return tuple(range(first, first + n))
+    n = 2 if dice.chance(0.15) else 1
+    return tuple(sorted(dice.rng.permutation(n_nodes)[:n].tolist()))
+
+
+# --------------------------------------------------------------------------- what a case contains
+
+
+def kinds(job: SimulatedJob) -> set[str]:
+    """Names of what the job and its policy contain."""
+    policy = job.policy
+    found = {f"{job.clock.value} clock"}
+    found |= {f"{scope.reach.name.lower()} scope" for scope in job.scopes}
+    named = {
+        "two roles": len(job.cluster.roles) > 1,
+        "scopes": any(rule.scopes for rule in policy.rules),
+        "scope without a new node": not all(scope.needs_node for scope in job.scopes),
+        "spares": job.cluster.n_spares is not None,
+        "no spare": job.cluster.n_spares == 0,
+        "horizon": job.horizon_h is not None,
+        "tax": policy.tax.compute > 0.0,
+        "several rules": len(policy.rules) > 1,
+        "varying": any(isinstance(cost, Exponential) for cost in costs_of(job)),
+    }
+    found |= {name for name, there in named.items() if there}
+    found |= kinds_of_tiers(policy) | kinds_of_captures(policy) | kinds_of_rules(policy)
+    return found | kinds_of_elastic(policy)
+
+
+def kinds_of_tiers(policy: Policy) -> set[str]:
+    found = set()
+    for tier in policy.tiers:
+        place = tier.placement
+        named = {
+            "live": tier.name not in policy.written,
+            "written": tier.name in policy.written,
+            "own": place == Ring(1),
+            "ring": isinstance(place, Ring) and place.copies > 1,
+            "copies in groups": isinstance(place, Groups) and place.tolerates == place.size - 1,
+            "parity": isinstance(place, Groups) and place.tolerates < place.size - 1,
+            "strided": isinstance(place, Groups) and place.strided,
+            "outside": isinstance(place, Outside),
+            f"written to {tier.medium.value}": tier.name in policy.written,
+            "generations": tier.name in policy.written and tier.generations > 1,
+            "corrupt": tier.p_corrupt > 0.0,
+        }
+        found |= {name for name, there in named.items() if there}
+    return found
+
+
+def kinds_of_captures(policy: Policy) -> set[str]:
+    found = set()
+    for capture in policy.captures:
+        on_grid = capture.every_h is not None and capture.background is not None
+        named = {
+            "flush": capture.after is not None,
+            "flush of some": capture.every_nth > 1,
+            "background": capture.background is not None,
+            "no background": capture.background is None,
+            "no stall": on_grid and capture.stall is None,
+            "in flight": on_grid and capture.in_flight > 1,
+            "skip": on_grid and capture.when_busy is WhenBusy.SKIP,
+            "wait for a commit": on_grid and capture.when_busy is WhenBusy.WAIT,
+            "fail": capture.p_fail > 0.0,
+        }
+        found |= {name for name, there in named.items() if there}
+    if len([one for one in policy.captures if one.every_h is not None]) > 1:
+        found.add("several captures")
+    return found
+
+
+def kinds_of_rules(policy: Policy) -> set[str]:
+    found = set()
+    for rule in policy.rules:
+        found.add(rule.reverts.value)
+        if rule.reverts is Reverts.ALL:
+            found.add(rule.to.value)
+        blocks = [stage.blocks for stage in rule.stages]
+        later = [after and not before for before, after in pairwise(blocks)]
+        named = {
+            "needs": bool(rule.needs),
+            "several sources": len(rule.sources) > 1,
+            "non-blocking": not all(blocks),
+            "blocking after non-blocking": any(later),
+            "stops nothing": rule.stops_nothing,
+            "replay speed": rule.replay_speed > 1.0,
+            "slower meanwhile": rule.speed_meanwhile < 1.0 and not all(blocks),
+        }
+        found |= {name for name, there in named.items() if there}
+        found |= {f"stage {stage.kind.value}" for stage in rule.stages}
+        if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
+            found |= {"replay", f"replay under {rule.reverts.value}"}
+    return found
+
+
+def kinds_of_elastic(policy: Policy) -> set[str]:
+    elastic = policy.elastic
+    if elastic is None:
+        return set()
+    found = {"elastic"}
+    if 0.0 in elastic.speed:
+        found.add("elastic with a zero")
+    if elastic.unit_nodes > 1:
+        found.add("units of several nodes")
+    return found
+
+
+def costs_of(job: SimulatedJob) -> list[Duration | None]:
+    policy = job.policy
+    return [
+        *(scope.detect for scope in job.scopes),
+        *(tier.load for tier in policy.tiers),
+        *(capture.stall for capture in policy.captures),
+        *(capture.background for capture in policy.captures),
+        *(stage.cost for rule in policy.rules for stage in rule.stages),
+    ]
