@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ from cprsim.curves import chosen_curve
 from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Distribution, Weibull, with_mean
+from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
@@ -28,6 +29,7 @@ from cprsim.records import (
     Costs,
     Duration,
     Holds,
+    OnFailure,
     RecoveryPolicy,
     Role,
     SmallTables,
@@ -36,6 +38,11 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.checks import MAX_FAILURES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
@@ -43,7 +50,6 @@ from cprsim.scenario.costs_schema import DurationSpec
 from cprsim.scenario.durations import duration_of
 from cprsim.scenario.failures_schema import (
     ANY,
-    EMB_PS,
     SYNC_PS,
     TRAINER,
     InjectedFailures,
@@ -52,7 +58,10 @@ from cprsim.scenario.failures_schema import (
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
+from cprsim.scenario.system_schema import options_of
 from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
 from cprsim.sync import Algorithm
 
@@ -74,6 +83,16 @@ class Experiment:
     at_most: int = 0  # replications, where the precision decides
     engine: Literal["auto", "simpy", "fast"] = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
+    scopes: tuple[Scope, ...] = ()  # what failures kill
+    shares: ScopeShares | None = None  # of the failures; None where there are no scopes
+    horizon_h: float | None = None  # wall time at which the job ends, done or not
+
+    def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
+        """The job under a recovery system."""
+        return SimulatedJob(
+            self.useful_h, self.cluster, self.failures.clock, self.scopes, policy.system,
+            self.horizon_h,
+        )  # fmt: skip
 
     @property
     def log_notes(self) -> tuple[str, ...]:
@@ -117,18 +136,24 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         beside_fraction=_beside_fraction(cluster, failures, scenario.job.useful_h),
     )
     simulation = scenario.simulation
+    scopes = _scopes(scenario, costs)
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning)) if with_policies else (),
+        policies=tuple(_policies(loaded, planning, cluster, costs, scopes, expected.mtbf_h))
+        if with_policies
+        else (),
         seed=simulation.seed,
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
         engine=simulation.engine,
         curve=chosen_curve(loaded),
+        scopes=scopes,
+        shares=_shares(scenario, scopes, cluster),
+        horizon_h=scenario.job.horizon_h,
     )
     _require_fast(loaded, experiment)
     return experiment
@@ -137,6 +162,8 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
 def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where the fast engine is asked for and does not apply."""
     for policy in experiment.policies if experiment.engine == "fast" else ():
+        if policy.system is not None:
+            continue
         reason = why_not(experiment.cluster, policy)
         if reason is not None:
             key = "simulation.engine"
@@ -147,7 +174,7 @@ def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
 def _cluster(scenario: Scenario) -> Cluster:
     section = scenario.cluster
     in_step = None if scenario.sync is None else Algorithm(scenario.sync.algorithm)
-    roles = [Role(EMB_PS, section.emb_ps, Holds.SHARD)]
+    roles = [Role(section.state_role, section.n_nodes_of[section.state_role], Holds.SHARD)]
     if section.trainers:
         go_on = in_step is not None and not in_step.holds_all_up
         roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
@@ -324,10 +351,89 @@ def _read_log(section: TraceFailures, path: Path) -> Outages:
 # ----------------------------------------------------------------------------- recovery
 
 
-def _policies(loaded: LoadedScenario, planning: Planning) -> Iterator[RecoveryPolicy]:
-    for number, entry in enumerate(loaded.scenario.recovery):
+def _policies(
+    loaded: LoadedScenario,
+    planning: Planning,
+    cluster: Cluster,
+    costs: Costs,
+    scopes: tuple[Scope, ...],
+    mtbf_h: float,
+) -> Iterator[RecoveryPolicy]:
+    scenario = loaded.scenario
+    by_rules = bool(scenario.scopes) or scenario.job.horizon_h is not None
+    for number, entry in enumerate(scenario.recovery):
         with _blaming(loaded, f"recovery.{number}"):
-            yield _policy(entry, planning)
+            if entry.strategy in SYSTEMS:
+                yield _system(scenario, entry, cluster, costs, scopes, mtbf_h)
+                continue
+            policy = _policy(entry, planning)
+            if by_rules:
+                policy = replace(policy, system=as_system(policy, costs, cluster))
+            yield policy
+
+
+def _system(
+    scenario: Scenario,
+    entry: Recovery,
+    cluster: Cluster,
+    costs: Costs,
+    scopes: tuple[Scope, ...],
+    mtbf_h: float,
+) -> RecoveryPolicy:
+    """The policy that a recovery system makes of this job."""
+    section = scenario.cluster
+    n_nodes = section.n_nodes_of[section.state_role]
+    facts = JobFacts(
+        useful_h=scenario.job.useful_h,
+        cluster=cluster,
+        role=section.state_role,
+        scopes=scopes,
+        mtbf_h=mtbf_h,
+        save_stall=_alone(costs, costs.save_stall, n_nodes),
+        load=_alone(costs, costs.load, n_nodes),
+        reschedule=costs.reschedule,
+        save_background=None
+        if costs.save_background is None
+        else _alone(costs, costs.save_background, n_nodes),
+        step_h=scenario.job.step_h,
+        state_bytes=section.shard_bytes,
+        node_bytes_per_h=section.link_bytes_per_h,
+        remote_bytes_per_h=None
+        if scenario.storage is None
+        else scenario.storage.bandwidth_bytes_per_h,
+    )
+    options = options_of(entry.strategy, entry.options)
+    policy = SYSTEMS[entry.strategy].plan(facts, options, entry.name)
+    require_legal(policy, cluster, scopes)
+    every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
+    return RecoveryPolicy(
+        entry.name, OnFailure.BY_RULES, min(every_h, default=inf), entry.strategy, system=policy
+    )
+
+
+def _alone(costs: Costs, cost: Duration | Transfer, n_nodes: int) -> Duration:
+    """A cost as a duration; a transfer as if nobody else were about."""
+    return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
+
+
+def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
+    if not scenario.scopes:
+        return (Scope("node", Reach.NODE, costs.detect),)
+    return tuple(
+        Scope(
+            scope.name,
+            Reach[scope.reach.upper()],
+            costs.detect if scope.detect is None else duration_of(scope.detect),
+            scope.replaces,
+        )
+        for scope in scenario.scopes
+    )
+
+
+def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
+    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
+    reaches = tuple(scope.reach for scope in scopes)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
 
 
 def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:

@@ -19,6 +19,9 @@ from cprsim.records import (
     in_order,
     stacked,
 )
+from cprsim.simulate.course import BlockDraws, logged, run_block
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopedBlock, ScopeShares
 
 OneOf = TypeVar("OneOf", CostBreakdown, ShardLoss)
 FAST, SIMPY = "fast", "simpy"
@@ -71,6 +74,45 @@ class Arrays:
             return rows
         left = Events(self.policy).run(block, ran.left.tolist())
         return left if len(ran.left) == len(replications) else _merged(rows, left)
+
+
+@dataclass(frozen=True, slots=True)
+class ByRules:
+    """A recovery system: the compiled engine, or SimPy alone where that is asked for."""
+
+    seed: int
+    scopes: ScopeShares
+    job: SimulatedJob
+    simpy_alone: bool = False
+
+    def run(self, block: Block, replications: range) -> Rows:
+        first = block.failures.replications.start
+        ran = run_block(
+            self.job, *self._parts(block), replications, first, simpy_alone=self.simpy_alone
+        )
+        stale_h = ran.stale_h / max(block.setting.cluster.n_emb_ps, 1)
+        took_part = {SIMPY: ran.n_by_events > 0, FAST: ran.n_by_events < len(replications)}
+        engines = frozenset(name for name, took in took_part.items() if took)
+        return Rows(ran.costs, no_losses(), stale_h, stale_h, engines)
+
+    def log(self, block: Block, replication: int) -> EventLog:
+        """What happens in one replication, event by event."""
+        number = block.failures.replications.start + replication
+        return logged(self.job, *self._parts(block), replication, number)
+
+    def _parts(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+        """The failures of a block with their scopes, and what else varies in it."""
+        failures = block.failures
+        return (
+            ScopedBlock(failures, self.scopes, self.seed, block.number),
+            BlockDraws(self.job, self.seed, block.number, failures.n_of_block, failures.kept),
+        )
+
+
+def no_losses() -> ShardLoss:
+    """Losses of replications in which none is kept."""
+    number, hours = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return ShardLoss(number, hours, number, hours, hours, hours)
 
 
 def folded(log: EventLog, block: Block) -> Rows:

@@ -14,7 +14,7 @@ from cprsim.budget import how_to_raise, megabytes, memory_bytes
 from cprsim.cluster import Block, JobSetting
 from cprsim.draws import CostDraws
 from cprsim.engine import compile_now, is_compiled, why_not
-from cprsim.engines import Arrays, Engine, Events, Rows, folded, joined
+from cprsim.engines import Arrays, ByRules, Engine, Events, Rows, folded, joined
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
@@ -186,19 +186,36 @@ def compile_engine(experiment: Experiment) -> None:
 
 def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event log of one replication under each strategy; draws its block alone."""
+    block = _block_of_one(experiment, replication)
+    return {
+        policy.name: block.simulate(policy, [0])
+        if policy.system is None
+        else _by_rules(policy, experiment).log(block, 0)
+        for policy in experiment.policies
+    }
+
+
+def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
+    """What the replication of some event logs cost."""
+    block = _block_of_one(experiment, int(next(iter(logs.values())).replication[0]))
+    kept = [
+        [
+            folded(logs[policy.name], block)
+            if policy.system is None
+            else _by_rules(policy, experiment).run(block, range(1))
+        ]
+        for policy in experiment.policies
+    ]
+    return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
+
+
+def _block_of_one(experiment: Experiment, replication: int) -> Block:
+    """The block of one replication, with it alone."""
     most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
     number = block_of(most, replication)
     within = replication - replications_of(most, number).start
     only = _failures(experiment, number).of_these(range(within, within + 1))
-    block = _block(experiment, _setting(experiment), number, only)
-    return {policy.name: block.simulate(policy, [0]) for policy in experiment.policies}
-
-
-def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
-    """What the replications of some event logs cost."""
-    block = _block(experiment, _setting(experiment), 0, _failures(experiment, 0))
-    kept = [[folded(logs[policy.name], block)] for policy in experiment.policies]
-    return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
+    return _block(experiment, _setting(experiment), number, only)
 
 
 def _failures(experiment: Experiment, number: int, n_wanted: int | None = None) -> BlockFailures:
@@ -347,9 +364,8 @@ class _Run:
     def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        fast = experiment.engine != "simpy" and why_not(experiment.cluster, policy) is None
-        self.by_events = not fast
-        self._engine: Engine = Arrays(policy, keep_losses) if fast else Events(policy)
+        self._engine: Engine = _engine(policy, experiment, keep_losses)
+        self.by_events = isinstance(self._engine, Events)
         self._looks = experiment.n_replications is None
         self._any_finished = False
         self._overhead_h: list[Floats] = []
@@ -374,6 +390,25 @@ class _Run:
         if mean_h <= 0:
             return 0.0
         return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
+
+
+def _engine(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> Engine:
+    """What runs the replications under a policy."""
+    if policy.system is not None:
+        return _by_rules(policy, experiment)
+    fast = experiment.engine != "simpy" and why_not(experiment.cluster, policy) is None
+    return Arrays(policy, keep_losses) if fast else Events(policy)
+
+
+def _by_rules(policy: RecoveryPolicy, experiment: Experiment) -> ByRules:
+    """What runs the replications under a recovery system."""
+    assert experiment.shares is not None, "assembly says what failures kill"
+    return ByRules(
+        experiment.seed,
+        experiment.shares,
+        experiment.simulated_job(policy),
+        simpy_alone=experiment.engine == "simpy",
+    )
 
 
 def _all_of(parts: Sequence[Rows | None]) -> Rows | None:

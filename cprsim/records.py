@@ -173,6 +173,7 @@ class OnFailure(StrEnum):
     RESTART = "restart"  # begin again from nothing
     ROLL_BACK = "roll back"  # everybody goes back to the last save
     RELOAD = "reload"  # the failed servers alone go back; the others keep what they have
+    BY_RULES = "by rules"  # of a recovery system: `RecoveryPolicy.system` says what
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,7 @@ class RecoveryPolicy:
     interval_rule: str  # how the interval came about, in words for the table
     decision: Decision | None = None
     sub_saves: SubSaves | None = None  # None: every save is whole
+    system: Any = None  # a `recovery.policy.Policy`; None: what `on_failure` says
 
 
 # --------------------------------------------------------------------------- failures
@@ -309,6 +311,10 @@ class Activity(IntEnum):
     RESCHEDULE = 5  # stalled until the replacement runs
     LOAD = 6  # stalled until the state is loaded
     OVER = 7  # the job has ended
+    # of recovery systems alone
+    REGROUP = 8  # stalled while those who are left form groups anew
+    REPLAY = 9  # stalled while the struck do again what they lost
+    REBUILD = 10  # stalled until lost state is computed from what others hold
 
 
 PARTS = tuple(one.name.lower() for one in Activity)[Activity.LOST : Activity.OVER]

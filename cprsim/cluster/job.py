@@ -26,8 +26,8 @@ from cprsim.setting import (
 )
 
 # Members by name: to look one up in its enum takes as long as a tenth of an event.
-RESTART, ROLL_BACK, RELOAD = OnFailure
-USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = Activity
+RESTART, ROLL_BACK, RELOAD = tuple(OnFailure)[:3]
+USEFUL, LOST, SAVE, DETECT, WAIT, RESCHEDULE, LOAD, OVER = tuple(Activity)[:8]
 (
     STARTED,
     SAVE_DUE,

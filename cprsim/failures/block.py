@@ -135,6 +135,10 @@ class BlockFailures:
             slot=self._slot[: last.n_slots],
         )
 
+    def repair_h(self, n_slots: int) -> Floats:
+        """Repair of the first so many failed nodes, in the order of `Strikes.slot` [h]."""
+        return self._repair_h[:n_slots]
+
     def of(self, replication: int) -> Iterator[Failure]:
         """The failures of one replication, in order, for as long as anybody asks."""
         for number in count():

@@ -13,6 +13,7 @@ WAYS = {
     OnFailure.RESTART: "start again from nothing",
     OnFailure.ROLL_BACK: "all go back to the last save",
     OnFailure.RELOAD: "only the failed servers go back, the others go on",
+    OnFailure.BY_RULES: "a recovery system",
 }
 
 

@@ -283,7 +283,8 @@ class Policy:
         return tuple(part for part in PARTS_IN_ORDER if part in found)
 
     def _parts(self) -> Iterator[str]:
-        if any(rule.reverts is Reverts.ALL for rule in self.rules):
+        last = self.rules[-1]  # where that does not hold, all start again
+        if last.needs or any(rule.reverts is not Reverts.NOBODY for rule in self.rules):
             yield "lost"
         if self.captures:
             yield "save"

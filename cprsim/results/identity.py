@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import cprsim
 from cprsim.errors import ResultError
+from cprsim.recovery.systems import FOLDER
 
 N_DIGITS = 10  # of the digest in a folder's name
 
@@ -68,10 +70,20 @@ def input_digests(paths: Iterable[Path]) -> dict[str, str]:
 
 @cache
 def source_digest() -> str:
-    """Digest of the package's own source files, so that changed code is never mistaken for old."""
+    """Digest of the package's own source files, so that changed code is never mistaken for old.
+
+    Files of recovery systems that the environment names belong to it.
+    """
     package = Path(cprsim.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py"), key=lambda path: path.relative_to(package).parts):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+    for folder, files in ((package, package.rglob("*.py")), *_own_systems()):
+        for path in sorted(files, key=lambda path: path.relative_to(folder).parts):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _own_systems() -> Iterator[tuple[Path, Iterable[Path]]]:
+    folder = os.environ.get(FOLDER)
+    if folder:
+        yield Path(folder), Path(folder).glob("*.py")

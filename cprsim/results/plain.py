@@ -12,6 +12,7 @@ from math import inf, isfinite, isnan, nan
 from typing import Any
 
 from cprsim.records import Decision, OnFailure, RecoveryPolicy, SmallTables, SubSaves
+from cprsim.results.plain_system import plain_system, system_from
 
 
 def plain_number(value: float) -> float | str | None:
@@ -45,13 +46,14 @@ def plain_policy(policy: RecoveryPolicy) -> dict[str, Any]:
         "interval_rule": policy.interval_rule,
         "decision": policy.decision and _plain_decision(policy.decision),
         "sub_saves": policy.sub_saves and _plain_sub_saves(policy.sub_saves),
+        "system": policy.system and plain_system(policy.system),
     }
 
 
 def policy_from(plain: Mapping[str, Any]) -> RecoveryPolicy:
     """The policy that `plain_policy` wrote; other keys are left aside.
 
-    Results of earlier versions say nothing of sub-saves: None then.
+    Results of earlier versions say nothing of sub-saves or systems: None then.
 
     Raises
     ------
@@ -65,6 +67,7 @@ def policy_from(plain: Mapping[str, Any]) -> RecoveryPolicy:
         interval_rule=str(plain["interval_rule"]),
         decision=decision and _decision_from(decision),
         sub_saves=sub_saves and _sub_saves_from(sub_saves),
+        system=plain.get("system") and system_from(plain["system"]),
     )
 
 

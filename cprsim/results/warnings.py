@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cprsim.assemble import Experiment
+from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.words import hours
-from cprsim.setting import n_saves_due
+from cprsim.setting import ROUNDING, n_saves_due
 
 
 def warnings(experiment: Experiment) -> tuple[str, ...]:
@@ -18,6 +19,9 @@ def warnings(experiment: Experiment) -> tuple[str, ...]:
     behind_h = costs.mean_h(costs.save_background, n_servers)
     said = []
     for policy in experiment.policies:
+        if policy.system is not None:
+            said += _of_system(policy.system)
+            continue
         interval_h = policy.save_interval_h
         part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
         n_writes = n_saves_due(part * interval_h, experiment.useful_h)
@@ -28,3 +32,20 @@ def warnings(experiment: Experiment) -> tuple[str, ...]:
                 f"and the job with it. Take an interval of at least {hours(behind_h)}."
             )
     return tuple(said)
+
+
+def _of_system(system: Policy) -> list[str]:
+    """The same for each tier to which a recovery system saves, by the means of what varies."""
+    said = []
+    for capture in system.captures:
+        if capture.every_h is None or capture.background is None:
+            continue
+        behind_h, most_h = capture.background.mean_h, capture.in_flight * capture.every_h
+        if behind_h > most_h * (1.0 + ROUNDING) and capture.when_busy is WhenBusy.WAIT:
+            said.append(
+                f"{system.name}: a save to `{capture.tier}` goes on in the background for "
+                f"{hours(behind_h)}, longer than the {hours(most_h)} in which the next is due "
+                f"with {capture.in_flight} in flight: saves wait for those before them, and the "
+                "job with them."
+            )
+    return said

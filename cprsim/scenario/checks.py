@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cprsim.recovery import STRATEGIES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.failures_schema import (
     ANY,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.schema import Scenario
 
 MAX_SAVES = 1_000_000
+NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
 MAX_FAILURES = 100_000
 
 Found = Iterator[tuple[str, str]]
@@ -33,6 +35,37 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _strategies_differ(scenario)
     yield from _saves_are_bounded(scenario)
     yield from _somebody_synchronises(scenario)
+    yield from _scopes_are_whole(scenario)
+    yield from _servers_for_partial_recovery(scenario)
+
+
+def _scopes_are_whole(scenario: Scenario) -> Found:
+    scopes = scenario.scopes
+    if not scopes:
+        return
+    total = sum(scope.share for scope in scopes)
+    if abs(total - 1.0) > 1e-6:
+        yield "scopes", f"the shares add up to {total:g}; they must add up to 1"
+    names = [scope.name for scope in scopes]
+    for i, scope in enumerate(scopes):
+        if scope.name in names[:i]:
+            yield f"scopes.{i}.name", f"`{scope.name}` is there already"
+        if scope.reach == "rack" and scenario.cluster.rack is None:
+            yield "cluster.rack", "is missing: how many neighbouring nodes share a rack"
+    if scenario.sync is not None:
+        yield "scopes", "do not go with `sync`: there every failure kills a node"
+
+
+def _servers_for_partial_recovery(scenario: Scenario) -> Found:
+    if not scenario.cluster.workers:
+        return
+    for i, entry in enumerate(scenario.recovery):
+        if entry.strategy in NEEDS_SERVERS:
+            yield (
+                f"recovery.{i}.strategy",
+                f"`{entry.strategy}` reloads embedding servers one by one; workers go back "
+                "together: take `full` or a recovery system",
+            )
 
 
 def _somebody_synchronises(scenario: Scenario) -> Found:

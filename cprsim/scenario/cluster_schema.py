@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cprsim.scenario.costs_schema import Duration
-from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER
+from cprsim.scenario.costs_schema import Bandwidth, Duration
+from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
 from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
 from cprsim.scenario.tables import Tables, tables_bytes
 from cprsim.units import SIZE
@@ -23,9 +23,28 @@ class Cluster(Model):
     trainers: NodeCount = Field(
         0, description="Trainers, each with a replica of the dense model; a count.", examples=[20]
     )
-    emb_ps: PositiveCount = Field(
-        description="Embedding parameter servers, each with a shard of the tables; a count.",
+    emb_ps: NodeCount = Field(
+        0,
+        description="Embedding parameter servers, each with a shard of the tables; a count. Or "
+        "give `workers`.",
         examples=[18],
+    )
+    workers: NodeCount = Field(
+        0,
+        description="Nodes of a job without parameter servers, each with its part of the model's "
+        "state: data, tensor, pipeline or expert parallel alike; a count.",
+        examples=[128],
+    )
+    state_bytes: ShardSize | None = Field(
+        None,
+        alias="state",
+        description="What each worker saves and loads [size]: parameters and optimizer state.",
+    )
+    link_bytes_per_h: Bandwidth | None = Field(
+        None, alias="link", description="Of one node's link to the others [bandwidth]."
+    )
+    rack: PositiveCount | None = Field(
+        None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
     )
     others: dict[OtherRole, PositiveCount] = Field(
         default_factory=dict,
@@ -55,22 +74,38 @@ class Cluster(Model):
     @property
     def shard_bytes(self) -> float | None:
         """Bytes on each embedding server; None where the scenario does not say."""
+        if self.workers:
+            return self.state_bytes
         if self.tables is not None:
             return tables_bytes(self.tables) / self.emb_ps
         return self.shard_size_bytes
 
     @property
+    def state_role(self) -> str:
+        """The role whose nodes hold the state, each its own part."""
+        return WORKER if self.workers else EMB_PS
+
+    @property
     def n_nodes_of(self) -> dict[str, int]:
         """Nodes of each role, and of `any`."""
-        roles = {EMB_PS: self.emb_ps, TRAINER: self.trainers, **self.others}
+        state = {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
+        roles = {**state, TRAINER: self.trainers, **self.others}
         return {**roles, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
+        if bool(self.emb_ps) == bool(self.workers):
+            yield "emb_ps", "give either `emb_ps` (embedding servers) or `workers`, and at least 1"
+        if self.workers:
+            for key, given in (("tables", self.tables), ("shard_size", self.shard_size_bytes)):
+                if given is not None:
+                    yield key, "goes with `emb_ps`; of workers give `state`"
+        elif self.state_bytes is not None:
+            yield "state", "goes with `workers`; of embedding servers give `shard_size` or `tables`"
         for name in self.others:
-            if name in (EMB_PS, TRAINER, "trainers", ANY):
+            if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY):
                 yield (
                     f"others.{name}",
                     "is the name of a role that every cluster has; choose another",

@@ -14,6 +14,7 @@ from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.units import TIME
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
+WORKER = "worker"
 ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
 KINDS = ("job", "node", "correlated", "injected", "trace")
 MAX_INJECTED = 10_000
@@ -24,8 +25,8 @@ RoleName = Annotated[
     Field(
         strict=True,
         pattern=ROLE_NAME,
-        description="Role that is struck: emb_ps, trainer, sync_ps, any (all nodes), or one of "
-        "`others`.",
+        description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
+        "one of `others`.",
         examples=[EMB_PS, TRAINER, ANY],
     ),
 ]

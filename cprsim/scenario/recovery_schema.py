@@ -10,9 +10,12 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.quantities import Model, Quantity, predicate
+from cprsim.scenario.system_schema import option_problems, options_json_schema
 from cprsim.units import TIME
 
+KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
@@ -20,8 +23,8 @@ SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 
 
 def _known_strategy(name: str) -> str:
-    if name not in STRATEGIES:
-        raise predicate(f"is no strategy: {choices(name, tuple(STRATEGIES))}")
+    if name not in KNOWN:
+        raise predicate(f"is no strategy: {choices(name, KNOWN)}")
     return name
 
 
@@ -46,7 +49,7 @@ def _interval_written_as(value: Any) -> str:
 StrategyName = Annotated[
     str,
     AfterValidator(_known_strategy),
-    WithJsonSchema({"type": "string", "enum": list(STRATEGIES)}),
+    WithJsonSchema({"type": "string", "enum": list(KNOWN)}),
 ]
 Rule = Annotated[
     str,
@@ -57,7 +60,7 @@ Interval = Annotated[
     Annotated[IntervalTime, Tag("as:time")] | Annotated[Rule, Tag("as:rule")],
     Discriminator(_interval_written_as),
 ]
-_SUMMARIES = "; ".join(f"{name}: {strategy.summary}" for name, strategy in STRATEGIES.items())
+_SUMMARIES = "; ".join(f"{name}: {known.summary}" for name, known in (STRATEGIES | SYSTEMS).items())
 
 
 class SubSaves(Model):
@@ -120,6 +123,9 @@ class Recovery(Model):
         description="Portion of lost samples that you accept, a share between 0 and 1.",
         examples=[0.1],
     )
+    options: Annotated[dict[str, Any], WithJsonSchema(options_json_schema())] | None = Field(
+        None, description="Of the recovery systems: what each has besides."
+    )
     sub_saves: SubSaves | None = Field(
         None,
         description="Of the priority strategies: how each interval is cut; absent: as the paper.",
@@ -128,6 +134,8 @@ class Recovery(Model):
     @property
     def rule(self) -> str | float | None:
         """The interval that counts: the one given, else the strategy's own."""
+        if self.strategy in SYSTEMS:
+            return self.interval
         default = STRATEGIES[self.strategy].default_interval
         return default if self.interval is None else self.interval
 
@@ -137,10 +145,19 @@ class Recovery(Model):
         if not isinstance(entry, dict) or entry.get("name") is not None:
             return entry
         strategy = entry.get("strategy")
-        return {**entry, "name": strategy if strategy in tuple(STRATEGIES) else "unnamed"}
+        return {**entry, "name": strategy if strategy in KNOWN else "unnamed"}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is given is what the strategy takes."""
+        if self.strategy in SYSTEMS:
+            for key in ("interval", "target_pls", "sub_saves"):
+                if getattr(self, key) is not None:
+                    yield key, f"system `{self.strategy}` does not take it: see its `options`"
+            for key, message in option_problems(self.strategy, self.options):
+                yield f"options.{key}", message
+            return
+        if self.options is not None:
+            yield "options", f"strategy `{self.strategy}` has none: leave them out"
         strategy = STRATEGIES[self.strategy]
         if strategy.default_interval is None and self.interval is not None:
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"

@@ -15,11 +15,13 @@ from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
 from cprsim.scenario.kernel_schema import Kernel
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
+from cprsim.scenario.scopes_schema import Scopes
 from cprsim.scenario.sweep_schema import Sweep
 from cprsim.scenario.sync_schema import Sync
 from cprsim.units import SHARE, THROUGHPUT, TIME
 
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
+StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
 Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
 Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
 REPLICATIONS = 1000
@@ -41,6 +43,18 @@ class Job(Model):
     )
     throughput_per_h: Throughput | None = Field(
         None, alias="throughput", description="Samples per time at full speed."
+    )
+    step_h: StepTime | None = Field(
+        None,
+        alias="step",
+        description="Time of a training step at full speed [time]; recovery systems that save or "
+        "retry by steps need it.",
+    )
+    horizon_h: UsefulTime | None = Field(
+        None,
+        alias="horizon",
+        description="Wall time at which the job ends, done or not [time]; absent: when its work is "
+        "done.",
     )
 
     @property
@@ -127,6 +141,7 @@ class Scenario(Model):
     job: Job = Field(description="The useful work of the job.")
     cluster: Cluster = Field(description="The nodes of the job.")
     failures: Failures = Field(description="Where failures come from; `kind` says how.")
+    scopes: Scopes = ()
     storage: Storage | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
     )

@@ -10,19 +10,29 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.draws import Draws
-from cprsim.records import CostBreakdown, Floats, Ints
+from cprsim.records import CostBreakdown, EventLog, Floats, Ints
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import NONE, numbers_of
+from cprsim.simulate.numbers import (
+    FINISHED,
+    LEFT,
+    NONE,
+    WANTS_COSTS,
+    WANTS_FAILURES,
+    WANTS_SAVES,
+    numbers_of,
+)
 from cprsim.simulate.strikes import ScopedStrikes
-from cprsim.simulate.transitions import MASK, uniform
+from cprsim.simulate.transitions import stream_keys, uniform
 
+MOST_SAVES_SHOWN = 2000  # of a job, in the log of a replication; of more only some
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 
 
 class ScopedFailures(Protocol):
     """The failures of a block of replications, with what each of them kills."""
 
-    n_replications: int
+    @property
+    def n_replications(self) -> int: ...
 
     def strikes(self, n_chunks: int) -> ScopedStrikes: ...
 
@@ -65,7 +75,7 @@ class BlockDraws:
         rows = np.arange(kept.start, kept.stop)
         first = [crc32(f"saves/{seed}/{block}/{tier}".encode()) for tier in tiers]
         self.keys: Ints = np.array(
-            [(number + rows * 0x85EBCA6B) & MASK for number in first], dtype=np.int64
+            [stream_keys(number, rows) for number in first], dtype=np.int64
         ).reshape(len(tiers), self.n_kept)
         self._key_of = dict(zip(tiers, self.keys, strict=True))
 
@@ -108,6 +118,8 @@ def run_block(
     draws: BlockDraws,
     replications: range,
     first_number: int = 0,
+    *,
+    simpy_alone: bool = False,
 ) -> SystemRan:
     """Run some replications of a block.
 
@@ -122,36 +134,16 @@ def run_block(
     rounding decides which comes first, and those in which very many recoveries overlap, are left
     to SimPy. Its rows are the same up to rounding.
     """
-    from cprsim.simulate import fast  # numba takes a third of a second to import
-
-    numbers, _ = numbers_of(job)
     n = failures.n_replications
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
-    cluster = job.cluster
-    slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), fast.SLOTS)
-    slots["recovery"] = NONE
-    scratch = np.zeros(1, fast.JOB)
+    rows = np.arange(replications.start, replications.stop)
     hours, of_job = np.zeros((n, len(job.policy.parts))), np.zeros((n, 3))
-    counts: Ints = np.zeros((n, 3), dtype=np.int64)
-    rows = np.arange(replications.start, replications.stop)
-    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
-    while len(rows):
-        drawn = fast.Drawn(
-            draws.tables(draws.of_saves, n_of_saves),
-            draws.tables(draws.of_failures, n_of_failures),
-            draws.keys,
-        )
-        strikes = failures.strikes(n_chunks)
-        fast.run(numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts)
-        status = counts[rows, 0]
-        n_chunks += bool((status == fast.WANTS_FAILURES).any())
-        n_of_saves *= 1 + bool((status == fast.WANTS_SAVES).any())
-        n_of_failures *= 1 + bool((status == fast.WANTS_COSTS).any())
-        rows = rows[status > fast.LEFT]
-    rows = np.arange(replications.start, replications.stop)
-    finished = counts[:, 0] == fast.FINISHED
-    left = rows[counts[rows, 0] == fast.LEFT]
+    counts: Ints = np.full((n, 3), LEFT, dtype=np.int64)
+    if not simpy_alone:
+        _run_fast(job, failures, draws, rows, hours, of_job, counts)
+    finished = counts[:, 0] == FINISHED
+    left = rows[counts[rows, 0] == LEFT]
     for row in left.tolist():
         outcome = by_events(job, failures, draws, row)
         finished[row] = outcome.finished
@@ -172,6 +164,38 @@ def run_block(
     return SystemRan(costs, of_job[rows, 2], len(left))
 
 
+def _run_fast(
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    rows: Ints,
+    hours: Floats,
+    of_job: Floats,
+    counts: Ints,
+) -> None:
+    """Run replications by the compiled engine, and draw more of what they turn out to need."""
+    from cprsim.simulate import fast  # numba takes a third of a second to import
+
+    numbers, _ = numbers_of(job)
+    slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), fast.SLOTS)
+    slots["recovery"] = NONE
+    scratch = np.zeros(1, fast.JOB)
+    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
+    while len(rows):
+        drawn = fast.Drawn(
+            draws.tables(draws.of_saves, n_of_saves),
+            draws.tables(draws.of_failures, n_of_failures),
+            draws.keys,
+        )
+        strikes = failures.strikes(n_chunks)
+        fast.run(numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts)
+        status = counts[rows, 0]
+        n_chunks += bool((status == WANTS_FAILURES).any())
+        n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
+        n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
+        rows = rows[status > LEFT]
+
+
 def by_events(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
 ) -> Outcome:
@@ -179,3 +203,18 @@ def by_events(
     from cprsim.simulate import events
 
     return events.run(job, failures.of(replication), draws.of(replication)).outcome
+
+
+def logged(
+    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int, number: int
+) -> EventLog:
+    """The event log of one replication; its rows carry `number`."""
+    from cprsim.simulate import events, log
+
+    n_saves = sum(
+        job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
+    )
+    played = events.run(
+        job, failures.of(replication), draws.of(replication), skips=n_saves > MOST_SAVES_SHOWN
+    )
+    return log.event_log(played.log, number)

@@ -7,8 +7,8 @@
     any       --the last of those ends--> works
     works     --all useful work is done, and what holds it has been committed--> finished
 
-Saves, recoveries and repairs have alarms of their own. Whatever rings, the job first books the
-hours until then, and decides anew what it does when all that ends at that instant has ended.
+Saves, recoveries and repairs have alarms of their own. At each, the job's hours up to then are
+booked, and its next step is planned when all else that ends at that instant has ended.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from simpy.events import EventPriority
 
 from cprsim.recovery.policy import STAGE_ORDER
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulate import transitions
 from cprsim.simulate.job import (
     Outcome,
     ReplicationDraws,
@@ -43,31 +44,10 @@ from cprsim.simulate.numbers import (
     SHARDS,
     STRUCK,
     WAIT,
+    WALL,
     Numbers,
     as_objects,
     numbers_of,
-)
-from cprsim.simulate.transitions import (
-    ages,
-    begin,
-    choose,
-    come_back,
-    copies_as_object,
-    cycles_to_skip,
-    drop_beyond,
-    due_after,
-    forget_wipes,
-    goes_back_to,
-    is_flushed,
-    is_of,
-    keep,
-    number_of,
-    rate,
-    reverts_of,
-    slots_as_objects,
-    speed_of,
-    survives,
-    wipe,
 )
 
 # Of what comes at one instant: commits first, a failure last
@@ -84,6 +64,7 @@ class What(StrEnum):
     STARTED = "started"
     SAVE_STARTED = "save started"
     SAVE_RESUMED = "save resumed"  # it has stalled the job, and goes on in the background
+    SAVE_AWAITED = "save awaited"  # the job stands still until one in the background commits
     SAVE_COMMITTED = "save committed"
     SAVE_FAILED = "save failed"
     SAVE_LEFT_OUT = "save left out"
@@ -125,9 +106,10 @@ def run(
     draws: ReplicationDraws,
     *,
     logged: bool = True,
+    skips: bool = True,
 ) -> Played:
     """Run one replication from its start to its end."""
-    return Replication(job, failures, draws, logged).run()
+    return Replication(job, failures, draws, logged, skips).run()
 
 
 # --------------------------------------------------------------------------- what goes on
@@ -137,14 +119,14 @@ class Alarm(simpy.Event):
     """Calls a function in so many hours, unless it is cancelled."""
 
     def __init__(
-        self, env: simpy.Environment, delay_h: float, of: EventPriority, ring: Callable[[], None]
+        self, env: simpy.Environment, delay_h: float, order: EventPriority, call: Callable[[], None]
     ) -> None:
         super().__init__(env)
         self.at_h = env.now + delay_h
         self._ok = True
         self._value = None
-        self.callbacks.append(lambda _: ring())
-        env.schedule(self, of, delay_h)
+        self.callbacks.append(lambda _: call())
+        env.schedule(self, order, delay_h)
 
     def cancel(self) -> None:
         if self.callbacks is not None:
@@ -159,7 +141,7 @@ class Save:
     number: int  # of those of its capture that began
     content_h: float
     copied: int = NONE  # of a flush: the order in which what it copies was written
-    alarm: Alarm | None = None  # of the end of the stall, then of the commit
+    alarm: Alarm = field(init=False)  # of the end of the stall, then of the commit
 
 
 @dataclass(slots=True, eq=False)
@@ -251,12 +233,14 @@ class Replication:
         failures: Iterator[ScopedFailure],
         draws: ReplicationDraws,
         logged: bool,
+        skips: bool,
     ) -> None:
         num = self._num = _numbers(job)
         self._job, self._draws = job, draws
         self._env = simpy.Environment()
-        self._copies, self._slots = copies_as_object(), slots_as_objects(num.n_slots)
-        begin(num, self._copies, self._slots)
+        self._copies = transitions.copies_as_object()
+        self._slots = transitions.slots_as_objects(num.n_slots)
+        transitions.begin(num, self._copies, self._slots)
         self._spares = Spares(self._env, num.n_spares, self._on_node)
 
         # Work
@@ -267,11 +251,11 @@ class Replication:
         self._speed = self._rate = self._target_h = 0.0  # of the work in hand
         self._blocked = False
         self._hours = [0.0] * num.n_parts
-        self._next = Alarm(self._env, 0.0, JOB, self._go_on)  # when it decides what it does
+        self._step = Alarm(self._env, 0.0, JOB, self._take_step)  # of the job's next step
 
         # Saves, by capture
         captures = range(num.n_captures)
-        self._due_h = [due_after(num, capture, 0.0) for capture in captures]
+        self._due_h = [transitions.due_after(num, capture, 0.0) for capture in captures]
         self._n_begun = [0 for _ in captures]
         self._in_flight: list[list[Save]] = [[] for _ in captures]
         self._stalling: Save | None = None
@@ -291,7 +275,8 @@ class Replication:
         self._recoveries: list[Recovery] = []
 
         self._entries: list[Entry] | None = [] if logged else None
-        self._n_told = 0  # entries whose part is known
+        self._skips = skips
+        self._n_named = 0  # entries whose part has been noted
         self._outcome: Outcome | None = None
         Alarm(self._env, num.end_h, END, lambda: self._end(num.end_is_planned))
 
@@ -303,71 +288,71 @@ class Replication:
 
     # ----------------------------------------------------------------- what the job does
 
-    def _go_on(self) -> None:
-        """Decide what the job does, now that all that ends at this instant has ended."""
+    def _take_step(self) -> None:
+        """What the job does from here on, as all that ends at this instant has ended."""
         self._settle()
         num = self._num
         blocking = [recovery.stage for recovery in self._recoveries if recovery.stage.blocks]
         if blocking:
             self._blocked = True
-            self._stand(min(blocking, key=lambda stage: int(stage.kind)).part)
+            self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
             return
         if self._blocked:
             self._blocked = False
             self._log(What.RESUMED)
-        if self._stalling is not None or self._has_to_save() or self._has_to_hold_the_end():
-            self._stand(num.save)
+        if self._stalling is not None or self._has_to_save() or self._has_to_await_last_save():
+            self._stand_still(num.save)
         elif self._progress_h >= num.useful_h:
             self._end(True)
         else:
             self._work()
 
-    def _stand(self, column: int) -> None:
-        """Stand still, until something happens that makes the job decide anew."""
+    def _stand_still(self, column: int) -> None:
+        """The job stands still until something happens; its hours go into a part."""
         assert column != NONE, "the policy's parts lack what its hours go into"
         self._doing = column
-        runs = ages(self._num, self._blocked, True)
+        runs = transitions.ages(self._num, self._blocked, True)
         self._run_clock(1.0 if runs else 0.0)
-        self._tell(self._job.policy.parts[column])
+        self._name_part(self._job.policy.parts[column])
 
     def _work(self) -> None:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
         num, behind = self._num, self._progress_h < self._frontier_h
         self._speed = self._speed_now()
-        self._rate = rate(num, self._speed, self._replay_speed, behind)
+        self._rate = transitions.rate(num, self._speed, self._replay_speed, behind)
         if self._rate == 0.0:
-            self._stand(num.wait)
+            self._stand_still(num.wait)
             return
         if self._skip_cycles(behind):
             return
         self._target_h = min(num.useful_h, *self._due_h, self._frontier_h if behind else inf)
         self._doing = WORKS
         delay_h = (self._target_h - self._progress_h) / self._rate
-        self._next = Alarm(self._env, delay_h, JOB, self._go_on)
-        runs = ages(num, False, behind)
+        self._step = Alarm(self._env, delay_h, JOB, self._take_step)
+        runs = transitions.ages(num, False, behind)
         self._run_clock((self._rate if num.clock == PROGRESS else 1.0) if runs else 0.0)
-        self._tell("lost" if behind else "useful")
+        self._name_part("lost" if behind else "useful")
 
     def _speed_now(self) -> float:
         slowed = [recovery.speed for recovery in self._recoveries if not recovery.stage.blocks]
         speed = min(slowed, default=1.0)
         if self._num.is_elastic:
-            speed *= speed_of(self._num, self._copies, self._slots)
+            speed *= transitions.speed_of(self._num, self._copies, self._slots)
         return speed
 
-    def _decide_anew(self) -> None:
-        """Let the job decide what it does, as soon as all else that ends now has ended."""
-        self._next.cancel()
-        self._next = Alarm(self._env, 0.0, JOB, self._go_on)
+    def _plan_next_step(self) -> None:
+        """Take the job's next step as soon as all else that ends at this instant has ended."""
+        self._step.cancel()
+        self._step = Alarm(self._env, 0.0, JOB, self._take_step)
 
     def _settle(self) -> None:
-        """Book the hours up to now, and let failures age by them. What is next has to follow."""
+        """Book the hours up to now, by which failures age. A next step has to be planned."""
         hours = self._env.now - self._since_h
         self._since_h = self._env.now
         self._age_h += hours * self._clock_per_h
         if self._doing == WORKS:
             progress_h = self._progress_h + hours * self._rate
-            is_there = self._env.now >= self._next.at_h or progress_h > self._target_h
+            is_there = self._env.now >= self._step.at_h or progress_h > self._target_h
             self._book_work(self._target_h if is_there else progress_h, hours)
         elif self._doing != BOOKED:
             self._hours[self._doing] += hours
@@ -394,52 +379,58 @@ class Replication:
 
     def _skip_cycles(self, behind: bool) -> bool:
         """Take cycles of work and save at once, of the capture that saves most often."""
-        num, capture, per_h = self._num, self._fastest, self._rate
-        if capture == NONE:
-            return False
-        saves, due_h, now_h = num.captures[capture], self._due_h[capture], self._env.now
-        until_progress_h = self._frontier_h if behind else num.useful_h
-        others = (due for n, due in enumerate(self._due_h) if n != capture)
-        until_progress_h = min(until_progress_h, *others, inf)
-        if until_progress_h < due_h + 2.0 * saves.every_h:
-            return False
-        ends = [num.end_h, self._spares.next_at_h]
-        ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
-        for n, in_flight in enumerate(self._in_flight):
-            if n != capture:
-                ends += [save.alarm.at_h for save in in_flight if save.alarm is not None]
-        if self._failure is not None and num.clock != PROGRESS:
-            ends.append(now_h + self._failure.at_h - self._age_h)
-        elif self._failure is not None and not behind:
-            until_progress_h = min(until_progress_h, self._failure.at_h)
-        number = number_of(num, capture, due_h)
-        mine = self._in_flight[capture]
-        if any(number_of(num, capture, save.content_h) >= number for save in mine):
-            return False  # one that was tried again, and has the number of the one that is due
-        within_h, until_h = (due_h - self._progress_h) / per_h, min(ends) - now_h
-        until = (until_progress_h, until_h)
-        n = cycles_to_skip(num, capture, due_h, within_h, per_h, *until, *until)
+        capture = self._fastest
+        may = self._skips and capture != NONE
+        n = self._n_to_skip(capture, behind) if may else 0
         if n == 0:
             return False
-
-        work_h = n * saves.every_h / per_h
+        num, saves, due_h = self._num, self._num.captures[capture], self._due_h[capture]
+        work_h = n * saves.every_h / self._rate
         hours = work_h + n * saves.stall_h
-        self._due_h[capture] = min((number + n) * saves.every_h, num.useful_h)
+        number = transitions.number_of(num, capture, due_h) + n
+        self._due_h[capture] = min(number * saves.every_h, num.useful_h)
         self._log(What.CYCLES_SKIPPED, n)
         self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
         self._hours[num.save] += n * saves.stall_h
         self._n_begun[capture] += n
         self._n_saves += n
-        for save in mine:
-            assert save.alarm is not None
+        for save in self._in_flight[capture]:
             save.alarm.cancel()
             save.number += n
             save.content_h += n * saves.every_h
-            self._ring_for(save, save.alarm.at_h + hours - now_h, self._on_commit)
-        self._next = Alarm(self._env, hours, JOB, self._go_on)
-        self._run_clock(0.0 if num.clock == PROGRESS else 1.0)
-        self._tell("lost" if behind else "useful")
+            self._set_alarm(save, save.alarm.at_h + hours - self._env.now, self._on_commit)
+        self._step = Alarm(self._env, hours, JOB, self._take_step)
+        self._run_clock(0.0 if num.clock == PROGRESS else 1.0)  # that of work has been moved on
+        self._name_part("lost" if behind else "useful")
         return True
+
+    def _n_to_skip(self, capture: int, behind: bool) -> int:
+        """How many cycles of a capture come before anything else happens."""
+        num, due_h, failure = self._num, self._due_h[capture], self._failure
+        until_progress_h = self._frontier_h if behind else num.useful_h
+        if failure is not None and num.clock == PROGRESS and not behind:
+            until_progress_h = min(until_progress_h, failure.at_h)
+        for other, other_due_h in enumerate(self._due_h):
+            if other != capture:
+                until_progress_h = min(until_progress_h, other_due_h)
+        if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
+            return 0
+        number = transitions.number_of(num, capture, due_h)
+        for save in self._in_flight[capture]:
+            if transitions.number_of(num, capture, save.content_h) == number:
+                return 0  # it was tried again off the grid: flushes take it for the one that is due
+
+        ends = [num.end_h, self._spares.next_at_h]
+        ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
+        for other, in_flight in enumerate(self._in_flight):
+            if other != capture:
+                ends += [save.alarm.at_h for save in in_flight]
+        if failure is not None and num.clock != PROGRESS:
+            ends.append(self._env.now + failure.at_h - self._age_h)
+        within_h, until_h = (due_h - self._progress_h) / self._rate, min(ends) - self._env.now
+        return transitions.cycles_to_skip(
+            num, capture, due_h, within_h, self._rate, until_progress_h, until_progress_h, until_h
+        )
 
     # ----------------------------------------------------------------- saves
 
@@ -452,7 +443,7 @@ class Replication:
             is_full = len(self._in_flight[capture]) >= saves.in_flight
             if is_full and not saves.skips:
                 return True
-            self._due_h[capture] = due_after(self._num, capture, self._progress_h)
+            self._due_h[capture] = transitions.due_after(self._num, capture, self._progress_h)
             if is_full:
                 self._log(What.SAVE_LEFT_OUT, self._tier_of(capture))
                 continue
@@ -460,12 +451,12 @@ class Replication:
             stall_h = self._cost_h(saves.stall_h, f"stall/{self._tier_of(capture)}", save.number)
             if stall_h > 0.0:
                 self._stalling = save
-                self._ring_for(save, stall_h, self._on_stalled)
+                self._set_alarm(save, stall_h, self._on_stalled)
                 return True
             self._go_on_behind(save)
         return False
 
-    def _has_to_hold_the_end(self) -> bool:
+    def _has_to_await_last_save(self) -> bool:
         """Whether a save of the final state is in the background."""
         if self._progress_h < self._num.useful_h:
             return False
@@ -485,7 +476,7 @@ class Replication:
         self._settle()
         self._stalling = None
         self._go_on_behind(save)
-        self._decide_anew()
+        self._plan_next_step()
 
     def _go_on_behind(self, save: Save) -> None:
         """Write in the background, or commit where nothing is left to do there."""
@@ -493,7 +484,7 @@ class Replication:
         hours = self._cost_h(saves.background_h, f"background/{tier}", save.number)
         if hours > 0.0:
             self._in_flight[save.capture].append(save)
-            self._ring_for(save, hours, self._on_commit)
+            self._set_alarm(save, hours, self._on_commit)
             if save.copied == NONE:
                 self._log(What.SAVE_RESUMED, tier)
         else:
@@ -503,7 +494,7 @@ class Replication:
         self._settle()
         self._in_flight[save.capture].remove(save)
         self._commit(save)
-        self._decide_anew()
+        self._plan_next_step()
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
@@ -514,13 +505,13 @@ class Replication:
                 self._log(What.SAVE_FAILED, name)
                 return
             corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
-        keep(num, self._copies, saves.tier, save.content_h, corrupt)
+        transitions.keep(num, self._copies, saves.tier, save.content_h, corrupt)
         self._n_saves += 1
         self._log(What.SAVE_COMMITTED, name)
         order = self._copies.latest
         for flush in range(num.n_captures):
             follows = num.captures[flush].after == save.capture
-            if follows and is_flushed(num, flush, save.content_h):
+            if follows and transitions.is_flushed(num, flush, save.content_h):
                 if len(self._in_flight[flush]) < num.captures[flush].in_flight:
                     copy = self._begin_save(flush, save.content_h)
                     copy.copied = order
@@ -529,7 +520,7 @@ class Replication:
                     self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
 
     def _abandon_saves(self, all_go_back: bool) -> None:
-        """Abandon what is under way, and let it be due again at once unless all go back."""
+        """Abandon what is under way; it is due again at once unless all go back."""
         under_way = [save for in_flight in self._in_flight for save in in_flight]
         if self._stalling is not None:
             under_way.append(self._stalling)
@@ -537,7 +528,6 @@ class Replication:
         for save in under_way:
             if self._outlives(save):
                 continue
-            assert save.alarm is not None
             save.alarm.cancel()
             if save in self._in_flight[save.capture]:
                 self._in_flight[save.capture].remove(save)
@@ -550,10 +540,12 @@ class Replication:
         if save.copied == NONE or save.content_h > self._progress_h:
             return False
         copied = self._num.captures[self._num.captures[save.capture].after]
-        return survives(self._num, self._copies, self._slots, copied.tier, save.copied, False)
+        return transitions.survives(
+            self._num, self._copies, self._slots, copied.tier, save.copied, False
+        )
 
-    def _ring_for(self, save: Save, delay_h: float, ring: Callable[[Save], None]) -> None:
-        save.alarm = Alarm(self._env, delay_h, SAVES, lambda: ring(save))
+    def _set_alarm(self, save: Save, delay_h: float, call: Callable[[Save], None]) -> None:
+        save.alarm = Alarm(self._env, delay_h, SAVES, lambda: call(save))
 
     def _tier_of(self, capture: int) -> str:
         return self._job.policy.captures[capture].tier
@@ -565,9 +557,11 @@ class Replication:
     # ----------------------------------------------------------------- failures
 
     def _run_clock(self, per_h: float) -> None:
-        """Let failures age by so much per wall hour from now on, and strike when they are due."""
+        """Failures age by so much per wall hour from now on; the next is due at its age."""
         if self._num.clock == PROGRESS:
             self._age_h = self._frontier_h
+        elif self._num.clock == WALL:
+            self._age_h = self._env.now
         if per_h == self._clock_per_h and self._failure_alarm is not None:
             return
         if self._failure_alarm is not None:
@@ -593,28 +587,28 @@ class Replication:
         for slot in failure.slots:
             self._log(What.MISSED if slot in self._spares.queued else What.FAILED, slot)
         if struck:
-            self._suffer(failure, struck)
+            self._strike(failure, struck)
             self._n_failures += 1
-        self._decide_anew()
+        self._plan_next_step()
 
-    def _suffer(self, failure: ScopedFailure, struck: list[int]) -> None:
+    def _strike(self, failure: ScopedFailure, struck: list[int]) -> None:
         """What a failure does to the slots that it strikes, to the job, and to its saves."""
         num, copies, slots = self._num, self._copies, self._slots
         scope = num.scopes[failure.scope]
         copied = [save.copied for of in self._in_flight for save in of if save.copied != NONE]
-        forget_wipes(num, copies, slots, min(copied, default=copies.latest + 1))
+        transitions.forget_wipes(num, copies, slots, min(copied, default=copies.latest + 1))
         copies.n_struck = len(struck)
         for n, slot in enumerate(struck):
             slots[n].struck = slot
-            wipe(copies, slots, slot, scope.wipes)
+            transitions.wipe(copies, slots, slot, scope.wipes)
             if scope.needs_node and num.n_spares != NONE:
                 self._spares.lose(slot, failure.repair_h[failure.slots.index(slot)])
-        chosen, source, content_h = choose(num, copies, slots, failure.scope)
-        reverts = reverts_of(num, chosen)
+        chosen, source, content_h = transitions.choose(num, copies, slots, failure.scope)
+        reverts = transitions.reverts_of(num, chosen)
         rule = chosen if chosen != NONE else num.n_rules - 1
         before_h = self._progress_h
         if reverts == ALL:
-            content_h = self._roll_back(goes_back_to(num, chosen, before_h, content_h))
+            content_h = self._roll_back(transitions.goes_back_to(num, chosen, before_h, content_h))
             self._replay_speed = num.rules[rule].replay_speed
         reverted = self._reverted(reverts, source, struck)
         for slot in reverted:
@@ -634,9 +628,9 @@ class Replication:
     def _roll_back(self, progress_h: float) -> float:
         """All go back to a progress."""
         self._progress_h = progress_h
-        drop_beyond(self._num, self._copies, progress_h)
+        transitions.drop_beyond(self._num, self._copies, progress_h)
         for capture in range(len(self._due_h)):
-            self._due_h[capture] = due_after(self._num, capture, progress_h)
+            self._due_h[capture] = transitions.due_after(self._num, capture, progress_h)
         self._log(What.ROLLED_BACK)
         return progress_h
 
@@ -644,7 +638,7 @@ class Replication:
         """Shards that go back while the job's progress stays."""
         num = self._num
         if reverts == STRUCK:
-            return [slot for slot in struck if is_of(num, source, slot)]
+            return [slot for slot in struck if transitions.is_of(num, source, slot)]
         if reverts == SHARDS:
             first = num.tiers[source].first
             return list(range(first, first + num.tiers[source].size))
@@ -689,7 +683,7 @@ class Replication:
         return stages
 
     def _loads_h(self, source: int) -> float:
-        """Hours to load from a source, and from what was tried in vain before."""
+        """Hours to load from a source, and what was tried before it and is corrupt."""
         hours = 0.0
         for tier, of_tier in enumerate(self._job.policy.tiers):
             n_loads = self._copies.tries[tier] + (tier == source)
@@ -743,13 +737,13 @@ class Replication:
         self._recoveries.remove(recovery)
         for slot in sorted(recovery.slots):
             self._slots[slot].recovery = NONE
-            come_back(self._copies, self._slots, slot)
+            transitions.come_back(self._copies, self._slots, slot)
             self._log(What.BACK, slot)
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()
         self._enter_next_stage(recovery)
-        self._decide_anew()
+        self._plan_next_step()
 
     def _on_node(self) -> None:
         """A slot has got its node: recoveries that waited for it alone go on."""
@@ -757,7 +751,7 @@ class Replication:
         for recovery in list(self._recoveries):
             if recovery.stage.kind == WAIT and not self._spares.lacks(recovery.slots):
                 self._enter_next_stage(recovery)
-        self._decide_anew()
+        self._plan_next_step()
 
     # ----------------------------------------------------------------- the end, and the log
 
@@ -773,15 +767,21 @@ class Replication:
             tuple(self._stale),
         )
         self._log(What.FINISHED if finished else What.STOPPED)
-        self._tell("over")
+        self._name_part("over")
 
     def _log(self, what: What, detail: int | str = "") -> None:
         if self._entries is not None:
             self._entries.append(Entry(self._env.now, what, "", self._progress_h, detail))
 
-    def _tell(self, part: str) -> None:
-        """Say what the hours go into after all that happened at this instant."""
-        if self._entries is not None:
-            for n in range(self._n_told, len(self._entries)):
-                self._entries[n] = self._entries[n]._replace(part=part)
-            self._n_told = len(self._entries)
+    def _name_part(self, part: str) -> None:
+        """Note in the log what the hours go into after all that happened at this instant."""
+        if self._entries is None:
+            return
+        if self._n_named == len(self._entries) and part != self._entries[-1].part:
+            if part == "save":
+                self._log(What.SAVE_AWAITED)
+            else:  # the stage of a recovery that goes on after another has ended
+                self._log(What.STAGE, part)
+        for n in range(self._n_named, len(self._entries)):
+            self._entries[n] = self._entries[n]._replace(part=part)
+        self._n_named = len(self._entries)

@@ -16,22 +16,30 @@ import numpy as np
 
 from cprsim.compiling import shared, uncounted
 from cprsim.records import Floats, Ints
+from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
+    FINISHED,
+    GOING,
+    LEFT,
     LOAD,
     MOST_CAPTURES,
     NONE,
     PROGRESS,
     REPLAY,
     SHARDS,
+    STOPPED,
     STRUCK,
     UPTIME,
     WAIT,
     WALL,
+    WANTS_COSTS,
+    WANTS_FAILURES,
+    WANTS_SAVES,
     Numbers,
 )
 from cprsim.simulate.strikes import ScopedStrikes
@@ -49,6 +57,7 @@ from cprsim.simulate.transitions import (
     is_flushed,
     is_of,
     keep,
+    number_of,
     rate,
     reverts_of,
     speed_of,
@@ -59,11 +68,7 @@ from cprsim.simulate.transitions import (
 
 shared(transitions, Path(__file__).parent)
 
-# What has become of a replication
-GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES = range(7)
-
 MOST_RECOVERIES = 64
-MOST_IN_FLIGHT = 8
 MOST_PARTS = len(PARTS_IN_ORDER)
 NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
 
@@ -301,6 +306,18 @@ def next_flight(num: Numbers, job: Any, alone: int) -> float:
             for n in range(job.saves[capture].n_in_flight):
                 at_h = min(at_h, job.flights[capture][n].at_h)
     return at_h
+
+
+@uncounted
+def flies_off_grid(num: Numbers, job: Any, capture: int) -> bool:
+    """Whether a save in flight was tried again so late that flushes take it for the one due."""
+    if not num.captures[capture].is_followed:
+        return False
+    number = number_of(num, capture, job.saves[capture].due_h)
+    for n in range(job.saves[capture].n_in_flight):
+        if number_of(num, capture, job.flights[capture][n].content_h) == number:
+            return True
+    return False
 
 
 @uncounted
@@ -722,7 +739,9 @@ def run(
                     target_h = min(target_h, job.frontier_h)
                 if fastest != NONE:
                     due_h = job.saves[fastest].due_h
-                    if due_h + num.captures[fastest].every_h < min(target_h, num.useful_h):
+                    if due_h + num.captures[fastest].every_h < min(
+                        target_h, num.useful_h
+                    ) and not flies_off_grid(num, job, fastest):
                         steady_h = min(target_h, next_due_of_others(num, job, fastest, True))
                         if ages_by_work:
                             steady_h = min(steady_h, fails_at_h)

@@ -12,6 +12,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints
+from cprsim.recovery.legal import MOST_RULES, MOST_SCOPES, MOST_STAGES, MOST_TIERS, MOST_UNITS
 from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
@@ -28,6 +29,9 @@ from cprsim.simulate.job import SimulatedJob
 
 NONE = -1
 ROUNDING = 1e-9  # of an interval: how far from whole a multiple may be and still count as whole
+
+# What has become of a replication
+GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES = range(7)
 
 # Members of the records, by number
 REVERTS = tuple(Reverts)
@@ -103,10 +107,7 @@ SCOPE = np.dtype(
 )
 
 
-MOST_TIERS = MOST_CAPTURES = MOST_SOURCES = 8
-MOST_RULES = MOST_SCOPES = 16
-MOST_STAGES = 96
-MOST_UNITS = 4096  # that an elastic job can lose and go on
+MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
 NUMBERS = np.dtype(
     [

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
+from cprsim.failures.block import BlockFailures, Strikes
 from cprsim.records import Floats, Ints
+from cprsim.recovery.policy import Reach
 from cprsim.simulate.job import ScopedFailure
+from cprsim.simulate.transitions import stream_keys, uniforms
 
 
 class ScopedStrikes(NamedTuple):
@@ -26,6 +30,102 @@ class ScopedStrikes(NamedTuple):
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
     repair_h: Floats  # (n_failed_nodes,)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeShares:
+    """Which of the job's scopes a failure is of: the first whose share it falls into."""
+
+    shares: tuple[float, ...]  # add up to 1
+    reaches: tuple[Reach, ...]
+    n_slots: int
+    rack: int | None = None  # slots that share a rack: neighbours, from slot 0 on
+
+    def of(self, key: Ints, number: Ints) -> Ints:
+        """Scopes of the nth failures of some replications, by number."""
+        u = uniforms(key, number)
+        borders = np.cumsum(self.shares)[:-1]
+        return np.searchsorted(borders, u, side="right").astype(np.int64)
+
+    def widened(self, scope: int, slots: Ints) -> Ints:
+        """The slots that a failure strikes, given those of the nodes that fail."""
+        if self.reaches[scope] is Reach.ALL:
+            return np.arange(self.n_slots)
+        if self.reaches[scope] is Reach.RACK and self.rack is not None:
+            racks = np.unique(slots // self.rack)
+            wide = (racks[:, None] * self.rack + np.arange(self.rack)).reshape(-1)
+            return wide[wide < self.n_slots]
+        return slots
+
+
+class ScopedBlock:
+    """The failures of a block of replications, each with its scope.
+
+    The scope of a failure depends on the seed, the block, its replication and its number alone, so
+    that all systems meet the same.
+    """
+
+    def __init__(self, failures: BlockFailures, shares: ScopeShares, seed: int, block: int) -> None:
+        self.n_replications = failures.n_replications
+        self._failures = failures
+        self._shares = shares
+        kept = failures.kept
+        first = crc32(f"scopes/{seed}/{block}".encode())
+        self._keys = stream_keys(first, np.arange(kept.start, kept.stop))
+        self._widens = any(reach >= Reach.RACK for reach in shares.reaches)
+        self._found: dict[int, ScopedStrikes] = {}  # by failures: the same for the same chunks
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes:
+        """The failures of the first chunks, or of all that there are."""
+        drawn = self._failures.strikes(n_chunks)
+        n = len(drawn.at_h)
+        if n not in self._found:
+            self._found = {n: self._scoped(drawn)}
+        return self._found[n]._replace(until_h=drawn.until_h, first=drawn.first)
+
+    def _scoped(self, drawn: Strikes) -> ScopedStrikes:
+        n_chunks, n_rows = drawn.first.shape[0], drawn.first.shape[1] - 1
+        n = np.diff(drawn.first, axis=1)  # (n_chunks, n_replications)
+        before = np.cumsum(n, axis=0) - n  # failures of the same replication in earlier chunks
+        row = np.repeat(np.tile(np.arange(n_rows), n_chunks), n.reshape(-1))
+        begin = np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
+        number = np.arange(len(row)) - begin + np.repeat(before.reshape(-1), n.reshape(-1))
+        scope = self._shares.of(self._keys[row], number)
+        repair_h = self._failures.repair_h(len(drawn.slot))
+        first_slot, slot = drawn.first_slot, drawn.slot
+        if self._widens:
+            first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
+        return ScopedStrikes(
+            drawn.until_h, drawn.first, drawn.at_h, scope, first_slot, slot, repair_h
+        )
+
+    def _widened(
+        self, scope: Ints, first_slot: Ints, slot: Ints, repair_h: Floats
+    ) -> tuple[Ints, Ints, Floats]:
+        """Failures of racks and of all strike every slot there, with the repair of the first."""
+        slots, hours = [], []
+        for n, of in enumerate(scope.tolist()):
+            named = slot[first_slot[n] : first_slot[n + 1]]
+            own_h = repair_h[first_slot[n] : first_slot[n + 1]]
+            wide = self._shares.widened(of, named)
+            slots.append(wide)
+            hours.append(own_h if wide is named else np.full(len(wide), own_h[0]))
+        sizes = np.array([len(wide) for wide in slots], dtype=np.int64)
+        return (
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([np.zeros(0, dtype=np.int64), *slots]),
+            np.concatenate([np.zeros(0), *hours]),
+        )
+
+    def of(self, replication: int) -> Iterator[ScopedFailure]:
+        """The failures of one replication, in order, for as long as anybody asks."""
+        key = self._keys[replication : replication + 1]
+        for number, failure in enumerate(self._failures.of(replication)):
+            scope = int(self._shares.of(key, np.array([number]))[0])
+            named = np.array(failure.slots)
+            wide = self._shares.widened(scope, named)
+            hours = failure.repair_h if wide is named else failure.repair_h[:1] * len(wide)
+            yield ScopedFailure(failure.at_h, tuple(wide.tolist()), scope, hours)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from cprsim.records import Floats, Ints
+from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
 from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (
     ALL,
     MOST_SOURCES,
-    MOST_TIERS,
     NEWEST,
     NOBODY,
     NONE,
@@ -29,7 +30,6 @@ from cprsim.simulate.numbers import (
     Numbers,
 )
 
-MOST_GENERATIONS = 8
 N_LEVELS = int(Level.OUTSIDE)
 OUTSIDE = int(Level.OUTSIDE)
 WITHOUT = 2**62  # order of wiping: this slot is without that level
@@ -359,6 +359,22 @@ def uniform(key: int, n: int) -> float:
     x = (x * 0x846CA68B) & MASK
     x ^= x >> 16
     return x / 4294967296.0
+
+
+def uniforms(key: Ints, n: Ints) -> Floats:
+    """As `uniform`, of many streams and numbers at once."""
+    x = (key + n * 0x9E3779B1) & MASK
+    x ^= x >> 16
+    x = (x * 0x7FEB352D) & MASK
+    x ^= x >> 15
+    x = (x * 0x846CA68B) & MASK
+    x ^= x >> 16
+    return x / 4294967296.0
+
+
+def stream_keys(first: int, numbers: Ints) -> Ints:
+    """Keys of the streams of `uniform` of some replications, numbered within their block."""
+    return (first + numbers * 0x85EBCA6B) & MASK
 
 
 def cycles_to_skip(

@@ -1,0 +1,185 @@
+"""What makes sense of a policy, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cprsim.errors import ParameterError
+from cprsim.records import Cluster
+from cprsim.recovery.policy import (
+    Groups,
+    Medium,
+    Outside,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    StageKind,
+    Tier,
+    To,
+)
+
+MOST_TIERS = 8
+MOST_GENERATIONS = 8
+MOST_IN_FLIGHT = 8
+MOST_RULES = 16
+MOST_STAGES = 96
+MOST_SCOPES = 16
+MOST_UNITS = 4096
+
+
+def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> None:
+    """Raise ParameterError for the first thing about a policy that makes no sense for a job."""
+    for problem in problems(policy, cluster, scopes):
+        raise ParameterError(f"recovery system `{policy.name}`: {problem}")
+
+
+def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[str]:
+    """All that makes no sense about a policy for a job, each in a sentence."""
+    yield from _of_sizes(policy, scopes)
+    for tier in policy.tiers:
+        yield from _of_tier(policy, tier, cluster)
+    yield from _of_captures(policy)
+    names = {scope.name for scope in scopes}
+    for number, rule in enumerate(policy.rules, 1):
+        for problem in _of_rule(policy, rule, names, cluster):
+            yield f"rule {number} {problem}"
+    yield from _of_last_rule(policy)
+    yield from _of_elastic(policy, cluster)
+    if policy.tax.compute < 0 or policy.tax.nodes < 0 or policy.tax.memory < 0:
+        yield "a tax can't be negative"
+
+
+def _of_sizes(policy: Policy, scopes: tuple[Scope, ...]) -> Iterator[str]:
+    n_stages = sum(len(rule.stages) for rule in policy.rules)
+    counts = {
+        "tiers": (len(policy.tiers), MOST_TIERS),
+        "rules": (len(policy.rules), MOST_RULES),
+        "stages of all rules": (n_stages, MOST_STAGES),
+        "scopes": (len(scopes), MOST_SCOPES),
+    }
+    for what, (n, most) in counts.items():
+        if n > most:
+            yield f"has {n} {what}; at most {most} are possible"
+    if not policy.rules:
+        yield "has no rule: nothing says what a failure does"
+
+
+def _of_tier(policy: Policy, tier: Tier, cluster: Cluster) -> Iterator[str]:
+    what = f"tier `{tier.name}`"
+    if sum(other.name == tier.name for other in policy.tiers) > 1:
+        yield f"there are two tiers `{tier.name}`"
+    try:
+        n_nodes = len(cluster.slots(tier.role))
+    except KeyError:
+        yield f"{what} holds shards of role `{tier.role}`, which the cluster does not have"
+        return
+    if (tier.medium is Medium.REMOTE) != isinstance(tier.placement, Outside):
+        yield f"{what}: remote copies lie outside, and no others do"
+    place = tier.placement
+    if isinstance(place, Ring) and not 1 <= place.copies <= n_nodes:
+        yield f"{what} has {place.copies} copies in a ring of {n_nodes} nodes"
+    if isinstance(place, Groups):
+        if place.size < 1 or n_nodes % place.size:
+            yield f"{what}: groups of {place.size} do not divide the {n_nodes} nodes of the role"
+        if not 0 <= place.tolerates < max(place.size, 1):
+            yield f"{what}: a group of {place.size} can't tolerate {place.tolerates} losses"
+    if not 1 <= tier.generations <= MOST_GENERATIONS:
+        yield f"{what} keeps {tier.generations} generations; 1 to {MOST_GENERATIONS} are possible"
+    if not 0.0 <= tier.p_corrupt < 1.0:
+        yield f"{what}: a probability of corruption is at least 0 and below 1"
+
+
+def _of_captures(policy: Policy) -> Iterator[str]:
+    names = {tier.name: tier for tier in policy.tiers}
+    for capture in policy.captures:
+        what = f"capture to `{capture.tier}`"
+        if capture.tier not in names:
+            yield f"{what}: there is no such tier"
+            continue
+        if sum(other.tier == capture.tier for other in policy.captures) > 1:
+            yield f"{what}: a tier is written by one capture"
+        if (capture.every_h is None) == (capture.after is None):
+            yield f"{what}: give either `every_h` or `after`"
+        if capture.every_h is not None and not capture.every_h > 0.0:
+            yield f"{what}: an interval of {capture.every_h} h is no interval"
+        if capture.after is not None:
+            followed = next((one for one in policy.captures if one.tier == capture.after), None)
+            if followed is None or followed.every_h is None:
+                yield f"{what}: `{capture.after}` is no tier that is saved to at an interval"
+            elif names[capture.after].role != names[capture.tier].role:
+                yield f"{what}: `{capture.after}` holds shards of another role"
+            if capture.stall is not None:
+                yield f"{what}: what follows a tier does not stall the job"
+        if not 1 <= capture.in_flight <= MOST_IN_FLIGHT:
+            yield f"{what}: 1 to {MOST_IN_FLIGHT} saves can be in flight"
+        if capture.every_nth < 1:
+            yield f"{what}: `every_nth` is at least 1"
+        if not 0.0 <= capture.p_fail < 1.0:
+            yield f"{what}: a probability of failure is at least 0 and below 1"
+
+
+def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> Iterator[str]:
+    tiers = {tier.name: tier for tier in policy.tiers}
+    for name in rule.scopes:
+        if name not in scopes:
+            yield f"names the scope `{name}`, which the job does not have"
+    for name in (*rule.sources, *rule.needs):
+        if name not in tiers:
+            yield f"names the tier `{name}`, which there is not"
+            return
+    for name in rule.sources:
+        if name not in policy.written and not isinstance(tiers[name].placement, Outside):
+            yield f"loads from `{name}`, which nothing is saved to"
+    if any(name in policy.written for name in rule.needs):
+        yield "needs a tier that is saved to: name it as a source"
+    if len({tiers[name].role for name in rule.sources}) > 1:
+        yield "has sources of several roles"
+    if rule.reverts in (Reverts.STRUCK, Reverts.SHARDS) and rule.to is not To.NEWEST:
+        yield "takes shards back, which can only be to the newest content"
+    newest = rule.reverts is not Reverts.NOBODY and rule.to is To.NEWEST
+    if newest != bool(rule.sources):
+        yield "has sources if, and only if, somebody goes back to the newest content"
+    if rule.to in (To.STEP_BEGUN, To.STEP_BEFORE) and not policy.step_h > 0.0:
+        yield "goes back by steps, whose length the policy does not say"
+    if not rule.replay_speed > 0.0 or not 0.0 < rule.speed_meanwhile <= 1.0:
+        yield "has a speed out of range: replay above 0, meanwhile above 0 and at most 1"
+    kinds = [stage.kind for stage in rule.stages]
+    if StageKind.REPLAY in kinds and rule.reverts is not Reverts.STRUCK:
+        yield "replays, which goes with taking the struck shards back"
+    if cluster.n_spares is not None and StageKind.WAIT not in kinds:
+        yield "never waits for a node, where spares are finite"
+    for stage in rule.stages:
+        free = (StageKind.DETECT, StageKind.LOAD, StageKind.REPLAY, StageKind.WAIT)
+        if stage.cost is None and stage.kind not in free:
+            yield f"has a stage `{stage.kind.value}` without a cost"
+        if stage.cost is not None and stage.kind is StageKind.WAIT:
+            yield "has a wait with a cost: it takes as long as nodes are missing"
+
+
+def _of_last_rule(policy: Policy) -> Iterator[str]:
+    if not policy.rules:
+        return
+    last = policy.rules[-1]
+    if last.scopes:
+        yield "the last rule must hold for all scopes"
+
+
+def _of_elastic(policy: Policy, cluster: Cluster) -> Iterator[str]:
+    elastic = policy.elastic
+    if elastic is None:
+        return
+    try:
+        n_nodes = len(cluster.slots(elastic.role))
+    except KeyError:
+        yield f"is elastic in role `{elastic.role}`, which the cluster does not have"
+        return
+    if elastic.unit_nodes < 1 or n_nodes % elastic.unit_nodes:
+        yield f"units of {elastic.unit_nodes} do not divide the {n_nodes} nodes of the role"
+    elif not 1 <= len(elastic.speed) <= min(MOST_UNITS, n_nodes // elastic.unit_nodes + 1):
+        yield f"knows {len(elastic.speed)} speeds; at most one for each number of units lost"
+    if elastic.speed and elastic.speed[0] != 1.0:
+        yield "the speed without any unit lost is 1"
+    if any(not 0.0 <= speed <= 1.0 for speed in elastic.speed):
+        yield "an elastic speed lies between 0 and 1"

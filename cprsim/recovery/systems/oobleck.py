@@ -1,0 +1,112 @@
+"""Oobleck: pipelines of several shapes, planned beforehand, so that lost nodes are left out.
+
+Every layer lies on several pipelines. When a node is lost, those that are left take other pipeline
+templates, fetch the layers that they lack from each other, and go on with the same global batch; a
+node that comes back is taken in the same way (Jang et al. 2023; mechanism recalled). So a failure
+costs a reconfiguration and the step in hand, half a step on average, and from then on speed. A
+reconfiguration of 2 s, a lost step in hand and the table of throughput that the tests hold this to
+are of the public artifact, which was executed.
+
+Assumptions: while one node is left the state can be had from it, however many are lost at once;
+with fewer units than the table of throughput knows the job stands still until one is back, and
+loses nothing. Where all are lost, the job goes back to the remote storage, if it is saved to it,
+else to its start. A node takes its time to be replaced while the others work. One that comes back
+stalls them for a reconfiguration, between two steps; if another is lost in the middle of it, it
+waits for that one too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.policy import (
+    Capture,
+    Groups,
+    Medium,
+    Outside,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+    To,
+)
+from cprsim.recovery.system import JobFacts, System, option
+
+RECONFIGURE_H = 2.0 / 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How fast the job works without some nodes, and what leaving them out takes."""
+
+    throughput: tuple[float, ...] | None = option(
+        None,
+        "table",
+        "samples per time with all units, with one fewer, and so on; default: in proportion",
+    )
+    unit_nodes: int = option(1, "count", "nodes that are left out together")
+    reconfigure: float = option(RECONFIGURE_H, "time", "stall when nodes leave or come back")
+    every: float | None = option(
+        None,
+        "time",
+        "progress between saves to the remote storage, for the loss of all nodes; default: none",
+    )
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    step_h = facts.needed("step_h", "oobleck, which retries the step in hand,")
+    elastic = elastic_of(facts, options.throughput, options.unit_nodes, "oobleck")
+    if options.every is not None and not options.every > 0.0:
+        raise ParameterError(f"`every` of oobleck is {options.every} h; it must be positive")
+    if not options.reconfigure >= 0.0:
+        raise ParameterError(
+            f"`reconfigure` of oobleck is {options.reconfigure} h; it can't be negative"
+        )
+    n_nodes = facts.n_nodes
+    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
+    left_out = (
+        Stage(StageKind.DETECT),
+        reconfigure,
+        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        reconfigure,  # they come back
+    )
+    begin_again = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.WAIT),
+        Stage(StageKind.RESCHEDULE, facts.reschedule),
+    )
+    pipelines = Tier("pipelines", Medium.DEVICE, Groups(n_nodes, n_nodes - 1), facts.role)
+    retry = Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=("pipelines",))
+    if options.every is None:
+        rules = (retry, Rule(Reverts.ALL, begin_again, To.START))
+        return Policy(name, rules, (pipelines,), elastic=elastic, step_h=step_h)
+    remote = Tier("remote", Medium.REMOTE, Outside(), facts.role, facts.load)
+    load = (*begin_again, Stage(StageKind.LOAD))
+    return Policy(
+        name,
+        rules=(retry, Rule(Reverts.ALL, load, sources=("remote",))),
+        tiers=(pipelines, remote),
+        captures=(
+            Capture(
+                "remote", options.every, stall=facts.save_stall, background=facts.save_background
+            ),
+        ),
+        elastic=elastic,
+        step_h=step_h,
+    )
+
+
+SYSTEM = System(
+    name="oobleck",
+    summary="lost nodes are left out: a reconfiguration, the step in hand, and speed",
+    source="Jang et al. 2023 (SOSP): mechanism recalled; 2 s and throughput of the executed "
+    "artifact",
+    options=Options,
+    plan=plan,
+)

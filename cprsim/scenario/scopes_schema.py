@@ -1,0 +1,52 @@
+"""The section `scopes`: what failures kill, and how long each kind goes unnoticed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cprsim.scenario.costs_schema import Duration
+from cprsim.scenario.quantities import Model
+
+SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
+REACHES = ("process", "gpu", "node", "rack", "all")
+
+
+class Scope(Model):
+    """One kind of failure."""
+
+    name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
+    share: float = Field(
+        strict=True, gt=0, le=1, description="Share of the failures, a number; all add up to 1."
+    )
+    reach: Literal["process", "gpu", "node", "rack", "all"] = Field(
+        "node",
+        description="What it kills: a process (host memory stays), a gpu, a node, the rack of the "
+        "node that fails (`cluster.rack`), or all nodes.",
+    )
+    detect: Duration | None = Field(
+        None, description="Until it is noticed: a time or a distribution; default `costs.detect`."
+    )
+    needs_node: bool | None = Field(
+        None,
+        strict=True,
+        description="Whether a struck node is replaced; default: from `node` on. A node that is "
+        "replaced takes all its memory with it.",
+    )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a struck node is replaced."""
+        if self.needs_node is not None:
+            return self.needs_node
+        return REACHES.index(self.reach) >= REACHES.index("node")
+
+
+Scopes = Annotated[
+    tuple[Scope, ...],
+    Field(
+        max_length=16,
+        description="Kinds of failures, with their shares; absent: every failure kills a node.",
+    ),
+]

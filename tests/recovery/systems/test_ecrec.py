@@ -1,0 +1,244 @@
+"""ECRec: small cases by hand, the closed form of its overhead, and losses beyond the parity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from cprsim import analytic
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems.ecrec import SYSTEM, Options
+from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
+from tests.recovery.poisson import PoissonFailures
+
+DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
+REBUILD_H = 1.0  # 4 shards of 1/4 h
+V = 0.875
+
+
+def facts(n_servers: int = 5, **changes: object) -> JobFacts:
+    """A job of 16 h on servers (the paper's: 5, published)."""
+    return replace(
+        JobFacts(
+            useful_h=16.0,
+            cluster=Cluster((Role("servers", n_servers, Holds.SHARD),)),
+            role="servers",
+            scopes=(Scope("node", Reach.NODE, Constant(DETECT_H)),),
+            mtbf_h=1000.0,
+            save_stall=Constant(0.125),
+            load=Constant(LOAD_H),
+            reschedule=Constant(RESCHEDULE_H),
+            state_bytes=1.0,
+            node_bytes_per_h=4.0,
+        ),
+        **changes,
+    )
+
+
+def planned(job: JobFacts, **options: object) -> Policy:
+    policy = SYSTEM.plan(job, Options(**options), "ecrec")
+    require_legal(policy, job.cluster, job.scopes)
+    return policy
+
+
+def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
+    return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
+
+
+def run(job: SimulatedJob, failures: GivenFailures | PoissonFailures) -> CostBreakdown:
+    n = failures.n_replications
+    draws = BlockDraws(job, 0, 0, n, range(n))
+    costs = run_block(job, failures, draws, range(n)).costs
+    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
+    return costs
+
+
+def hours(job: JobFacts, *struck: tuple[float, int], **options: object) -> dict[str, object]:
+    """Parts of one replication that took any time, for failures of the wall clock."""
+    failures = tuple(ScopedFailure(at_h, (slot,), 0, (0.0,)) for at_h, slot in struck)
+    options = {"backstop": 4.0, "speed_meanwhile": V} | options
+    costs = run(simulated_job(job, Clock.WALL, **options), GivenFailures((failures,)))
+    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
+    return {part: approx(spent_h) for part, spent_h in named if spent_h}
+
+
+def approx(value: float) -> object:
+    return pytest.approx(value, abs=1e-9)
+
+
+# --------------------------------------------------------------------------- the mechanism
+
+SAVES = {"save": 4 * 0.125}
+REPLACED = {"detect": DETECT_H, "reschedule": RESCHEDULE_H}
+REBUILT = {"degraded": REBUILD_H * (1.0 - V)}
+
+
+def test_without_failures_it_costs_the_parity_and_the_saves() -> None:
+    assert hours(facts(), tax=0.0625) == SAVES | {"tax": 1.0}
+    assert hours(facts(), backstop=16.0) == {}
+
+
+def test_nobody_goes_back_when_a_server_is_lost() -> None:
+    assert hours(facts(), (5.3, 2)) == SAVES | REPLACED | REBUILT
+
+
+def test_a_rebuild_reads_k_shards_over_a_link_unless_it_is_given() -> None:
+    assert hours(facts(4), (5.3, 2), data=3)["degraded"] == approx(0.75 * (1.0 - V))
+    assert hours(facts(), (5.3, 2), rebuild=0.5)["degraded"] == approx(0.5 * (1.0 - V))
+    assert planned(facts(node_bytes_per_h=None), rebuild=0.5).rules[0].stages[-1].cost == Constant(
+        0.5
+    )
+
+
+def test_two_losses_in_a_stripe_before_the_rebuild_ends_go_back_to_the_last_save() -> None:
+    spent = hours(facts(), (5.3, 2), (6.8, 0))  # progress 5.175 + 0.75 * V
+    assert spent["lost"] == approx(5.175 + 0.75 * V - 4.0)
+    assert spent["load"] == approx(LOAD_H)
+
+
+def test_two_losses_while_the_first_is_not_yet_replaced_do_so_too() -> None:
+    assert hours(facts(), (5.3, 2), (5.6, 0))["lost"] == approx(5.175 - 4.0)
+
+
+def test_a_loss_after_the_rebuild_finds_the_parity_whole_again() -> None:
+    spent = hours(facts(), (5.3, 2), (7.1, 0))  # rebuilt at 7.05
+    assert spent == SAVES | {part: approx(2.0 * h) for part, h in (REPLACED | REBUILT).items()}
+
+
+def test_losses_in_two_stripes_are_rebuilt_side_by_side() -> None:
+    after = hours(facts(10), (5.3, 2), (7.1, 7))  # the first is rebuilt at 7.05
+    assert after == SAVES | {part: approx(2.0 * h) for part, h in (REPLACED | REBUILT).items()}
+    during = hours(facts(10), (5.3, 2), (6.8, 7))  # it stops all for the last 1/4 h of that
+    assert during["degraded"] == approx((REBUILD_H - 0.25 + REBUILD_H) * (1.0 - V))
+    overlapping = hours(facts(10), (5.3, 2), (5.4, 7))  # blocked until 6.15, rebuilt until 7.15
+    blocked = {"detect": 0.35, "reschedule": 0.5}
+    assert overlapping == SAVES | blocked | {"degraded": approx(1.0 * (1.0 - V))}
+
+
+def test_a_second_parity_outlives_two_losses() -> None:
+    assert "lost" not in hours(facts(6), (5.3, 2), (6.8, 0), parity=2)
+    assert "lost" in hours(facts(6), (5.3, 2), (6.8, 0), data=5)
+
+
+def test_parity_takes_a_share_of_memory_of_one_in_k() -> None:
+    assert planned(facts()).tax.memory == 0.25  # published
+    assert planned(facts(6), parity=2).tax.memory == 0.5
+
+
+# --------------------------------------------------------------------------- the backstop
+
+
+def test_the_backstop_is_young_s_interval_for_the_losses_beyond_the_parity() -> None:
+    def every_h(job: JobFacts) -> float | None:
+        return planned(job).captures[0].every_h
+
+    job = facts(useful_h=1e6)
+    # of the failures of 5 servers, each of 4 others is down for 1.75 h of each 5000 h
+    beyond_per_h = 1e-3 * 4 * 1.75 / 5000.0
+    assert every_h(job) == pytest.approx(sqrt(2.0 * 0.125 / beyond_per_h))
+    with_workers = replace(
+        job,
+        cluster=Cluster((Role("servers", 5, Holds.SHARD), Role("workers", 15, Holds.REPLICA))),
+    )
+    assert every_h(with_workers) == pytest.approx(4.0 * sqrt(2.0 * 0.125 / beyond_per_h))
+    assert every_h(facts()) == 16.0  # longer than the job: no saves
+    assert every_h(facts(mtbf_h=inf)) == 16.0
+    stalls_nobody = {"save_stall": Constant(0.0), "mtbf_h": 10.0}
+    assert every_h(facts(**stalls_nobody, save_background=Constant(0.5))) == 0.5
+    with pytest.raises(ParameterError, match="give `backstop`"):
+        planned(facts(**stalls_nobody))
+
+
+REFUSED = [
+    ({}, {"data": 3}, "5 nodes of `servers` make no stripes of 3 \\+ 1"),
+    ({}, {"data": 0}, "not <1"),
+    ({}, {"parity": 0}, "not <1"),
+    ({}, {"tax": -0.1}, "`tax` is -0.1"),
+    ({}, {"speed_meanwhile": 0.0}, "`speed_meanwhile` is 0.0"),
+    ({}, {"speed_meanwhile": 1.1}, "`speed_meanwhile` is 1.1"),
+    ({}, {"backstop": 0.0}, "`backstop` is 0.0 h"),
+    ({}, {"rebuild": -1.0}, "must be finite and not negative"),
+    ({"state_bytes": None}, {}, "ecrec without `rebuild` needs the state of a node"),
+    ({"node_bytes_per_h": None}, {}, "ecrec without `rebuild` needs the bandwidth"),
+]
+
+
+@pytest.mark.parametrize(("changes", "options", "message"), REFUSED)
+def test_a_job_that_it_can_t_serve_is_refused(
+    changes: dict[str, object], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        planned(facts(**changes), **options)
+
+
+# --------------------------------------------------------------------------- the closed form
+
+N_REPLICATIONS = 100_000
+MANY = facts(100, useful_h=1000.0, mtbf_h=500.0)  # 20 stripes: two losses in one are rare
+RATE = 1.0 / MANY.mtbf_h
+
+
+def simulated(clock: Clock, **options: object) -> CostBreakdown:
+    job = simulated_job(MANY, clock, **({"backstop": MANY.useful_h} | options))
+    failures = PoissonFailures.draw(
+        job, (RATE,), N_REPLICATIONS, until_h=1.5 * MANY.useful_h, seed=11
+    )
+    return run(job, failures)
+
+
+@pytest.mark.parametrize("clock", [Clock.PROGRESS, Clock.WALL])
+@pytest.mark.parametrize("tax", [0.0, 0.05])
+def test_the_overhead_is_the_tax_and_what_failures_cost(clock: Clock, tax: float) -> None:
+    costs = simulated(clock, tax=tax, speed_meanwhile=V, backstop=20.0)
+    fraction = (costs.wall_h - costs.useful_h - costs.hours_of("save")) / MANY.useful_h
+    # on the wall clock failures strike all hours: work and its tax, saves, and recoveries
+    rate = RATE if clock is Clock.PROGRESS else RATE * costs.wall_h.mean() / MANY.useful_h
+    theory = analytic.erasure_coded_overhead_fraction(
+        rate, tax, DETECT_H, RESCHEDULE_H, REBUILD_H, V
+    )
+    assert theory == pytest.approx(tax + rate * (DETECT_H + RESCHEDULE_H + REBUILD_H * (1.0 - V)))
+    standard_error = float(fraction.std(ddof=1)) / sqrt(N_REPLICATIONS)
+    assert abs(fraction.mean() - theory) <= 4.0 * standard_error, (
+        f"{fraction.mean():.6g} simulated, {theory:.6g} in theory, "
+        f"standard error {standard_error:.2g}"
+    )
+    assert fraction.mean() == pytest.approx(theory, rel=0.01)
+
+
+def test_without_failures_it_is_the_tax() -> None:
+    job = simulated_job(MANY, Clock.WALL, tax=0.05, backstop=MANY.useful_h)
+    costs = run(job, GivenFailures(((),)))
+    assert costs.wall_h[0] == pytest.approx(1.05 * MANY.useful_h, rel=1e-12)
+
+
+def test_without_tax_and_slowdown_it_is_detection_and_rescheduling_alone() -> None:
+    costs = simulated(Clock.PROGRESS, speed_meanwhile=1.0)
+    nothing_lost = costs.hours_of("lost") == 0.0
+    assert nothing_lost.mean() > 0.999
+    stalled_h = (costs.wall_h - costs.useful_h)[nothing_lost]
+    expected_h = (DETECT_H + RESCHEDULE_H) * costs.n_failures[nothing_lost]
+    np.testing.assert_allclose(stalled_h, expected_h, atol=1e-9)
+
+
+def test_losses_beyond_the_parity_are_as_frequent_as_the_backstop_counts_on() -> None:
+    job = simulated_job(facts(useful_h=1000.0, mtbf_h=250.0), Clock.WALL, backstop=100.0)
+    failures = PoissonFailures.draw(job, (1.0 / 250.0,), N_REPLICATIONS, until_h=2000.0, seed=11)
+    costs = run(job, failures)
+    beyond = costs.hours_of("load") / LOAD_H
+    down_h = DETECT_H + RESCHEDULE_H + REBUILD_H
+    share = 4.0 / 5.0 * down_h / 250.0  # first order
+    theory = costs.n_failures.mean() * share
+    standard_error = float(beyond.std(ddof=1)) / sqrt(N_REPLICATIONS)
+    assert abs(beyond.mean() - theory) <= 4.0 * standard_error, (
+        f"{beyond.mean():.5f} simulated, {theory:.5f} counted, standard error {standard_error:.2g}"
+    )

@@ -1,0 +1,245 @@
+"""Fault-tolerant HSDP: small cases by hand, and effective time on each clock of failures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, inf, sqrt
+
+import numpy as np
+import pytest
+
+from cprsim import analytic
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems.hsdp import SYSTEM, Options
+from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
+from tests.recovery.poisson import PoissonFailures
+
+STALL_H, RESCHEDULE_H, COPY_H = 0.0625, 0.5, 0.25
+ABSENT_H = RESCHEDULE_H + COPY_H  # hours in which the others work
+DETECT_H, LOAD_H = 0.25, 2.0
+NODE, EVERYTHING = range(2)
+
+
+def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
+    """A job of 16 h."""
+    return replace(
+        JobFacts(
+            useful_h=16.0,
+            cluster=Cluster((Role("trainers", n_nodes, Holds.SHARD),)),
+            role="trainers",
+            scopes=(
+                Scope("node", Reach.NODE, Constant(DETECT_H)),
+                Scope("all", Reach.ALL, Constant(DETECT_H)),
+            ),
+            mtbf_h=1000.0,
+            save_stall=Constant(0.125),
+            load=Constant(LOAD_H),
+            reschedule=Constant(RESCHEDULE_H),
+            state_bytes=1.0,
+            node_bytes_per_h=4.0,
+        ),
+        **changes,
+    )
+
+
+def planned(job: JobFacts, **options: object) -> Policy:
+    policy = SYSTEM.plan(job, Options(**options), "hsdp")
+    require_legal(policy, job.cluster, job.scopes)
+    return policy
+
+
+def simulated_job(job: JobFacts, clock: Clock, **options: object) -> SimulatedJob:
+    return SimulatedJob(job.useful_h, job.cluster, clock, job.scopes, planned(job, **options))
+
+
+def run(job: SimulatedJob, failures: GivenFailures | PoissonFailures) -> CostBreakdown:
+    n = failures.n_replications
+    draws = BlockDraws(job, 0, 0, n, range(n))
+    costs = run_block(job, failures, draws, range(n)).costs
+    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
+    return costs
+
+
+def hours(
+    job: JobFacts, *struck: tuple[float, tuple[int, ...]], scope: int = NODE, **options: object
+) -> dict[str, object]:
+    """Parts of one replication that took any time, for failures of the wall clock."""
+    failures = tuple(
+        ScopedFailure(at_h, slots, scope, (8.0,) * len(slots)) for at_h, slots in struck
+    )
+    options = {"group": 2, "stall": STALL_H, "backstop": 4.0} | options
+    costs = run(simulated_job(job, Clock.WALL, **options), GivenFailures((failures,)))
+    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
+    return {part: approx(spent_h) for part, spent_h in named if spent_h}
+
+
+def approx(value: float) -> object:
+    return pytest.approx(value, abs=1e-9)
+
+
+# --------------------------------------------------------------------------- the mechanism
+
+SAVES = {"save": 4 * 0.125}
+
+
+def test_without_failures_it_costs_its_saves_alone() -> None:
+    assert hours(facts()) == SAVES
+    assert hours(facts(), backstop=16.0) == {}
+
+
+def test_a_failure_stalls_the_job_and_takes_the_speed_of_one_group() -> None:
+    spent = hours(facts(), (5.3, (2,)))
+    assert spent == SAVES | {"regroup": STALL_H, "degraded": approx(ABSENT_H / 4.0)}
+
+
+def test_two_nodes_of_a_group_are_one_group_less_and_of_two_groups_two() -> None:
+    assert hours(facts(), (5.3, (2, 3)))["degraded"] == approx(ABSENT_H / 4.0)
+    assert hours(facts(), (5.3, (3, 4)))["degraded"] == approx(2.0 * ABSENT_H / 4.0)
+
+
+def test_a_group_waits_for_its_node_while_the_others_work() -> None:
+    # the second failure finds no spare: its group waits until the first node is repaired, at 13.3
+    job = facts()
+    job = replace(job, cluster=replace(job.cluster, n_spares=1))
+    spent = hours(job, (5.3, (2,)), (9.1, (5,)), backstop=16.0)
+    waited_h = 13.3 - 9.1 - STALL_H
+    assert spent == {
+        "regroup": approx(2.0 * STALL_H),
+        "degraded": approx((2.0 * ABSENT_H + waited_h) / 4.0),
+    }
+
+
+def test_the_copy_is_as_long_as_the_link_or_the_user_says() -> None:
+    spent = hours(facts(node_bytes_per_h=None), (5.3, (2,)), copy=1.0)
+    assert spent["degraded"] == approx((RESCHEDULE_H + 1.0) / 4.0)
+
+
+def test_speed_may_be_that_of_the_user() -> None:
+    assert "degraded" not in hours(facts(), (5.3, (2,)), speed=1.0)
+    assert hours(facts(), (5.3, (2,)), speed=0.5)["degraded"] == approx(ABSENT_H / 2.0)
+    stands_still = hours(facts(), (5.3, (2, 4)), speed=0.5)
+    assert stands_still["wait"] == approx(ABSENT_H)
+
+
+def test_a_shard_lost_in_all_groups_takes_all_back_to_the_last_save() -> None:
+    # 2 groups of 4: 1 and 5 hold the same shard, 1 and 4 do not
+    spent = hours(facts(), (5.3, (1,)), (5.8, (5,)), group=4)
+    progress_h = 5.3 - 0.125 + 0.5 * (0.5 - STALL_H)
+    assert spent["lost"] == approx(progress_h - 4.0)
+    assert spent["load"] == approx(LOAD_H)
+    assert "lost" not in hours(facts(), (5.3, (1,)), (5.8, (4,)), group=4)
+    # once the first has copied the state it holds the shard again
+    assert "lost" not in hours(facts(), (5.3, (1,)), (6.2, (5,)), group=4)
+
+
+def test_a_failure_of_all_nodes_does_so_too() -> None:
+    spent = hours(facts(), (5.3, tuple(range(8))), scope=EVERYTHING)
+    stages = {"detect": DETECT_H, "reschedule": RESCHEDULE_H, "load": LOAD_H}
+    assert spent == SAVES | stages | {"lost": approx(1.175)}
+
+
+def test_a_large_job_knows_the_speed_without_as_many_groups_as_a_table_holds() -> None:
+    elastic = planned(facts(10_000)).elastic
+    assert elastic is not None
+    assert elastic.speed[:3] == approx((1.0, 0.9999, 0.9998))
+
+
+def test_the_backstop_is_young_s_interval_for_the_losses_of_all_replicas() -> None:
+    job = facts(useful_h=1e6)
+    absent_h = STALL_H + ABSENT_H
+    beyond_per_h = 1e-3 * (4 * absent_h / 8000.0)  # the other group of 4 is out
+    every_h = planned(job, group=4, stall=STALL_H).captures[0].every_h
+    assert every_h == pytest.approx(sqrt(2.0 * 0.125 / beyond_per_h))
+    assert planned(facts(mtbf_h=inf)).captures[0].every_h == 16.0
+
+
+REFUSED = [
+    ({}, {"group": 3}, "8 nodes of `trainers` make no replica groups of 3"),
+    ({}, {"group": 8}, "leaves two or more"),
+    ({}, {"group": 0}, "`group` is 0"),
+    ({}, {"stall": -1.0}, "`stall` is -1.0 h"),
+    ({}, {"speed": 1.5}, "`speed` is 1.5"),
+    ({}, {"backstop": 0.0}, "`backstop` is 0.0 h"),
+    ({}, {"copy": -1.0}, "must be finite and not negative"),
+    ({"state_bytes": None}, {}, "hsdp without `copy` needs the state of a node"),
+    ({"node_bytes_per_h": None}, {}, "hsdp without `copy` needs the bandwidth"),
+]
+
+
+@pytest.mark.parametrize(("changes", "options", "message"), REFUSED)
+def test_a_job_that_it_can_t_serve_is_refused(
+    changes: dict[str, object], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        planned(facts(**changes), **options)
+
+
+# --------------------------------------------------------------------------- effective time
+
+# A failure each 18 min, 10 min of stall before FT-HSDP and 3 with it (stalls published, 18 min
+# secondary). 44 % are 1 - 10/18 (derived): the clock of the failures runs during the stall, and
+# they are evenly spaced. On other clocks the same numbers give other shares. No speed is lost here:
+# the 80 % of the paper need the absent groups' share, which it does not give.
+BETWEEN_H = 18.0 / 60.0
+STALLS_H = [10.0 / 60.0, 3.0 / 60.0]
+N_REPLICATIONS = 20_000
+LARGE = facts(64, mtbf_h=BETWEEN_H, reschedule=Constant(0.0), node_bytes_per_h=100.0)
+USEFUL_H, UNTIL_H = 6.0, 30.0  # of random failures: all of a job lie before
+
+
+def large_job(stall_h: float, clock: Clock, useful_h: float) -> SimulatedJob:
+    job = replace(LARGE, useful_h=useful_h)
+    return simulated_job(job, clock, group=2, stall=stall_h, speed=1.0, backstop=useful_h)
+
+
+@pytest.mark.parametrize(("stall_h", "effective"), [(STALLS_H[0], 0.444), (STALLS_H[1], 0.833)])
+def test_evenly_spaced_on_the_wall_clock(stall_h: float, effective: float) -> None:
+    horizon_h = 1000.0 * BETWEEN_H
+    job = replace(large_job(stall_h, Clock.WALL, horizon_h), horizon_h=horizon_h)
+    failures = tuple(ScopedFailure(n * BETWEEN_H, (n % 64,), NODE, (0.0,)) for n in range(1, 1000))
+    costs = run(job, GivenFailures((failures,)))
+    assert costs.n_failures[0] == 999
+    share = float(costs.useful_h[0] / costs.wall_h[0])
+    assert share == pytest.approx(1.0 - 0.999 * stall_h / BETWEEN_H, abs=1e-9)
+    assert share == pytest.approx(effective, abs=0.01)
+
+
+POISSON = [
+    # e^(-10/18) while failures strike stalls too, 1/(1 + 10/18) where they do not (derived)
+    (Clock.WALL, STALLS_H[0], 0.574),
+    (Clock.WALL, STALLS_H[1], 0.846),
+    (Clock.UPTIME, STALLS_H[0], 0.643),
+    (Clock.UPTIME, STALLS_H[1], 0.857),
+]
+
+
+@pytest.mark.parametrize(("clock", "stall_h", "effective"), POISSON)
+def test_at_random_on_the_wall_and_the_uptime_clock(
+    clock: Clock, stall_h: float, effective: float
+) -> None:
+    job = large_job(stall_h, clock, USEFUL_H)
+    failures = PoissonFailures.draw(
+        job, (1.0 / BETWEEN_H, 0.0), N_REPLICATIONS, until_h=UNTIL_H, seed=11
+    )
+    costs = run(job, failures)
+    assert costs.wall_h.max() < UNTIL_H  # no failure is left out
+    assert not costs.hours_of("load").any()  # nor are all replicas lost
+    longer = exp(stall_h / BETWEEN_H) if clock is Clock.WALL else 1.0 + stall_h / BETWEEN_H
+    assert 1.0 / longer == pytest.approx(effective, abs=5e-4)
+    by_formula = analytic.partial_wall_h if clock is Clock.WALL else analytic.partial_uptime_h
+    overhead_h = by_formula(USEFUL_H, USEFUL_H, 0.0, stall_h, BETWEEN_H)
+    assert USEFUL_H * (longer - 1.0) == pytest.approx(overhead_h)
+    wall_h = costs.wall_h / USEFUL_H
+    standard_error = float(wall_h.std(ddof=1)) / sqrt(N_REPLICATIONS)
+    assert abs(wall_h.mean() - longer) <= 4.0 * standard_error, (
+        f"wall/useful {wall_h.mean():.5f} simulated, {longer:.5f} in theory, "
+        f"standard error {standard_error:.2g}"
+    )
+    assert 1.0 / wall_h.mean() == pytest.approx(effective, abs=0.01)

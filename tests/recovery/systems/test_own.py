@@ -1,0 +1,120 @@
+"""A recovery system of one's own: ten lines in one file, and everything knows it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cprsim.plots.overhead import overhead_figure
+from cprsim.results import load_result
+
+FILE = """
+from dataclasses import dataclass
+from cprsim.recovery.policy import *
+from cprsim.recovery.system import System, option
+@dataclass(frozen=True)
+class Options:
+    every: float = option(1.0, "time", "progress between copies to a neighbour's disk")
+def plan(facts, options, name):
+    stages = (Stage(StageKind.DETECT), Stage(StageKind.WAIT), Stage(StageKind.REBUILD, facts.load))
+    tier = Tier("neighbour", Medium.SSD, Ring(2), facts.role)
+    rule = Rule(Reverts.ALL, stages, sources=("neighbour",))
+    saves = Capture("neighbour", options.every, stall=facts.save_stall)
+    return Policy(name, (rule,), (tier,), (saves,))
+SYSTEM = System("neighbour", "copies on the next node's disk", "made up", Options, plan)
+"""
+SCENARIO = """
+name: own
+job: {useful: 20 h}
+cluster: {workers: 8}
+failures: {kind: job, family: exponential, mtbf: 5 h, role: worker}
+costs: {save: 1 min, load: 4 min, detect: 1 min}
+recovery: [full, {strategy: neighbour, options: {every: 30 min}}]
+simulation: {replications: 100, seed: 1}
+"""
+
+
+def cprsim(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CPRSIM_SYSTEMS": str(folder / "systems"), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "cprsim", *words]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "systems").mkdir()
+    (folder / "systems" / "neighbour.py").write_text(FILE)
+    (folder / "own.yaml").write_text(SCENARIO)
+    return folder
+
+
+def test_it_runs_in_both_engines_with_the_same_numbers(folder: Path) -> None:
+    found = []
+    for engine in ("fast", "simpy"):
+        ran = cprsim(
+            folder, "run", "own.yaml", "--json", "--out", engine,
+            "--set", f"simulation.engine={engine}",
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        (line,) = (s for s in json.loads(ran.stdout)["strategies"] if s["name"] == "neighbour")
+        assert line["interval_h"] == 0.5
+        found.append({k: v["mean"] for k, v in line.items() if isinstance(v, dict) and "mean" in v})
+    fast, simpy = found
+    assert fast["rebuild"] > 0.0
+    for name, mean in fast.items():
+        assert simpy[name] == (mean if mean is None else pytest.approx(mean, rel=1e-9, abs=1e-12))
+
+
+def test_its_parts_stand_in_the_table_and_in_the_figure(folder: Path) -> None:
+    ran = cprsim(folder, "run", "own.yaml", "--out", "shown")
+    assert ran.returncode == 0, ran.stderr
+    assert "rebuild" in ran.stdout
+    assert "neighbour" in ran.stdout
+    (place,) = (folder / "shown").iterdir()
+    result = load_result(place)
+    assert result.policies[1].system.captures[0].every_h == 0.5
+    legend = overhead_figure(result).axes[0].get_legend()
+    assert legend is not None
+    assert "rebuild" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_schema_knows_it_and_its_option(folder: Path) -> None:
+    ran = cprsim(folder, "schema")
+    schema = json.loads(ran.stdout)
+    recovery = schema["$defs"]["Recovery"]["properties"]
+    assert "neighbour" in json.dumps(recovery["strategy"])
+    assert "neighbour: progress between copies" in json.dumps(recovery["options"])
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("{evry: 30 min}", "no such option; it has: every"),
+        ("{every: 30}", "is a bare number: write its unit"),
+        ("{every: -1 h}", "out of range"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_error(folder: Path, option: str, problem: str) -> None:
+    text = SCENARIO.replace("{every: 30 min}", option)
+    (folder / "wrong.yaml").write_text(text)
+    ran = cprsim(folder, "run", "wrong.yaml")
+    assert ran.returncode == 2
+    assert problem in ran.stderr
+    assert "wrong.yaml" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_file_that_is_no_python_is_one_clear_error(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "systems").mkdir()
+    (tmp_path / "systems" / "broken.py").write_text("this is no Python\n")
+    (tmp_path / "own.yaml").write_text(SCENARIO)
+    ran = cprsim(tmp_path, "run", "own.yaml")
+    assert ran.returncode == 2
+    assert "broken.py" in ran.stderr
+    assert "Traceback" not in ran.stderr
