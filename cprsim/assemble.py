@@ -38,7 +38,7 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.classic import as_system
+from cprsim.recovery.classic import as_system, draw_names, unlike_a_system
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import JobFacts
@@ -89,9 +89,12 @@ class Experiment:
 
     def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
         """The job under a recovery system."""
+        renamed: tuple[tuple[str, str], ...] = ()
+        if policy.on_failure is not OnFailure.BY_RULES:
+            renamed = draw_names(self.scopes, len(policy.system.rules))
         return SimulatedJob(
             self.useful_h, self.cluster, self.failures.clock, self.scopes, policy.system,
-            self.horizon_h,
+            self.horizon_h, renamed,
         )  # fmt: skip
 
     @property
@@ -162,9 +165,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
 def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
     """Raise ScenarioError where the fast engine is asked for and does not apply."""
     for policy in experiment.policies if experiment.engine == "fast" else ():
-        if policy.system is not None:
+        if policy.system is not None or why_not(experiment.cluster, policy) is None:
             continue
-        reason = why_not(experiment.cluster, policy)
+        reason = unlike_a_system(policy, experiment.costs, experiment.cluster)
         if reason is not None:
             key = "simulation.engine"
             message = f"`fast` does not apply: {reason}; write `auto` or `simpy`"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprsim import engine
 from cprsim.cluster import Block, cost_breakdown, shard_loss
@@ -19,7 +20,7 @@ from cprsim.records import (
     in_order,
     stacked,
 )
-from cprsim.simulate.course import BlockDraws, logged, run_block
+from cprsim.simulate.course import BlockDraws, compile_for, logged, run_block
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
 
@@ -84,16 +85,25 @@ class ByRules:
     scopes: ScopeShares
     job: SimulatedJob
     simpy_alone: bool = False
+    keep_losses: bool = True
+    parts: tuple[str, ...] | None = None  # of the rows; None: those of the system
 
     def run(self, block: Block, replications: range) -> Rows:
         first = block.failures.replications.start
         ran = run_block(
-            self.job, *self._parts(block), replications, first, simpy_alone=self.simpy_alone
-        )
-        stale_h = ran.stale_h / max(block.setting.cluster.n_emb_ps, 1)
+            self.job, *self._parts(block), replications, first,
+            simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
+        )  # fmt: skip
+        n_shards = max(block.setting.cluster.n_emb_ps, 1)
         took_part = {SIMPY: ran.n_by_events > 0, FAST: ran.n_by_events < len(replications)}
         engines = frozenset(name for name, took in took_part.items() if took)
-        return Rows(ran.costs, no_losses(), stale_h, stale_h, engines)
+        losses = _shard_loss(ran.losses, first, n_shards)
+        costs = ran.costs if self.parts is None else with_parts(ran.costs, self.parts)
+        return Rows(costs, losses, ran.stale_h / n_shards, ran.stale_net_h / n_shards, engines)
+
+    def compile_now(self) -> None:
+        """Compile what `run` is sure to need, if it never was here, and run nothing."""
+        compile_for(self.job)
 
     def log(self, block: Block, replication: int) -> EventLog:
         """What happens in one replication, event by event."""
@@ -109,10 +119,23 @@ class ByRules:
         )
 
 
-def no_losses() -> ShardLoss:
-    """Losses of replications in which none is kept."""
-    number, hours = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return ShardLoss(number, hours, number, hours, hours, hours)
+def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
+    """The same hours in these columns, all those that it has among them."""
+    none = np.zeros(costs.n_replications)
+    hours = [costs.hours_of(part) if part in costs.parts else none for part in parts]
+    return replace(costs, parts=parts, hours=np.stack(hours, axis=1))
+
+
+def _shard_loss(lost: NDArray[Any], first_number: int, n_shards: int) -> ShardLoss:
+    """Losses as a record; their replications are numbered among all."""
+    return ShardLoss(
+        replication=lost["replication"] + first_number,
+        progress_h=np.ascontiguousarray(lost["progress_h"]),
+        slot=np.ascontiguousarray(lost["slot"]),
+        since_save_h=np.ascontiguousarray(lost["since_save_h"]),
+        since_reload_h=np.ascontiguousarray(lost["since_reload_h"]),
+        share=np.full(len(lost), 1.0 / n_shards),
+    )
 
 
 def folded(log: EventLog, block: Block) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from math import ceil, sqrt
 
@@ -18,6 +18,7 @@ from cprsim.engines import Arrays, ByRules, Engine, Events, Rows, folded, joined
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
+    PARTS,
     Cluster,
     CostBreakdown,
     EventLog,
@@ -26,6 +27,7 @@ from cprsim.records import (
     ShardLoss,
     stacked,
 )
+from cprsim.recovery.classic import as_system, unlike_a_system
 from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
@@ -179,7 +181,10 @@ def failures_key(experiment: Experiment) -> Hashable:
 def compile_engine(experiment: Experiment) -> None:
     """Compile the fast engine if it never was here: seconds that workers would all spend."""
     setting, policy = _setting(experiment), experiment.policies[0]
-    if not is_compiled(setting, policy):
+    engine = _engine(policy, experiment, keep_losses=False)
+    if isinstance(engine, ByRules):
+        engine.compile_now()
+    elif isinstance(engine, Arrays) and not is_compiled(setting, policy):
         block = _block(experiment, setting, 0, _failures(experiment, 0, n_wanted=1))
         compile_now(setting, policy, block.failures, block.costs)
 
@@ -395,12 +400,23 @@ class _Run:
 def _engine(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> Engine:
     """What runs the replications under a policy."""
     if policy.system is not None:
-        return _by_rules(policy, experiment)
-    fast = experiment.engine != "simpy" and why_not(experiment.cluster, policy) is None
-    return Arrays(policy, keep_losses) if fast else Events(policy)
+        return _by_rules(policy, experiment, keep_losses)
+    if experiment.engine == "simpy":
+        return Events(policy)
+    if why_not(experiment.cluster, policy) is None:
+        return Arrays(policy, keep_losses)
+    if unlike_a_system(policy, experiment.costs, experiment.cluster) is None:
+        return replace(
+            _by_rules(_as_system(policy, experiment), experiment, keep_losses), parts=PARTS
+        )
+    return Events(policy)
 
 
-def _by_rules(policy: RecoveryPolicy, experiment: Experiment) -> ByRules:
+def _as_system(policy: RecoveryPolicy, experiment: Experiment) -> RecoveryPolicy:
+    return replace(policy, system=as_system(policy, experiment.costs, experiment.cluster))
+
+
+def _by_rules(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> ByRules:
     """What runs the replications under a recovery system."""
     assert experiment.shares is not None, "assembly says what failures kill"
     return ByRules(
@@ -408,6 +424,7 @@ def _by_rules(policy: RecoveryPolicy, experiment: Experiment) -> ByRules:
         experiment.shares,
         experiment.simulated_job(policy),
         simpy_alone=experiment.engine == "simpy",
+        keep_losses=keep_losses,
     )
 
 

@@ -19,6 +19,7 @@ from cprsim.recovery.policy import (
     Policy,
     Reverts,
     Rule,
+    Scope,
     Stage,
     StageKind,
     Tier,
@@ -26,6 +27,29 @@ from cprsim.recovery.policy import (
 )
 
 REMOTE, TRAINERS = "remote", "trainers"
+RESCHEDULE_STAGE = 2  # of every rule
+
+
+def draw_names(scopes: tuple[Scope, ...], n_rules: int) -> tuple[tuple[str, str], ...]:
+    """Names of the draws of costs as systems have them, and as the strategies' own engines do."""
+    return (
+        (f"stall/{REMOTE}", "save/stall"),
+        (f"background/{REMOTE}", "save/background"),
+        (f"load/{REMOTE}", "load"),
+        *((f"detect/{scope.name}", "detect") for scope in scopes),
+        *((f"stage/{rule}/{RESCHEDULE_STAGE}", "reschedule") for rule in range(n_rules)),
+    )
+
+
+def unlike_a_system(policy: RecoveryPolicy, costs: Costs, cluster: Cluster) -> str | None:
+    """Why a strategy can't run as a system, with the very same hours; None where it can."""
+    if policy.sub_saves is not None:
+        return "rows are saved first (sub_saves)"
+    if cluster.slots_beside and policy.on_failure is OnFailure.RELOAD:
+        return "lost trainers are replaced while the others go on (sync)"
+    if policy.on_failure is OnFailure.RELOAD and isinstance(costs.load, Transfer):
+        return "loads that overlap share the storage's bandwidth (costs.load)"
+    return None
 
 
 def as_system(policy: RecoveryPolicy, costs: Costs, cluster: Cluster) -> Policy:
@@ -34,12 +58,11 @@ def as_system(policy: RecoveryPolicy, costs: Costs, cluster: Cluster) -> Policy:
     Raises
     ------
     ParameterError
-        the strategy saves rows first, or trainers are replaced while the others go on
+        no system has the same hours (`unlike_a_system`)
     """
-    if policy.sub_saves is not None:
-        raise ParameterError(f"`{policy.name}` saves rows first: not with `scopes` or `horizon`")
-    if cluster.slots_beside:
-        raise ParameterError("trainers in step do not go with `scopes` or `horizon`")
+    reason = unlike_a_system(policy, costs, cluster)
+    if reason is not None:
+        raise ParameterError(f"`{policy.name}` is no recovery system: {reason}")
     role = next((role.name for role in cluster.roles if role.holds is Holds.SHARD), "")
     begin = (
         Stage(StageKind.DETECT),

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprsim.draws import Draws
-from cprsim.records import CostBreakdown, EventLog, Floats, Ints
+from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
     FINISHED,
     LEFT,
+    LOSS,
     NONE,
     WANTS_COSTS,
     WANTS_FAILURES,
+    WANTS_ROOM,
     WANTS_SAVES,
     numbers_of,
 )
-from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
 from cprsim.simulate.transitions import stream_keys, uniform
 
 MOST_SAVES_SHOWN = 2000  # of a job, in the log of a replication; of more only some
@@ -44,7 +47,9 @@ class SystemRan:
     """What the replications of a block cost under a system."""
 
     costs: CostBreakdown
-    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back
+    stale_h: Floats  # (n_replications,) staleness summed over the shards that went back ...
+    stale_net_h: Floats  # (n_replications,) ... since the later of that and their own last reload
+    losses: NDArray[Any]  # (n_losses,) of LOSS, in order of replication; none where not kept
     n_by_events: int  # replications that the fast engine left to SimPy
 
 
@@ -61,10 +66,13 @@ class BlockDraws:
         self, job: SimulatedJob, seed: int, block: int, n_of_block: int, kept: range
     ) -> None:
         _, tables = numbers_of(job)
+        renamed = dict(job.renamed)
 
-        def draws(costs: tuple[tuple[str, object], ...]) -> dict[str, Draws]:
+        def draws(costs: tuple[tuple[str, Duration], ...]) -> dict[str, Draws]:
             return {
-                name: Draws(duration, seed, block, f"costs/{name}", n_of_block, kept)  # type: ignore[arg-type]
+                name: Draws(
+                    duration, seed, block, f"costs/{renamed.get(name, name)}", n_of_block, kept
+                )
                 for name, duration in costs
             }
 
@@ -120,6 +128,7 @@ def run_block(
     first_number: int = 0,
     *,
     simpy_alone: bool = False,
+    keep_losses: bool = False,
 ) -> SystemRan:
     """Run some replications of a block.
 
@@ -138,18 +147,21 @@ def run_block(
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
     rows = np.arange(replications.start, replications.stop)
-    hours, of_job = np.zeros((n, len(job.policy.parts))), np.zeros((n, 3))
+    hours, of_job = np.zeros((n, len(job.policy.parts))), np.zeros((n, 4))
     counts: Ints = np.full((n, 3), LEFT, dtype=np.int64)
+    losses: list[NDArray[Any]] = []
     if not simpy_alone:
-        _run_fast(job, failures, draws, rows, hours, of_job, counts)
+        losses += _run_fast(job, failures, draws, rows, hours, of_job, counts, keep_losses)
     finished = counts[:, 0] == FINISHED
     left = rows[counts[rows, 0] == LEFT]
     for row in left.tolist():
         outcome = by_events(job, failures, draws, row)
         finished[row] = outcome.finished
         hours[row] = outcome.hours
-        stale_h = sum(shard.progress_h - shard.content_h for shard in outcome.stale)
-        of_job[row] = outcome.wall_h, outcome.useful_h, stale_h
+        lost = losses_of(outcome, row)
+        stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
+        of_job[row] = outcome.wall_h, outcome.useful_h, stale_h, net_h
+        losses += [lost] if keep_losses else []
         counts[row, 1:] = outcome.n_failures, outcome.n_saves
     costs = CostBreakdown(
         replication=rows + first_number,
@@ -161,7 +173,33 @@ def run_block(
         n_failures=counts[rows, 1],
         n_saves=counts[rows, 2],
     )
-    return SystemRan(costs, of_job[rows, 2], len(left))
+    kept = np.concatenate(losses) if losses else np.zeros(0, LOSS)
+    kept = kept[np.argsort(kept["replication"], kind="stable")]
+    return SystemRan(costs, of_job[rows, 2], of_job[rows, 3], kept, len(left))
+
+
+def losses_of(outcome: Outcome, row: int) -> NDArray[Any]:
+    """The shards that went back in one replication, (n_losses,) of LOSS."""
+    return np.array(
+        [
+            (
+                row,
+                shard.progress_h,
+                shard.slot,
+                shard.progress_h - shard.content_h,
+                shard.progress_h - shard.fresh_h,
+            )
+            for shard in outcome.stale
+        ],
+        LOSS,
+    )
+
+
+def compile_for(job: SimulatedJob) -> None:
+    """Compile the fast engine, if it never was here, and run nothing."""
+    nothing = GivenFailures(((),))
+    draws = BlockDraws(job, 0, 0, 1, range(1))
+    run_block(job, nothing, draws, range(0))
 
 
 def _run_fast(
@@ -172,8 +210,12 @@ def _run_fast(
     hours: Floats,
     of_job: Floats,
     counts: Ints,
-) -> None:
-    """Run replications by the compiled engine, and draw more of what they turn out to need."""
+    keep_losses: bool,
+) -> Iterator[NDArray[Any]]:
+    """Run replications by the compiled engine, and draw more of what they turn out to need.
+
+    Yields losses, of some replications at a time.
+    """
     from cprsim.simulate import fast  # numba takes a third of a second to import
 
     numbers, _ = numbers_of(job)
@@ -181,19 +223,28 @@ def _run_fast(
     slots["recovery"] = NONE
     scratch = np.zeros(1, fast.JOB)
     n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
-    while len(rows):
+    n_room = len(rows) if keep_losses else 0
+    while True:
         drawn = fast.Drawn(
             draws.tables(draws.of_saves, n_of_saves),
             draws.tables(draws.of_failures, n_of_failures),
             draws.keys,
         )
         strikes = failures.strikes(n_chunks)
-        fast.run(numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts)
+        losses = np.zeros(n_room, LOSS)
+        n_losses = fast.run(
+            numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts,
+            losses, keep_losses,
+        )  # fmt: skip
+        yield losses[:n_losses]
         status = counts[rows, 0]
         n_chunks += bool((status == WANTS_FAILURES).any())
         n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
         n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
+        n_room *= 1 + 3 * bool((status == WANTS_ROOM).any())
         rows = rows[status > LEFT]
+        if not len(rows):
+            return
 
 
 def by_events(

@@ -272,6 +272,7 @@ class Replication:
         self._n_met = self._n_failures = self._n_fruitless = 0
         self._frontier_at_failure_h = -1.0
         self._stale: list[StaleShard] = []
+        self._reloaded_at_h: dict[int, float] = {}  # progress, by shards that went back alone
         self._recoveries: list[Recovery] = []
 
         self._entries: list[Entry] | None = [] if logged else None
@@ -610,11 +611,14 @@ class Replication:
         if reverts == ALL:
             content_h = self._roll_back(transitions.goes_back_to(num, chosen, before_h, content_h))
             self._replay_speed = num.rules[rule].replay_speed
+            self._reloaded_at_h.clear()
         reverted = self._reverted(reverts, source, struck)
         for slot in reverted:
             self._log(What.REVERTED, slot)
             if not (num.rules[rule].replays and slot in struck):
-                self._stale.append(StaleShard(before_h, slot, content_h))
+                fresh_h = max(content_h, self._reloaded_at_h.get(slot, content_h))
+                self._stale.append(StaleShard(before_h, slot, content_h, fresh_h))
+                self._reloaded_at_h[slot] = before_h
         if reverts == ALL or not num.rules[rule].stops_nothing:
             self._abandon_saves(reverts == ALL)
         goes_back = reverts == ALL or bool(reverted)

@@ -39,6 +39,7 @@ from cprsim.simulate.numbers import (
     WALL,
     WANTS_COSTS,
     WANTS_FAILURES,
+    WANTS_ROOM,
     WANTS_SAVES,
     Numbers,
 )
@@ -100,6 +101,8 @@ SLOTS = np.dtype(
         ("asked", "?"),  # and it waits for one
         ("queued", "i8"),  # the nth slot that waits for a node, the first to ask first
         ("returns_at_h", "f8"),  # the nth node in repair
+        ("reloaded_at_h", "f8"),  # progress at which its shard alone went back last ...
+        ("course", "i8"),  # ... in this course
     ],
     align=True,
 )
@@ -114,7 +117,10 @@ JOB = np.dtype(
         ("speed", "f8"),
         ("replay_speed", "f8"),
         ("blocked_h", "f8"),  # so far
-        ("stale_h", "f8"),  # summed over shards
+        ("stale_h", "f8"),  # summed over shards: since the content that they went back to
+        ("stale_net_h", "f8"),  # since the later of that and their own last reload
+        ("course", "i8"),  # number of stretches without a rollback, of all replications
+        ("n_losses", "i8"),  # that are kept, of all replications
         ("stall_ends_at_h", "f8"),
         ("stall_content_h", "f8"),
         ("stall_number", "i8"),
@@ -160,7 +166,9 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
         slots[slot].recovery = NONE
         slots[slot].vacant = slots[slot].asked = False
     begin(num, job, slots)
-    job.now_h = job.progress_h = job.frontier_h = job.blocked_h = job.stale_h = 0.0
+    job.now_h = job.progress_h = job.frontier_h = job.blocked_h = 0.0
+    job.stale_h = job.stale_net_h = 0.0
+    job.course += 1
     job.speed = job.replay_speed = 1.0
     job.stalled_by = job.waits_for = job.blocked_by = NONE
     job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
@@ -506,7 +514,7 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
 @uncounted
 def strike(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
-    scope: int, named: Ints, repair_h: Floats,
+    scope: int, named: Ints, repair_h: Floats, losses: Any, keeps: bool,
 ) -> None:  # fmt: skip
     """What a failure does, at the instant when it strikes."""
     job.n_met += 1
@@ -562,10 +570,18 @@ def strike(
         job.progress_h = goes_back_to(num, chosen, job.progress_h, content_h)
         job.replay_speed = num.rules[rule].replay_speed
         drop_beyond(num, job, job.progress_h)
+        job.course += 1
     elif num.rules[rule].replays and n_lost:
         replay_h = (job.progress_h - content_h) / num.rules[rule].replay_speed
     elif n_lost:
-        job.stale_h += n_lost * (job.progress_h - content_h)
+        if keeps and job.n_losses + n_lost > len(losses):
+            job.status = WANTS_ROOM
+            return
+        first = num.tiers[source].first
+        for n in range(num.tiers[source].size if reverts == SHARDS else job.n_struck):
+            slot = first + n if reverts == SHARDS else slots[n].struck
+            if is_of(num, source, slot):
+                lose(job, slots, slot, content_h, row, losses, keeps)
     if not num.rules[rule].stops_nothing or reverts == ALL:
         abandon_saves(num, job, slots, reverts == ALL)
 
@@ -595,6 +611,25 @@ def strike(
     )
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
+
+
+@uncounted
+def lose(
+    job: Any, slots: Any, slot: int, content_h: float, row: int, losses: Any, keeps: bool
+) -> None:
+    """A shard alone goes back to a content."""
+    fresh_h = content_h
+    if slots[slot].course == job.course:
+        fresh_h = max(fresh_h, slots[slot].reloaded_at_h)
+    slots[slot].course, slots[slot].reloaded_at_h = job.course, job.progress_h
+    job.stale_h += job.progress_h - content_h
+    job.stale_net_h += job.progress_h - fresh_h
+    if keeps:
+        loss = losses[job.n_losses]
+        loss.replication, loss.slot, loss.progress_h = row, slot, job.progress_h
+        loss.since_save_h = job.progress_h - content_h
+        loss.since_reload_h = job.progress_h - fresh_h
+        job.n_losses += 1
 
 
 @uncounted
@@ -665,19 +700,23 @@ def has_load_to_come(num: Numbers, job: Any, place: int) -> bool:
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
     scratch: Any, slots: Any, hours: Floats, of_job: Floats, counts: Ints,
-) -> None:  # fmt: skip
-    """Run some replications.
+    losses: Any, keeps: bool,
+) -> int:  # fmt: skip
+    """Run some replications; how many losses of them there are.
 
     Parameters
     ----------
     rows : (n_rows,) numbers of the replications
     scratch : (1,) of JOB
     hours : (n_replications, n_parts)
-    of_job : (n_replications, 3) wall hours, useful hours, staleness summed over shards
+    of_job : (n_replications, 4) wall hours, useful hours, and staleness summed over shards: since
+        the content, and since the later of that and the shard's own last reload
     counts : (n_replications, 3) status, failures, saves
+    losses : (n_room,) of LOSS, which are kept if `keeps`
     """
     num, job = numbers[0], scratch[0]
     near_h = NEAR * num.useful_h
+    job.n_losses = 0
     fastest = NONE  # the capture whose cycles are worth to be taken at once
     for capture in range(num.n_captures):
         if num.captures[capture].n_due > 1 and (
@@ -686,6 +725,7 @@ def run(
             fastest = capture
     for row in rows:
         start(num, job, slots)
+        n_losses = job.n_losses
         for part in range(num.n_parts):
             job.hours[part] = 0.0
         chunk, failure = 0, strikes.first[0, row]
@@ -800,6 +840,7 @@ def run(
                 strike(
                     num, job, slots, drawn, row,
                     strikes.scope[failure], strikes.slot[of], strikes.repair_h[of],
+                    losses, keeps,
                 )  # fmt: skip
                 refresh(num, job, slots)
                 failure += 1
@@ -822,9 +863,13 @@ def run(
         of_job[row, 0] = job.now_h
         of_job[row, 1] = job.frontier_h
         of_job[row, 2] = job.stale_h
+        of_job[row, 3] = job.stale_net_h
         counts[row, 0] = job.status
         counts[row, 1] = job.n_failures
         counts[row, 2] = job.n_saves
+        if job.status >= LEFT:
+            job.n_losses = n_losses
+    return int(job.n_losses)
 
 
 @uncounted

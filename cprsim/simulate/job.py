@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import Protocol
 
 from cprsim.records import Clock, Cluster
@@ -22,6 +23,7 @@ class SimulatedJob:
     scopes: tuple[Scope, ...]  # of a failure: by number
     policy: Policy
     horizon_h: float | None = None
+    renamed: tuple[tuple[str, str], ...] = ()  # draws of costs that have other names elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,15 @@ class ReplicationDraws(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StaleShard:
-    """A shard that went back while the job went on."""
+    """A shard that went back while the job went on.
+
+    `fresh_h` is the later of the content and its own last reload since the job last went back.
+    """
 
     progress_h: float
     slot: int
     content_h: float
+    fresh_h: float = nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,9 @@ NONE = -1
 ROUNDING = 1e-9  # of an interval: how far from whole a multiple may be and still count as whole
 
 # What has become of a replication
-GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES = range(7)
+(
+    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM
+) = range(8)  # fmt: skip
 
 # Members of the records, by number
 REVERTS = tuple(Reverts)
@@ -164,6 +166,18 @@ def as_objects(numbers: Numbers) -> Numbers:
     values = {name: numbers[name].tolist() for name in names}
     nested = {name: [plain(record) for record in numbers[name]] for name in NESTED}
     return SimpleNamespace(**values, **nested)
+
+
+LOSS = np.dtype(
+    [
+        ("replication", "i8"),
+        ("progress_h", "f8"),
+        ("slot", "i8"),
+        ("since_save_h", "f8"),
+        ("since_reload_h", "f8"),
+    ]
+)
+"""A shard that went back while the job went on."""
 
 
 class Tables(NamedTuple):

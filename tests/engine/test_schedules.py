@@ -101,7 +101,7 @@ def jobs(draw: st.DrawFn) -> JobSetting:
 @hypothesis_settings(max_examples=500, deadline=None)
 @given(
     jobs(),
-    st.sampled_from(OnFailure),
+    st.sampled_from([OnFailure.RESTART, OnFailure.ROLL_BACK, OnFailure.RELOAD]),
     st.sampled_from([0.75, 1.0, 2.5, 3.25, 10.0, inf]),
     instants,
     st.sampled_from([4.0, 10.0, inf]),

@@ -122,9 +122,24 @@ def test_priority_saving_runs_on_both_engines(make: Make) -> None:
 def test_the_fast_engine_where_it_does_not_apply_is_an_error_that_says_why(make: Make) -> None:
     override = "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}"
     simulation = "simulation={seed: 5, replications: 20, engine: %s}"
-    with pytest.raises(ScenarioError, match=r"simulation\.engine.*spares"):
-        make(override, simulation % "fast")
-    assert pipeline.simulate(make(override, simulation % "auto")).strategies
+    mfu = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
+    with pytest.raises(ScenarioError, match=r"simulation\.engine.*rows are saved first"):
+        make(override, mfu, simulation % "fast")
+    assert pipeline.simulate(make(override, mfu, simulation % "auto")).strategies
+
+
+def test_finite_spares_run_on_both_engines(make: Make) -> None:
+    override = "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}"
+    fast, simpy = (
+        pipeline.simulate(
+            make(override, f"simulation={{seed: 5, replications: 200, engine: {name}}}")
+        )
+        for name in ("fast", "simpy")
+    )
+    for ours, theirs in zip(fast.strategies, simpy.strategies, strict=True):
+        assert_same(ours.costs, theirs.costs)
+        assert_same(ours.losses, theirs.losses)
+    assert (fast.strategies[1].costs.hours_of("wait") > 0).any()
 
 
 def test_all_strategies_meet_every_injected_failure(make: Make) -> None:

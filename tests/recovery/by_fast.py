@@ -8,7 +8,7 @@ import numpy as np
 
 from cprsim.simulate import fast
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import numbers_of
+from cprsim.simulate.numbers import LOSS, numbers_of
 from cprsim.simulate.strikes import ScopedStrikes
 from tests.recovery.random_policies import RandomDraws
 
@@ -41,10 +41,23 @@ def run(
         slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), fast.SLOTS)
         slots["recovery"] = -1
         hours = np.zeros((1, len(job.policy.parts)))
-        of_job, counts = np.zeros((1, 3)), np.zeros((1, 3), dtype=np.int64)
-        fast.run(numbers, drawn, strikes, np.arange(1), scratch, slots, hours, of_job, counts)
+        of_job, counts = np.zeros((1, 4)), np.zeros((1, 3), dtype=np.int64)
+        losses = np.zeros(0, LOSS)
+        fast.run(
+            numbers,
+            drawn,
+            strikes,
+            np.arange(1),
+            scratch,
+            slots,
+            hours,
+            of_job,
+            counts,
+            losses,
+            False,
+        )
         if counts[0, 0] != fast.WANTS_COSTS and counts[0, 0] != fast.WANTS_SAVES:
-            return int(counts[0, 0]), of_job[0], hours[0], counts[0, 1:]
+            return int(counts[0, 0]), of_job[0, :3], hours[0], counts[0, 1:]
         n_drawn *= 4
 
 

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from cprsim.recovery import INTERVAL_RULES, STRATEGIES
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, json_schema, load_scenario
 from cprsim.scenario.tables import PRESETS, tables_bytes
 from tests.scenario.writing import GOOD, GOOD_TEXT, scenario, write
@@ -182,7 +183,7 @@ def test_every_quantity_says_how_it_is_written() -> None:
 
 def test_the_schema_knows_the_strategies_and_rules() -> None:
     text = json.dumps(json_schema())
-    assert json.dumps(list(STRATEGIES)) in text
+    assert json.dumps([*STRATEGIES, *SYSTEMS]) in text
     assert json.dumps(list(INTERVAL_RULES)) in text
 
 

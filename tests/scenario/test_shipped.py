@@ -36,7 +36,7 @@ def shipped(name: str) -> LoadedScenario:
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
         "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "gpu-cluster", "lanl",
-        "production-gamma", "production", "quickstart", "shadowsync",
+        "llm", "moe", "production-gamma", "production", "quickstart", "shadowsync",
     ]  # fmt: skip
 
 
