@@ -91,7 +91,7 @@ class ByRules:
     def run(self, block: Block, replications: range) -> Rows:
         first = block.failures.replications.start
         ran = run_block(
-            self.job, *self._parts(block), replications, first,
+            self.job, *self.parts_of(block), replications, first,
             simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
         )  # fmt: skip
         n_shards = max(block.setting.cluster.n_emb_ps, 1)
@@ -108,9 +108,9 @@ class ByRules:
     def log(self, block: Block, replication: int) -> EventLog:
         """What happens in one replication, event by event."""
         number = block.failures.replications.start + replication
-        return logged(self.job, *self._parts(block), replication, number)
+        return logged(self.job, *self.parts_of(block), replication, number)
 
-    def _parts(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+    def parts_of(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """The failures of a block with their scopes, and what else varies in it."""
         failures = block.failures
         return (

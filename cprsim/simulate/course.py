@@ -253,7 +253,7 @@ def by_events(
     """One replication by SimPy."""
     from cprsim.simulate import events
 
-    return events.run(job, failures.of(replication), draws.of(replication)).outcome
+    return events.run(job, failures.of(replication), draws.of(replication), logged=False).outcome
 
 
 def logged(

@@ -288,31 +288,41 @@ def next_due(num: Numbers, job: Any) -> float:
 
 
 @uncounted
-def next_due_of_others(num: Numbers, job: Any, but: int, holding: bool) -> float:
-    """Progress at which the next save of another capture is due that does, or does not, hold."""
-    due_h = inf
-    for capture in range(num.n_captures):
-        saves = num.captures[capture]
+def cycles_until(
+    num: Numbers, job: Any, capture: int, per_h: float,
+    target_h: float, next_h: float, fails_at_progress_h: float, fails_h: float,
+) -> int:  # fmt: skip
+    """How many cycles of a capture come before anything else happens."""
+    due_h = job.saves[capture].due_h
+    until_h, steady_h = inf, min(target_h, fails_at_progress_h)
+    ends_h = min(next_h, fails_h)
+    for other in range(num.n_captures):
+        if other == capture:
+            continue
+        saves = num.captures[other]
         holds = saves.stall_h != 0.0 or (
-            not saves.skips and job.saves[capture].n_in_flight >= saves.in_flight
+            not saves.skips and job.saves[other].n_in_flight >= saves.in_flight
         )
-        if capture != but and holds == holding:
-            due_h = min(due_h, job.saves[capture].due_h)
-    return due_h
+        if holds:
+            steady_h = min(steady_h, job.saves[other].due_h)
+        else:
+            until_h = min(until_h, job.saves[other].due_h)
+        if saves.is_followed:  # commits of others may wait until the cycles are over
+            for n in range(job.saves[other].n_in_flight):
+                ends_h = min(ends_h, job.flights[other][n].at_h)
+    return cycles_to_skip(
+        num, capture, due_h, (due_h - job.progress_h) / per_h, per_h,
+        until_h, steady_h, ends_h - job.now_h,
+    )  # fmt: skip
 
 
 @uncounted
-def next_flight(num: Numbers, job: Any, alone: int) -> float:
-    """Instant at which the next save in flight commits.
-
-    With `alone`, a capture, only commits of others that flushes follow: the rest may wait until
-    whole cycles of that one are over.
-    """
+def next_flight(num: Numbers, job: Any) -> float:
+    """Instant at which the next save in flight commits."""
     at_h = inf
     for capture in range(num.n_captures):
-        if alone == NONE or (capture != alone and num.captures[capture].is_followed):
-            for n in range(job.saves[capture].n_in_flight):
-                at_h = min(at_h, job.flights[capture][n].at_h)
+        for n in range(job.saves[capture].n_in_flight):
+            at_h = min(at_h, job.flights[capture][n].at_h)
     return at_h
 
 
@@ -737,11 +747,14 @@ def run(
 
             # where the job stands
             blocked = job.blocked_by != NONE
+            due_h = inf
             if not blocked and job.stalled_by == NONE and job.waits_for == NONE:
-                if next_due(num, job) <= job.progress_h:
+                due_h = next_due(num, job)
+                if due_h <= job.progress_h:
                     begin_saves(num, job, slots, drawn, row)
                     if job.status != GOING:
                         break
+                    due_h = next_due(num, job)
                 if job.progress_h >= num.useful_h and job.stalled_by == NONE:
                     wait_for_last(num, job)
                     if job.waits_for == NONE:
@@ -778,33 +791,24 @@ def run(
                 if behind:
                     target_h = min(target_h, job.frontier_h)
                 if fastest != NONE:
-                    due_h = job.saves[fastest].due_h
-                    if due_h + num.captures[fastest].every_h < min(
-                        target_h, num.useful_h
-                    ) and not flies_off_grid(num, job, fastest):
-                        steady_h = min(target_h, next_due_of_others(num, job, fastest, True))
-                        if ages_by_work:
-                            steady_h = min(steady_h, fails_at_h)
-                        n = cycles_to_skip(
-                            num, fastest, due_h, (due_h - job.progress_h) / per_h, per_h,
-                            next_due_of_others(num, job, fastest, False),
-                            steady_h,
-                            min(
-                                next_h,
-                                inf if ages_by_work else fails_h,
-                                next_flight(num, job, fastest),
-                            ) - job.now_h,
+                    first_h = job.saves[fastest].due_h
+                    if first_h + num.captures[fastest].every_h < target_h and not flies_off_grid(
+                        num, job, fastest
+                    ):
+                        n = cycles_until(
+                            num, job, fastest, per_h, target_h, next_h,
+                            fails_at_h if ages_by_work else inf, inf if ages_by_work else fails_h,
                         )  # fmt: skip
                         if n > 0:
                             skip(num, job, fastest, n, per_h)
                             commit_all_due(num, job, slots, drawn, row)
                             continue
-                target_h = min(target_h, next_due(num, job))
+                target_h = min(target_h, due_h)
                 reaches_h = job.now_h + (target_h - job.progress_h) / per_h
                 next_h = min(next_h, reaches_h)
             elif job.stalled_by != NONE:
                 next_h = min(next_h, job.stall_ends_at_h)
-            flight_h = next_flight(num, job, NONE)
+            flight_h = next_flight(num, job)
             next_h = min(next_h, flight_h)
             if abs(fails_h - next_h) < near_h and failure != NONE:
                 job.status = LEFT

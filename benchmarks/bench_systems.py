@@ -1,0 +1,128 @@
+"""Speed of recovery systems: the compiled engine beside SimPy, drawing included.
+
+One job of 50 h on 16 nodes, one exponential clock of the job with an MTBF of 20 h. Medians of
+several rounds, in replications per second of processor time on one core; what counts is the ratios, all of
+one run.
+
+    fast     drawing the failures and simulating the system
+    engine   simulating alone, as it is for each further system on the same failures
+    simpy    from drawn failures, by SimPy
+    x        fast over simpy
+
+gemini copies to a peer every 10 s and saves remotely every 3 h, so that 50 h have 18,000 copies.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from time import process_time
+
+from cprsim.cluster import Block, JobSetting
+from cprsim.draws import CostDraws
+from cprsim.engines import ByRules
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.failures.job_clock import JobClock
+from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.simulate.course import by_events
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopeShares
+
+USEFUL_H, MTBF_H, N_NODES = 50.0, 20.0, 16
+STEP_H = 10.0 / 3600.0
+GB = 1e9
+ROLE = "worker"
+CLUSTER = Cluster((Role(ROLE, N_NODES, Holds.SHARD),))
+SCOPES = (
+    Scope("process", Reach.PROCESS, Constant(0.02), needs_node=False),
+    Scope("node", Reach.NODE, Constant(0.05)),
+)
+SHARES = ScopeShares((0.5, 0.5), (Reach.PROCESS, Reach.NODE), N_NODES)
+COSTS = Costs(
+    save_stall=Constant(0.05), load=Constant(0.1), detect=Constant(0.05), reschedule=Constant(0.15)
+)
+BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 3, 5, 60
+
+
+def systems() -> dict[str, Policy]:
+    """The systems that are timed."""
+    facts = JobFacts(
+        useful_h=USEFUL_H,
+        cluster=CLUSTER,
+        role=ROLE,
+        scopes=SCOPES,
+        mtbf_h=MTBF_H,
+        save_stall=Constant(0.01),
+        load=COSTS.load,
+        reschedule=COSTS.reschedule,
+        step_h=STEP_H,
+        state_bytes=100 * GB,
+        node_bytes_per_h=50 * GB * 3600.0,
+        remote_bytes_per_h=5 * GB * 3600.0,
+    )
+    full = RecoveryPolicy("full", OnFailure.ROLL_BACK, 1.25, "given")
+    partial = RecoveryPolicy("partial", OnFailure.RELOAD, 1.25, "given")
+    options = {
+        "gemini": {"every": STEP_H},
+        "moc": {"experts": 16, "saved_each": 4, "every": 0.5, "snapshot": 0.003, "persist": 0.1},
+        "hsdp": {"group": 2},
+        "oobleck": {},
+        "varuna": {"every_steps": 36},
+    }
+    return {
+        "full": as_system(full, COSTS, CLUSTER),
+        "partial": as_system(partial, COSTS, CLUSTER),
+        **{
+            name: SYSTEMS[name].plan(facts, SYSTEMS[name].options(**given), name)
+            for name, given in options.items()
+        },
+    }
+
+
+def main() -> None:
+    heads = ("fast/s", "engine/s", "simpy/s")
+    print(f"{'system':<12}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}")
+    for name, policy in systems().items():
+        job = SimulatedJob(USEFUL_H, CLUSTER, Clock.WALL, SCOPES, policy)
+        engine = ByRules(1, SHARES, job, keep_losses=False)
+        engine.compile_now()
+        rounds = [one_round(engine, number) for number in range(ROUNDS)]
+        fast, alone, simpy = (median(column) for column in zip(*rounds, strict=True))
+        cells = "".join(f"{1 / one:>12,.0f}" for one in (fast, alone, simpy))
+        print(f"{name:<12}{cells}{simpy / fast:>8,.0f}")
+
+
+def one_round(engine: ByRules, number: int) -> tuple[float, float, float]:
+    """Seconds per replication: drawing and simulating, simulating again, SimPy."""
+    fast = alone = 0.0
+    for i in range(BLOCKS):
+        block = block_of(1 + BLOCKS * number + i)
+        n = block.failures.n_replications
+        fast += seconds(engine, block, n) / n / BLOCKS
+        alone += seconds(engine, block, n) / n / BLOCKS
+    failures, draws = engine.parts_of(block)
+    begin = process_time()
+    for replication in range(SIMPY_REPLICATIONS):
+        by_events(engine.job, failures, draws, replication)
+    return fast, alone, (process_time() - begin) / SIMPY_REPLICATIONS
+
+
+def seconds(engine: ByRules, block: Block, n: int) -> float:
+    begin = process_time()
+    engine.run(block, range(n))
+    return process_time() - begin
+
+
+def block_of(number: int) -> Block:
+    source = JobClock(Exponential.from_mean(MTBF_H), range(N_NODES))
+    failures = BlockFailures(source, CLUSTER, 1, number, USEFUL_H)
+    costs = CostDraws.of(COSTS, 1, number, failures.n_replications)
+    return Block(JobSetting(USEFUL_H, CLUSTER, COSTS, Clock.WALL), number, failures, costs)
+
+
+if __name__ == "__main__":
+    main()
