@@ -14,12 +14,13 @@ import numpy as np
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.errors import ParameterError
 from cprsim.in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import Course, LossCurve, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
-from cprsim.records import EventKind, EventLog, Floats, OnFailure, RecoveryPolicy
+from cprsim.records import EventKind, EventLog, Floats, RecoveryPolicy
 from cprsim.stand_in import StandIn
 
 OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples to do
@@ -104,8 +105,13 @@ def _under(
     """The run under one policy, None where its job did not finish; its saver where it had one."""
     if log.kind[-1] != EventKind.FINISHED:
         return None, None, ()
-    if policy.on_failure is not OnFailure.RELOAD:
+    if not policy.leaves_stale:
         return whole, None, ()
+    if policy.system is not None and len(policy.system.captures) > 1:
+        raise ParameterError(
+            f"`{policy.name}` saves to {len(policy.system.captures)} tiers; a stand-in can be "
+            "trained under systems that save to one"
+        )
     return runs.under(policy, log)
 
 

@@ -232,6 +232,13 @@ class RecoveryPolicy:
     sub_saves: SubSaves | None = None  # None: every save is whole
     system: Any = None  # a `recovery.policy.Policy`; None: what `on_failure` says
 
+    @property
+    def leaves_stale(self) -> bool:
+        """Whether some shards may go back while the job goes on."""
+        if self.on_failure is OnFailure.BY_RULES:
+            return bool(self.system.leaves_stale)
+        return self.on_failure is OnFailure.RELOAD
+
 
 # --------------------------------------------------------------------------- failures
 

@@ -26,7 +26,6 @@ from cprsim.plots import overhead_figure, percentiles_figure
 from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
 from cprsim.plots.style import look_of
-from cprsim.records import OnFailure
 from cprsim.report.accuracy_sentences import accuracy_sentences, knows_loss
 from cprsim.report.as_json import number
 from cprsim.report.sentences import decisions, savings, verdicts
@@ -126,7 +125,7 @@ def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) ->
 
 def _overhead_table(result: Result) -> Table:
     parts = _parts(result)
-    partial = any(policy.on_failure is OnFailure.RELOAD for policy in result.policies)
+    partial = any(policy.leaves_stale for policy in result.policies)
     priced = partial and result.curve is not None and knows_loss(result)
     return Table(
         caption=(
@@ -158,7 +157,7 @@ def _overhead_row(
 ) -> list[str]:
     policy = result.policies[number]
     mine = result.spreads()[policy.name]
-    stale, lost = policy.on_failure is OnFailure.RELOAD, mine["auc_loss"]
+    stale, lost = policy.leaves_stale, mine["auc_loss"]
     return [
         policy.name,
         saves(policy, result.useful_h),

@@ -272,6 +272,15 @@ class Policy:
         raise KeyError(name)
 
     @property
+    def leaves_stale(self) -> bool:
+        """Whether some shards may go back while the job goes on."""
+        alone = (Reverts.STRUCK, Reverts.SHARDS)
+        return any(
+            rule.reverts in alone and all(s.kind is not StageKind.REPLAY for s in rule.stages)
+            for rule in self.rules
+        )
+
+    @property
     def written(self) -> frozenset[str]:
         """Names of the tiers that are not live."""
         return frozenset(capture.tier for capture in self.captures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.records import RecoveryPolicy
 from cprsim.results import FINISHED, Result
 from cprsim.results.words import percent, priced_by
 
@@ -19,7 +19,7 @@ def accuracy_sentences(result: Result) -> list[str]:
 
     Empty where no strategy ever keeps a stale shard.
     """
-    stale = [policy for policy in result.policies if policy.on_failure is OnFailure.RELOAD]
+    stale = [policy for policy in result.policies if policy.leaves_stale]
     if not stale:
         return []
     if result.curve is None:
@@ -34,7 +34,7 @@ def knows_loss(result: Result) -> bool:
     """Whether there is a mean loss of AUC of any strategy whose shards go stale."""
     spreads = result.spreads()
     return any(
-        policy.on_failure is OnFailure.RELOAD and not isnan(spreads[policy.name]["auc_loss"].mean)
+        policy.leaves_stale and not isnan(spreads[policy.name]["auc_loss"].mean)
         for policy in result.policies
     )
 

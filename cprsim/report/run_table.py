@@ -146,11 +146,8 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
         Column(COST_H, lambda line: significant(line.mean("overhead_h"))),
         Column("cost\nnode-h", lambda line: significant(line.mean("overhead_node_h"))),
     ]
-    partial = any(line.policy.on_failure is OnFailure.RELOAD for line in rows)
-    known = any(
-        line.policy.on_failure is OnFailure.RELOAD and not isnan(line.mean("auc_loss"))
-        for line in rows
-    )
+    partial = any(line.policy.leaves_stale for line in rows)
+    known = any(line.policy.leaves_stale and not isnan(line.mean("auc_loss")) for line in rows)
     shown = {"PLS": partial, AUC_LOSS: known}
     return [column for column in columns if shown.get(column.heading, True)]
 
@@ -184,7 +181,7 @@ def _percent_of(part: str) -> Callable[[Line], str]:
 
 
 def _pls(line: Line) -> str:
-    partial = line.policy.on_failure is OnFailure.RELOAD
+    partial = line.policy.leaves_stale
     return portion(line.mean("pls")) if partial else NO_NUMBER
 
 

@@ -25,6 +25,8 @@ LIMITS = (
 )
 """When a replication is given up (docs/model.md, section 12)."""
 
+ROUNDING = 1e-9  # of useful time: two engines differ by less where a strategy costs the same
+
 
 def decisions(result: Result) -> list[str]:
     """Why each strategy that decides between partial and full recovery chose what it did."""
@@ -140,7 +142,7 @@ def savings(result: Result) -> list[str]:
         return []
     against = result.spreads()[full[0]]["overhead_fraction"].mean
     table = differences(result.replications, result.n_nodes, full[0])
-    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < 0)]
+    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
     return [
         f"{row['strategy']} removes {percent(-row['mean'] / against)} of {full[0]}'s overhead"
         + _points(-row["high"], -row["low"])

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from cprsim.records import Floats, Ints, OnFailure, RecoveryPolicy, ShardLoss, SmallTables
+from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss, SmallTables
 
 WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
 MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
@@ -23,7 +23,7 @@ class Metric(StrEnum):
 
 def strategy_key(policy: RecoveryPolicy) -> str | None:
     """Whose response a policy has, one of `STRATEGIES`; None where no shard ever goes stale."""
-    if policy.on_failure is not OnFailure.RELOAD:
+    if not policy.leaves_stale:
         return None
     if policy.sub_saves is None:
         return WHOLE

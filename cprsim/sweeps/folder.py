@@ -84,7 +84,7 @@ class SweepResult:
     def knows_loss(self) -> bool:
         """Whether there is a loss of AUC of any strategy whose shards go stale."""
         rows = self.of("auc_loss")
-        reloads = rows["on_failure"] == OnFailure.RELOAD.value
+        reloads = rows["on_failure"].isin([OnFailure.RELOAD.value, OnFailure.BY_RULES.value])
         return bool(rows.loc[reloads, "mean"].notna().any())
 
     @property
