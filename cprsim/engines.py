@@ -113,8 +113,10 @@ class ByRules:
     def parts_of(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """The failures of a block with their scopes, and what else varies in it."""
         failures = block.failures
+        listens = any(capture.on_notice for capture in self.job.policy.captures)
+        notice_h = tuple(scope.notice_h for scope in self.job.scopes) if listens else ()
         return (
-            ScopedBlock(failures, self.scopes, self.seed, block.number),
+            ScopedBlock(failures, self.scopes, self.seed, block.number, notice_h),
             BlockDraws(self.job, self.seed, block.number, failures.n_of_block, failures.kept),
         )
 

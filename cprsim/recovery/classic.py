@@ -27,7 +27,7 @@ from cprsim.recovery.policy import (
 )
 
 REMOTE, TRAINERS = "remote", "trainers"
-RESCHEDULE_STAGE = 2  # of every rule
+DETECT_STAGE, RESCHEDULE_STAGE = 0, 2  # of every rule
 
 
 def draw_names(scopes: tuple[Scope, ...], n_rules: int) -> tuple[tuple[str, str], ...]:
@@ -37,6 +37,7 @@ def draw_names(scopes: tuple[Scope, ...], n_rules: int) -> tuple[tuple[str, str]
         (f"background/{REMOTE}", "save/background"),
         (f"load/{REMOTE}", "load"),
         *((f"detect/{scope.name}", "detect") for scope in scopes),
+        *((f"stage/{rule}/{DETECT_STAGE}", "detect") for rule in range(n_rules)),
         *((f"stage/{rule}/{RESCHEDULE_STAGE}", "reschedule") for rule in range(n_rules)),
     )
 

@@ -100,8 +100,8 @@ def _of_captures(policy: Policy) -> Iterator[str]:
             continue
         if sum(other.tier == capture.tier for other in policy.captures) > 1:
             yield f"{what}: a tier is written by one capture"
-        if (capture.every_h is None) == (capture.after is None):
-            yield f"{what}: give either `every_h` or `after`"
+        if (capture.every_h is not None) + (capture.after is not None) + capture.on_notice != 1:
+            yield f"{what}: give one of `every_h`, `after` and `on_notice`"
         if capture.every_h is not None and not capture.every_h > 0.0:
             yield f"{what}: an interval of {capture.every_h} h is no interval"
         if capture.after is not None:

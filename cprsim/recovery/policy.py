@@ -39,6 +39,7 @@ class Scope:
     reach: Reach
     detect: Duration
     needs_node: bool = True  # False: the same node goes on, so no spare is asked for
+    notice_h: float = 0.0  # of the failures' clock, by which it is announced
 
     @property
     def wipes(self) -> Level:
@@ -142,7 +143,7 @@ class WhenBusy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Saves to a tier: at each `every_h` of progress, or after every nth commit of another tier."""
+    """Saves to a tier: each `every_h` of progress, after commits of another, or on notice."""
 
     tier: str
     every_h: float | None = None
@@ -153,6 +154,7 @@ class Capture:
     in_flight: int = 1  # so many at most
     when_busy: WhenBusy = WhenBusy.WAIT
     p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
+    on_notice: bool = False  # saves when a failure is announced, and then alone
 
 
 # --------------------------------------------------------------------------- failures

@@ -8,13 +8,13 @@ unless an option says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Duration
-from cprsim.recovery.policy import Policy, Scope
+from cprsim.recovery.policy import Policy, Scope, StageKind
 
 Kind = Literal["time", "size", "bandwidth", "count", "share", "number", "table", "word"]
 
@@ -74,6 +74,20 @@ WORDS = {
 }
 
 
+def noticed_after(policy: Policy, detect: Duration) -> Policy:
+    """The policy with a detection that takes this where it would take what the scope says."""
+    rules = []
+    for rule in policy.rules:
+        stages = tuple(
+            replace(stage, cost=detect)
+            if stage.kind is StageKind.DETECT and stage.cost is None
+            else stage
+            for stage in rule.stages
+        )
+        rules.append(replace(rule, stages=stages))
+    return replace(policy, rules=tuple(rules))
+
+
 def option(default: Any, kind: Kind, words: str) -> Any:
     """A field of a system's options: its default (None: follows from the job) and what it means."""
     return field(default=default, metadata={"kind": kind, "words": words})
@@ -89,6 +103,8 @@ class System:
     plan : what is known of the job, the options and the entry's name to a policy; raises
         ParameterError where the system can't serve this job
     source : where the mechanism is described, for tables and documents
+    interval : the option that is the progress between saves, where there is one to choose
+    not_counted : what it loses that no number here shows, as a sentence goes on; nothing: all is
     """
 
     name: str
@@ -96,3 +112,5 @@ class System:
     source: str
     options: type[Any]
     plan: Callable[[JobFacts, Any, str], Policy]
+    interval: str | None = None
+    not_counted: str = ""

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cprsim.scenario.costs_schema import Duration
-from cprsim.scenario.quantities import Model
+from cprsim.scenario.quantities import Model, Quantity
+from cprsim.units import TIME
 
+Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
 SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
 REACHES = ("process", "gpu", "node", "rack", "all")
 
@@ -33,6 +35,13 @@ class Scope(Model):
         strict=True,
         description="Whether a struck node is replaced; default: from `node` on. A node that is "
         "replaced takes all its memory with it.",
+    )
+
+    notice_h: Notice = Field(
+        0.0,
+        alias="notice",
+        description="How long before it strikes a failure is announced [time], for systems that "
+        "save on notice; default 0 s.",
     )
 
     @property

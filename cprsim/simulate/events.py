@@ -28,6 +28,7 @@ from cprsim.recovery.policy import STAGE_ORDER
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.job import (
+    NOTICE,
     Outcome,
     ReplicationDraws,
     ScopedFailure,
@@ -70,6 +71,7 @@ class What(StrEnum):
     SAVE_LEFT_OUT = "save left out"
     SAVE_ABANDONED = "save abandoned"
     CYCLES_SKIPPED = "cycles skipped"  # of work and save, all alike, in one step from here on
+    ANNOUNCED = "announced"  # a failure to come
     FAILED = "failed"
     MISSED = "missed"
     REVERTED = "reverted"
@@ -580,6 +582,9 @@ class Replication:
         assert failure is not None
         self._failure_alarm = None
         self._age_h = failure.at_h
+        if failure.scope == NOTICE:
+            self._be_told()
+            return
         self._n_met += 1
         struck = [slot for slot in failure.slots if slot not in self._spares.queued]
         if self._hardly_gets_further() or (struck and self._is_hopeless()):
@@ -590,6 +595,14 @@ class Replication:
         if struck:
             self._strike(failure, struck)
             self._n_failures += 1
+        self._plan_next_step()
+
+    def _be_told(self) -> None:
+        """A failure is announced: saves on notice are due."""
+        self._log(What.ANNOUNCED)
+        for capture, saves in enumerate(self._num.captures[: len(self._due_h)]):
+            if saves.on_notice:
+                self._due_h[capture] = self._progress_h
         self._plan_next_step()
 
     def _strike(self, failure: ScopedFailure, struck: list[int]) -> None:

@@ -20,6 +20,7 @@ from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
+from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
     ALL,
     DETECT,
@@ -526,7 +527,12 @@ def strike(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
     scope: int, named: Ints, repair_h: Floats, losses: Any, keeps: bool,
 ) -> None:  # fmt: skip
-    """What a failure does, at the instant when it strikes."""
+    """What a failure does, at the instant when it strikes; or what the notice of one does."""
+    if scope == NOTICE:
+        for capture in range(num.n_captures):
+            if num.captures[capture].on_notice:
+                job.saves[capture].due_h = job.progress_h
+        return
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
         job.status = STOPPED

@@ -26,9 +26,15 @@ class SimulatedJob:
     renamed: tuple[tuple[str, str], ...] = ()  # draws of costs that have other names elsewhere
 
 
+NOTICE = -1  # in place of a scope: this is no failure, but the notice of one
+
+
 @dataclass(frozen=True, slots=True)
 class ScopedFailure:
-    """One failure of one replication: an instant of its clock, its slots, and what it kills."""
+    """One failure of one replication: an instant of its clock, its slots, and what it kills.
+
+    Or the notice of one (scope `NOTICE`): it strikes no slot.
+    """
 
     at_h: float
     slots: tuple[int, ...]

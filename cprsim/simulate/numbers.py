@@ -74,6 +74,7 @@ CAPTURE = np.dtype(
         ("in_flight", "i8"),
         ("skips", "?"),
         ("is_followed", "?"),  # by a flush
+        ("on_notice", "?"),
         ("p_fail", "f8"),
     ],
     align=True,
@@ -234,6 +235,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             *fixed(of_saves, f"stall/{capture.tier}", capture.stall),
             *fixed(of_saves, f"background/{capture.tier}", capture.background),
             capture.in_flight, capture.when_busy is WhenBusy.SKIP, capture.tier in followed,
+            capture.on_notice,
             capture.p_fail,
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ import numpy as np
 from cprsim.failures.block import BlockFailures, Strikes
 from cprsim.records import Floats, Ints
 from cprsim.recovery.policy import Reach
-from cprsim.simulate.job import ScopedFailure
+from cprsim.simulate.job import NOTICE, ScopedFailure
 from cprsim.simulate.transitions import stream_keys, uniforms
 
 
@@ -63,9 +63,22 @@ class ScopedBlock:
 
     The scope of a failure depends on the seed, the block, its replication and its number alone, so
     that all systems meet the same.
+
+    Parameters
+    ----------
+    notice_h : by how long each scope's failures are announced, none sooner than the failure before;
+        empty for a system that does not listen
     """
 
-    def __init__(self, failures: BlockFailures, shares: ScopeShares, seed: int, block: int) -> None:
+    def __init__(
+        self,
+        failures: BlockFailures,
+        shares: ScopeShares,
+        seed: int,
+        block: int,
+        notice_h: tuple[float, ...] = (),
+    ) -> None:
+        self._notice_h = np.array(notice_h) if any(notice_h) else np.zeros(0)
         self.n_replications = failures.n_replications
         self._failures = failures
         self._shares = shares
@@ -81,7 +94,8 @@ class ScopedBlock:
         n = len(drawn.at_h)
         if n not in self._found:
             self._found = {n: self._scoped(drawn)}
-        return self._found[n]._replace(until_h=drawn.until_h, first=drawn.first)
+        found = self._found[n]._replace(until_h=drawn.until_h, first=drawn.first)
+        return self._announced(found) if len(self._notice_h) else found
 
     def _scoped(self, drawn: Strikes) -> ScopedStrikes:
         n_chunks, n_rows = drawn.first.shape[0], drawn.first.shape[1] - 1
@@ -97,6 +111,26 @@ class ScopedBlock:
             first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
         return ScopedStrikes(
             drawn.until_h, drawn.first, drawn.at_h, scope, first_slot, slot, repair_h
+        )
+
+    def _announced(self, drawn: ScopedStrikes) -> ScopedStrikes:
+        """The same with the notices of failures among them."""
+        n = np.diff(drawn.first, axis=1)
+        row = np.repeat(np.tile(np.arange(n.shape[1]), len(n)), n.reshape(-1))
+        in_order = np.lexsort((np.arange(len(row)), row))  # of each replication one after another
+        before_h = np.zeros(len(row))
+        follows = row[in_order][1:] == row[in_order][:-1]
+        before_h[in_order[1:][follows]] = drawn.at_h[in_order[:-1][follows]]
+        notice_h = self._notice_h[drawn.scope]
+        (told,) = np.nonzero(notice_h > 0.0)
+        told_at_h = np.maximum(before_h, drawn.at_h - notice_h)[told]
+        return drawn._replace(
+            # failures that are not drawn yet may have been announced by then
+            until_h=drawn.until_h - float(self._notice_h.max()),
+            first=drawn.first + np.searchsorted(told, drawn.first),
+            at_h=np.insert(drawn.at_h, told, told_at_h),
+            scope=np.insert(drawn.scope, told, NOTICE),
+            first_slot=np.insert(drawn.first_slot, told, drawn.first_slot[told]),
         )
 
     def _widened(
@@ -119,12 +153,15 @@ class ScopedBlock:
 
     def of(self, replication: int) -> Iterator[ScopedFailure]:
         """The failures of one replication, in order, for as long as anybody asks."""
-        key = self._keys[replication : replication + 1]
+        key, before_h = self._keys[replication : replication + 1], 0.0
         for number, failure in enumerate(self._failures.of(replication)):
             scope = int(self._shares.of(key, np.array([number]))[0])
             named = np.array(failure.slots)
             wide = self._shares.widened(scope, named)
             hours = failure.repair_h if wide is named else failure.repair_h[:1] * len(wide)
+            if len(self._notice_h) and (notice_h := float(self._notice_h[scope])) > 0.0:
+                yield ScopedFailure(max(before_h, failure.at_h - notice_h), (), NOTICE, ())
+            before_h = failure.at_h
             yield ScopedFailure(failure.at_h, tuple(wide.tolist()), scope, hours)
 
 

@@ -28,7 +28,14 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob, StaleShard
+from cprsim.simulate.job import (
+    NOTICE,
+    Outcome,
+    ReplicationDraws,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
+)
 
 # Section 12 of docs/model.md
 HOPELESS_AFTER = 1000
@@ -129,6 +136,7 @@ class Replication:
     replay_speed: float = 1.0
     age_h: float = 0.0  # on the failures' clock
     n_met: int = 0  # failures, missed ones too
+    n_seen: int = 0  # and notices
     n_failures: int = 0
     n_saves: int = 0
     finished: bool | None = None
@@ -157,7 +165,7 @@ class Replication:
         self.due_h = {
             number: self.next_due_h(capture.every_h)
             for number, capture in enumerate(policy.captures)
-            if capture.every_h is not None
+            if capture.every_h is not None or capture.on_notice
         }
         self.n_pooled = cluster.n_spares  # None: unlimited
 
@@ -180,7 +188,7 @@ class Replication:
                 return self.outcome()
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
                 fails_now = False
-                self.fail(self.failures[self.n_met])
+                self.fail(self.failures[self.n_seen])
                 continue
             works_to_h, work_ends_at_h = self.stretch_of_work()
             fails_at_h = self.next_failure_at_h()
@@ -279,14 +287,14 @@ class Replication:
         to_h = min(self.job.useful_h, *self.due_h.values(), inf)
         if self.progress_h < self.frontier_h:
             to_h = min(to_h, self.frontier_h)
-        elif self.job.clock is Clock.PROGRESS and self.n_met < len(self.failures):
-            to_h = min(to_h, max(self.failures[self.n_met].at_h, self.progress_h))
+        elif self.job.clock is Clock.PROGRESS and self.n_seen < len(self.failures):
+            to_h = min(to_h, max(self.failures[self.n_seen].at_h, self.progress_h))
         return to_h, self.now_h + (to_h - self.progress_h) / self.progress_per_hour()
 
     def next_failure_at_h(self) -> float:
-        if self.n_met == len(self.failures):
+        if self.n_seen == len(self.failures):
             return inf
-        at_h = self.failures[self.n_met].at_h
+        at_h = self.failures[self.n_seen].at_h
         if self.job.clock is Clock.WALL:
             return max(self.now_h, at_h)
         if self.job.clock is Clock.UPTIME:
@@ -369,9 +377,11 @@ class Replication:
 
     # ----------------------------------------------------------------- 3. saves
 
-    def next_due_h(self, every_h: float) -> float:
-        """3.1: the first whole multiple beyond the progress, up to T."""
+    def next_due_h(self, every_h: float | None) -> float:
+        """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
         useful_h = self.job.useful_h
+        if every_h is None:
+            return inf
         if every_h >= useful_h * (1.0 - ROUNDING):
             return inf
         due_h = (whole_multiples(self.progress_h, every_h) + 1) * every_h
@@ -417,7 +427,6 @@ class Replication:
 
     def no_longer_due(self, number: int) -> None:
         every_h = self.job.policy.captures[number].every_h
-        assert every_h is not None
         self.again.discard(number)
         self.due_h[number] = self.next_due_h(every_h)
 
@@ -482,6 +491,12 @@ class Replication:
     # ----------------------------------------------------------------- 4. failures
 
     def fail(self, failure: ScopedFailure) -> None:
+        self.n_seen += 1
+        if failure.scope == NOTICE:
+            for number, capture in enumerate(self.job.policy.captures):
+                if capture.on_notice:
+                    self.again.add(number)
+            return
         self.n_met += 1
         if self.hardly_gets_further():
             self.finished = False

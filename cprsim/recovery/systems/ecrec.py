@@ -148,4 +148,5 @@ SYSTEM = System(
     source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
     options=Options,
     plan=plan,
+    interval="backstop",
 )

@@ -160,4 +160,5 @@ SYSTEM = System(
     source="Wang et al. 2023: mechanism and the interval of remote saves published",
     options=Options,
     plan=plan,
+    interval="remote_every",
 )

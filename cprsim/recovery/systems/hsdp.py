@@ -140,4 +140,5 @@ SYSTEM = System(
     source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",
     options=Options,
     plan=plan,
+    interval="backstop",
 )

@@ -216,4 +216,6 @@ SYSTEM = System(
     source="MoC-System 2025 (ASPLOS): shares published; mechanism and costs secondary",
     options=Options,
     plan=plan,
+    interval="every",
+    not_counted="experts that a save leaves out go back further than the job",
 )

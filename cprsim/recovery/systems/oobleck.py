@@ -109,4 +109,5 @@ SYSTEM = System(
     "artifact",
     options=Options,
     plan=plan,
+    interval="every",
 )

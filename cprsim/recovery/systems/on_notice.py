@@ -1,0 +1,81 @@
+"""Saves on notice: nodes that are taken away say so beforehand, as those of a spot market do.
+
+The job saves when a failure is announced (`scopes: notice`), besides at its interval, and goes back
+to the newer of the two saves. A notice shorter than a save is of no use: that save is struck.
+
+Assumptions: a save on notice takes what any other does; work goes on between it and the failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from cprsim.errors import ParameterError
+from cprsim.intervals import young_h
+from cprsim.recovery.policy import (
+    Capture,
+    Medium,
+    Outside,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+    WhenBusy,
+)
+from cprsim.recovery.system import JobFacts, System, option
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How often it saves besides."""
+
+    every: float | None = option(
+        None, "time", "progress between saves besides; default: Young's, as if there were no notice"
+    )
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    if not any(scope.notice_h > 0.0 for scope in facts.scopes):
+        raise ParameterError(
+            "saves on notice, and no failure is announced: give `notice` to one of `scopes`"
+        )
+    every_h = options.every
+    if every_h is None:
+        every_h = young_h(facts.save_stall.mean_h, facts.mtbf_h)
+    if not every_h > 0.0:
+        raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
+    stages = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.WAIT),
+        Stage(StageKind.RESCHEDULE, facts.reschedule),
+        Stage(StageKind.LOAD),
+    )
+    tiers = ("on notice", "remote")
+    captures = [
+        Capture(
+            "on notice", stall=facts.save_stall, background=facts.save_background,
+            when_busy=WhenBusy.SKIP, on_notice=True,
+        )
+    ]  # fmt: skip
+    if every_h < inf:
+        captures.append(
+            Capture("remote", every_h, stall=facts.save_stall, background=facts.save_background)
+        )
+    return Policy(
+        name,
+        rules=(Rule(Reverts.ALL, stages, sources=tiers),),
+        tiers=tuple(Tier(tier, Medium.REMOTE, Outside(), facts.role, facts.load) for tier in tiers),
+        captures=tuple(captures),
+    )
+
+
+SYSTEM = System(
+    name="on-notice",
+    summary="saves when a failure is announced, besides at an interval",
+    source="spot and preemptible nodes; no figure of a paper",
+    options=Options,
+    plan=plan,
+)
