@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +12,7 @@ from cprsim.curves import chosen_curve
 from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
+from cprsim.failures.distributions import Distribution, Weibull, with_mean
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
@@ -23,6 +22,7 @@ from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.listed import JobNow, ListedSystem
 from cprsim.records import (
     Clock,
     Cluster,
@@ -39,14 +39,13 @@ from cprsim.records import (
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names, unlike_a_system
-from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.checks import MAX_FAILURES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.costs_schema import DurationSpec
+from cprsim.scenario.costs_schema import DurationSpec, SaveCost
 from cprsim.scenario.durations import duration_of
 from cprsim.scenario.failures_schema import (
     ANY,
@@ -58,7 +57,6 @@ from cprsim.scenario.failures_schema import (
 )
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.scenario.recovery_schema import Recovery
-from cprsim.scenario.system_schema import options_of
 from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -86,6 +84,8 @@ class Experiment:
     scopes: tuple[Scope, ...] = ()  # what failures kill
     shares: ScopeShares | None = None  # of the failures; None where there are no scopes
     horizon_h: float | None = None  # wall time at which the job ends, done or not
+    by_rules: bool = False  # every strategy runs as a recovery system: scopes, or a horizon
+    systems: tuple[ListedSystem, ...] = ()  # that the scenario lists
 
     def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
         """The job under a recovery system."""
@@ -96,6 +96,11 @@ class Experiment:
             self.useful_h, self.cluster, self.failures.clock, self.scopes, policy.system,
             self.horizon_h, renamed,
         )  # fmt: skip
+
+    def now_for(self, listed: ListedSystem) -> JobNow:
+        """The job as a system that the scenario lists finds it."""
+        mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
+        return JobNow(self.cluster, costs_of(listed.entry, self.costs), self.scopes, mtbf_h)
 
     @property
     def log_notes(self) -> tuple[str, ...]:
@@ -128,16 +133,20 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "failures"):
         failures = _failures(loaded, cluster)
         expected = failures.expected(cluster, scenario.job.useful_h)
-    planning = Planning(
-        useful_h=scenario.job.useful_h,
-        n_emb_ps=cluster.n_emb_ps,
-        save_cost_h=costs.mean_h(costs.save_stall, cluster.n_emb_ps),
-        restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
-        full_load_h=costs.mean_h(costs.load, cluster.n_emb_ps),
-        partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
-        failures=expected,
-        beside_fraction=_beside_fraction(cluster, failures, scenario.job.useful_h),
-    )
+    beside_fraction = _beside_fraction(cluster, failures, scenario.job.useful_h)
+
+    def planning(costs: Costs) -> Planning:
+        return Planning(
+            useful_h=scenario.job.useful_h,
+            n_emb_ps=cluster.n_emb_ps,
+            save_cost_h=costs.mean_h(costs.save_stall, cluster.n_emb_ps),
+            restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
+            full_load_h=costs.mean_h(costs.load, cluster.n_emb_ps),
+            partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
+            failures=expected,
+            beside_fraction=beside_fraction,
+        )
+
     simulation = scenario.simulation
     scopes = _scopes(scenario, costs)
     experiment = Experiment(
@@ -145,7 +154,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning, cluster, costs, scopes, expected.mtbf_h))
+        policies=tuple(_policies(loaded, planning, cluster, costs, scopes))
         if with_policies
         else (),
         seed=simulation.seed,
@@ -157,6 +166,12 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
+        by_rules=_runs_by_rules(scenario),
+        systems=tuple(
+            ListedSystem(scenario, entry)
+            for entry in scenario.recovery
+            if entry.strategy in SYSTEMS
+        ),
     )
     _require_fast(loaded, experiment)
     return experiment
@@ -213,15 +228,40 @@ def _duration_or_transfer(spec: float | DurationSpec | str) -> Duration | Transf
 
 def _costs(scenario: Scenario) -> Costs:
     section = scenario.costs
-    background = section.save.background
+    stall, background = _save_of(section.save)
     return Costs(
-        save_stall=_duration_or_transfer(section.save.stall),
-        save_background=None if background is None else _duration_or_transfer(background),
+        save_stall=stall,
+        save_background=background,
         load=_duration_or_transfer(section.load),
         detect=duration_of(section.detect),
         reschedule=duration_of(section.reschedule),
         storage=_storage(scenario),
     )
+
+
+def _save_of(section: SaveCost) -> tuple[Duration | Transfer, Duration | Transfer | None]:
+    background = section.background
+    return (
+        _duration_or_transfer(section.stall),
+        None if background is None else _duration_or_transfer(background),
+    )
+
+
+def costs_of(entry: Recovery, costs: Costs) -> Costs:
+    """The scenario's costs, with those that a strategy has of its own instead."""
+    own = entry.costs
+    if own is None:
+        return costs
+    if own.save is not None:
+        stall, background = _save_of(own.save)
+        costs = replace(costs, save_stall=stall, save_background=background)
+    if own.load is not None:
+        costs = replace(costs, load=_duration_or_transfer(own.load))
+    if own.detect is not None:
+        costs = replace(costs, detect=duration_of(own.detect))
+    if own.reschedule is not None:
+        costs = replace(costs, reschedule=duration_of(own.reschedule))
+    return costs
 
 
 def _storage(scenario: Scenario) -> Storage | None:
@@ -313,14 +353,20 @@ def _shocks(section: CorrelatedFailures) -> Shocks | None:
 
 def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
     slots = _slots(cluster, section.role)
-    named = section.servers
+
+    def named(servers: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(slots[number] for number in servers)
+
+    each_time, at = section.servers_each_time, section.servers_at
     return Injected(
         useful_h=useful_h,
-        slots=slots if named is None else tuple(slots[number] for number in named),
+        slots=slots if each_time is None else named(each_time),
         together=section.n_together,
         at_h=section.at_h,
         count=section.count or 0,
         repair=cluster.repair,
+        clock=Clock(section.clock),
+        slots_at=None if at is None else tuple(map(named, at)),
     )
 
 
@@ -354,69 +400,37 @@ def _read_log(section: TraceFailures, path: Path) -> Outages:
 # ----------------------------------------------------------------------------- recovery
 
 
+def _runs_by_rules(scenario: Scenario) -> bool:
+    """Whether the strategies' own engines can't run the job: recovery systems can."""
+    return bool(scenario.scopes) or scenario.job.horizon_h is not None
+
+
 def _policies(
     loaded: LoadedScenario,
-    planning: Planning,
+    planning: Callable[[Costs], Planning],
     cluster: Cluster,
     costs: Costs,
     scopes: tuple[Scope, ...],
-    mtbf_h: float,
 ) -> Iterator[RecoveryPolicy]:
     scenario = loaded.scenario
-    by_rules = bool(scenario.scopes) or scenario.job.horizon_h is not None
+    by_rules = _runs_by_rules(scenario)
     for number, entry in enumerate(scenario.recovery):
         with _blaming(loaded, f"recovery.{number}"):
+            own = costs_of(entry, costs)
+            planned = planning(own)
             if entry.strategy in SYSTEMS:
-                yield _system(scenario, entry, cluster, costs, scopes, mtbf_h)
-                continue
-            policy = _policy(entry, planning)
-            if by_rules:
-                policy = replace(policy, system=as_system(policy, costs, cluster))
+                job = JobNow(cluster, own, scopes, planned.failures.mtbf_h)
+                policy = ListedSystem(scenario, entry).policy(job)
+            else:
+                policy = _policy(entry, planned)
+                reason = unlike_a_system(policy, own, cluster)
+                if entry.costs is not None and reason is not None:
+                    raise ParameterError(f"`costs` of its own do not go with this: {reason}")
+                if by_rules or entry.costs is not None:
+                    policy = replace(policy, system=as_system(policy, own, cluster))
+                if entry.costs is not None and entry.costs.detect is not None:
+                    policy = replace(policy, system=noticed_after(policy.system, own.detect))
             yield policy
-
-
-def _system(
-    scenario: Scenario,
-    entry: Recovery,
-    cluster: Cluster,
-    costs: Costs,
-    scopes: tuple[Scope, ...],
-    mtbf_h: float,
-) -> RecoveryPolicy:
-    """The policy that a recovery system makes of this job."""
-    section = scenario.cluster
-    n_nodes = section.n_nodes_of[section.state_role]
-    facts = JobFacts(
-        useful_h=scenario.job.useful_h,
-        cluster=cluster,
-        role=section.state_role,
-        scopes=scopes,
-        mtbf_h=mtbf_h,
-        save_stall=_alone(costs, costs.save_stall, n_nodes),
-        load=_alone(costs, costs.load, n_nodes),
-        reschedule=costs.reschedule,
-        save_background=None
-        if costs.save_background is None
-        else _alone(costs, costs.save_background, n_nodes),
-        step_h=scenario.job.step_h,
-        state_bytes=section.shard_bytes,
-        node_bytes_per_h=section.link_bytes_per_h,
-        remote_bytes_per_h=None
-        if scenario.storage is None
-        else scenario.storage.bandwidth_bytes_per_h,
-    )
-    options = options_of(entry.strategy, entry.options)
-    policy = SYSTEMS[entry.strategy].plan(facts, options, entry.name)
-    require_legal(policy, cluster, scopes)
-    every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
-    return RecoveryPolicy(
-        entry.name, OnFailure.BY_RULES, min(every_h, default=inf), entry.strategy, system=policy
-    )
-
-
-def _alone(costs: Costs, cost: Duration | Transfer, n_nodes: int) -> Duration:
-    """A cost as a duration; a transfer as if nobody else were about."""
-    return Constant(costs.mean_h(cost, n_nodes)) if isinstance(cost, Transfer) else cost
 
 
 def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
@@ -428,6 +442,7 @@ def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
             Reach[scope.reach.upper()],
             costs.detect if scope.detect is None else duration_of(scope.detect),
             scope.replaces,
+            scope.notice_h,
         )
         for scope in scenario.scopes
     )

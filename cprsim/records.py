@@ -233,6 +233,16 @@ class RecoveryPolicy:
     system: Any = None  # a `recovery.policy.Policy`; None: what `on_failure` says
 
     @property
+    def extra_nodes(self) -> float:
+        """Nodes that the strategy takes all the time, on top of the job's."""
+        return 0.0 if self.system is None else float(self.system.tax.nodes)
+
+    @property
+    def extra_memory_fraction(self) -> float:
+        """Memory that the strategy takes all the time, as a share of the state."""
+        return 0.0 if self.system is None else float(self.system.tax.memory)
+
+    @property
     def leaves_stale(self) -> bool:
         """Whether some shards may go back while the job goes on."""
         if self.on_failure is OnFailure.BY_RULES:

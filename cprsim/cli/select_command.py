@@ -67,7 +67,9 @@ def select(
 
     Every candidate is simulated with the scenario's failures; its loss is that of the staleness
     curve, held to the limit at an upper confidence bound. Full recovery is compared at its own
-    best interval, and is recommended where nothing surely costs less.
+    best interval, and is recommended where nothing surely costs less. Recovery systems that the
+    scenario lists are compared at their best intervals, too; where nothing compared loses samples,
+    no limit is needed.
     """
     started = datetime.now(UTC)
     limits = dict(zip(LIMITS, (max_auc_loss, max_log_loss, target_pls), strict=True))

@@ -11,15 +11,16 @@ from pathlib import Path
 from cprsim.assemble import Experiment, assemble, sub_saves_of
 from cprsim.cli.running import inputs_of
 from cprsim.curves import chosen_curve, shipped_names
-from cprsim.errors import ScenarioError
+from cprsim.errors import ParameterError, ScenarioError
 from cprsim.records import SubSaves
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import Identity
 from cprsim.results.publish import require_writable
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
-from cprsim.selector import WAYS, Limit, Quantity, Selection, select
+from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, loses, select, ways_of
 from cprsim.selector.folder import write_selection
 from cprsim.selector.parameters import variants
-from cprsim.selector.pricing import affordable
+from cprsim.selector.pricing import Way, affordable
 from cprsim.staleness import StalenessCurve
 
 LIMITS = {
@@ -38,7 +39,7 @@ class Asked:
     experiment: Experiment
     limit: Limit
     curve: StalenessCurve | None
-    ways: Mapping[str, SubSaves | None]
+    ways: Mapping[str, Way]
     identity: Identity
 
     @property
@@ -49,25 +50,62 @@ class Asked:
 def asked(scenario: Path, overrides: list[str], replications: int | None) -> Asked:
     """Read and check all that a selection needs. Raises CprsimError for what is wrong."""
     loaded = load_scenario(scenario, overrides)
-    limit = limit_of(loaded)
-    tail = limit.risk is not None
-    n = (
-        affordable(assemble(loaded, with_policies=False), tail=tail)
-        if replications is None
-        else replications
-    )
+    experiment = assemble(loaded, with_policies=False)
+    _require_selectable(loaded)
+    ways = _ways(loaded, experiment)
+    limited = any(loses(name, way, experiment) for name, way in ways.items())
+    limit = limit_of(loaded) if limited or _limits(loaded) else NO_LIMIT
+    n = replications
+    if n is None:
+        n = affordable(experiment, tail=limit.risk is not None)
     loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
-    if curve is None and limit.quantity is not Quantity.PLS:
+    if limited and curve is None and limit.quantity is not Quantity.PLS:
         raise _no_curve(loaded)
     identity = Identity(
         name=f"{loaded.scenario.name}-select",
         scenario_yaml=dump_scenario(loaded.scenario),
         inputs=inputs_of(loaded),
     )
-    ways = {**WAYS, **sub_saves_of(loaded)}
     experiment = assemble(loaded, with_policies=False)
-    return Asked(loaded, experiment, limit, curve, ways, identity)
+    return Asked(loaded, experiment, limit, curve, _ways(loaded, experiment), identity)
+
+
+def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
+    """What is compared with full recovery. Raises ScenarioError where a system does not fit."""
+    try:
+        ways = ways_of(experiment, {**WAYS, **sub_saves_of(loaded)})
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.name not in ways or isinstance(ways[entry.name], SubSaves | None):
+            continue
+        try:
+            loses(entry.name, ways[entry.name], experiment)
+        except ParameterError as error:
+            key = f"recovery.{number}"
+            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+    return ways
+
+
+def _require_selectable(loaded: LoadedScenario) -> None:
+    """Raise ScenarioError for what no selection can take into account."""
+    for number, entry in enumerate(loaded.scenario.recovery):
+        if entry.costs is not None and entry.strategy not in SYSTEMS:
+            key = f"recovery.{number}.costs"
+            message = (
+                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
+                "recovery systems may have their own"
+            )
+            raise ScenarioError.at(loaded.place(key), message, key=key)
+
+
+def _limits(loaded: LoadedScenario) -> dict[str, float]:
+    """The limits that the section `accuracy` names."""
+    section = loaded.scenario.accuracy
+    if section is None:
+        return {}
+    return {key: value for key in LIMITS if (value := getattr(section, key)) is not None}
 
 
 def limit_of(loaded: LoadedScenario) -> Limit:
@@ -75,12 +113,7 @@ def limit_of(loaded: LoadedScenario) -> Limit:
 
     Raises ScenarioError where it names none, or several.
     """
-    section = loaded.scenario.accuracy
-    named = {
-        key: value
-        for key in LIMITS
-        if section is not None and (value := getattr(section, key)) is not None
-    }
+    section, named = loaded.scenario.accuracy, _limits(loaded)
     if len(named) != 1 or section is None:
         wrong = f"there are {len(named)} limits: keep one" if named else "there is no limit"
         message = f"{wrong}; say what may be lost with one of {HOW}"
@@ -110,16 +143,20 @@ def select_into(
     experiment = wanted.experiment
     draws = variants(wanted.loaded, experiment.n_replications or 0)
     selection = select(experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws)
-    from cprsim.plots.pareto import pareto_figure
+    from cprsim.plots.choice import selection_figure
     from cprsim.plots.save import save_figure
 
     about = {"command": ["cprsim", *sys.argv[1:]], "seed": wanted.experiment.seed}
+
+    def draw(folder: Path) -> None:
+        save_figure(selection_figure(selection, wanted.name), folder / "pareto")
+
     write_selection(
         root,
         wanted.identity,
         selection,
         about=about,
         started=started,
-        draw=lambda folder: save_figure(pareto_figure(selection, wanted.name), folder / "pareto"),
+        draw=draw,
     )
     return selection

@@ -6,7 +6,7 @@ alone, so that every strategy, engine and interval meets the same failures.
 
     JobClock    one renewal process for the job: random nodes fail        (job_clock.py)
     NodeClocks  a renewal process per node                                (node_clocks.py)
-    Injected    so many failures, or these ones, in the job's progress    (injected.py)
+    Injected    so many failures, or these ones, on a named clock         (injected.py)
     Replay      the outages of a real cluster                             (replay.py)
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 
 import numpy as np
@@ -26,6 +26,7 @@ from cprsim.plots import overhead_figure, percentiles_figure
 from cprsim.plots.overhead import mark
 from cprsim.plots.percentiles import POINTED_AT
 from cprsim.plots.style import look_of
+from cprsim.records import RecoveryPolicy
 from cprsim.report.accuracy_sentences import accuracy_sentences, knows_loss
 from cprsim.report.as_json import number
 from cprsim.report.sentences import decisions, savings, verdicts
@@ -47,6 +48,9 @@ from cprsim.results.words import (
 
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
+PAID = "ETTR paid"
+
+Beside = Callable[[RecoveryPolicy, Mapping[str, Spread]], str]  # a cell of a strategy
 
 
 def chapter_of_run(result: Result) -> Chapter:
@@ -124,7 +128,7 @@ def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) ->
 
 
 def _overhead_table(result: Result) -> Table:
-    parts = _parts(result)
+    parts, beside = _parts(result), _beside(result)
     partial = any(policy.leaves_stale for policy in result.policies)
     priced = partial and result.curve is not None and knows_loss(result)
     return Table(
@@ -132,6 +136,7 @@ def _overhead_table(result: Result) -> Table:
             "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
             "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
             + (" AUC loss is by the staleness curve, whose error is in it." if priced else "")
+            + (" ETTR paid counts the nodes beside the job's own." if PAID in beside else "")
         ),
         columns=[
             Column("strategy", is_number=False),
@@ -140,20 +145,40 @@ def _overhead_table(result: Result) -> Table:
             *(Column(f"{look_of(part).label}, %") for part in parts),
             Column("failures"),
             Column("ETTR"),
+            *map(Column, beside),
             *([Column("PLS")] if partial else []),
             *([Column("AUC loss, ×10⁻⁴")] if priced else []),
             Column("cost, h"),
             Column("cost, node-h"),
         ],
         rows=[
-            _overhead_row(result, number, parts, partial, priced)
+            _overhead_row(result, number, parts, beside, partial, priced)
             for number in range(len(result.policies))
         ],
     )
 
 
+def _beside(result: Result) -> dict[str, Beside]:
+    """Columns of what is paid beside the nodes of the job, where there is anything."""
+    found: dict[str, Beside] = {}
+    if any(mine["ettr_paid"].mean < mine["ettr"].mean for mine in result.spreads().values()):
+        found[PAID] = lambda policy, mine: _fixed(mine["ettr_paid"].mean, 3)
+    if any(policy.extra_nodes for policy in result.policies):
+        found["extra nodes"] = lambda policy, mine: significant(policy.extra_nodes)
+    if any(policy.extra_memory_fraction for policy in result.policies):
+        found["memory, + % of the state"] = lambda policy, mine: percent_number(
+            policy.extra_memory_fraction
+        )
+    return found
+
+
 def _overhead_row(
-    result: Result, number: int, parts: Sequence[str], partial: bool, priced: bool
+    result: Result,
+    number: int,
+    parts: Sequence[str],
+    beside: Mapping[str, Beside],
+    partial: bool,
+    priced: bool,
 ) -> list[str]:
     policy = result.policies[number]
     mine = result.spreads()[policy.name]
@@ -165,6 +190,7 @@ def _overhead_row(
         *(_share(mine[part]) for part in parts),
         significant(mine["failures"].mean),
         _fixed(mine["ettr"].mean, 3),
+        *(cell(policy, mine) for cell in beside.values()),
         *([portion(mine["pls"].mean) if stale else NO_NUMBER] if partial else []),
         *([ten_thousandths(lost.mean, lost.half_width)] if priced else []),
         with_interval(mine["overhead_h"].mean, mine["overhead_h"].half_width),

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from cprsim.page.content import Block, Chapter, Column, Listing, Picture, Section, Table, Words
 from cprsim.page.provenance import file_listing, provenance
-from cprsim.plots.pareto import pareto_figure
-from cprsim.report.selection_report import entries_text, every, limit_in_words
+from cprsim.plots.choice import selection_figure
+from cprsim.report.selection_report import asked_of, entries_text, every
 from cprsim.report.selection_sentences import (
     decision,
     drawn,
     flips,
     formula,
     left_out,
+    not_run,
     warnings,
 )
 from cprsim.results.manifest import read_manifest
@@ -34,6 +35,9 @@ HEADINGS = (
     "expected loss",
     "its upper bound",
 )
+
+
+OF_COSTS = HEADINGS[:3]  # where nothing loses samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,21 @@ def chapter_of_selection(made: Selected) -> Chapter:
     """Everything about one selection. Raises ResultError for an unreadable file."""
     chosen = made.selection
     why: list[Block] = [
-        Words([*formula(chosen), *flips(chosen), *drawn(chosen), *left_out(chosen)])
+        Words(
+            [
+                *formula(chosen),
+                *flips(chosen),
+                *drawn(chosen),
+                *left_out(chosen),
+                *not_run(chosen),
+            ]
+        )
     ]
     return Chapter(
         title=f"What to run: {made.name}",
         question=(
             f"How should a job of {hours(chosen.useful_h)} of useful work recover from failures, "
-            f"and how often save? {limit_in_words(chosen.limit)}"
+            f"and how often save? {asked_of(chosen)}"
         ),
         answer=[*decision(chosen), *warnings(chosen)],
         sections=[
@@ -80,20 +92,38 @@ def chapter_of_selection(made: Selected) -> Chapter:
 
 
 def _picture(made: Selected) -> Picture:
-    what = quantity_of(made.selection.limit)
+    against, line = "the number of saves", "over the number of saves, with the choice marked"
+    if made.selection.limited:
+        against = quantity_of(made.selection.limit)
+        line = (
+            f"over the upper bound of the {against}, from many saves to none, with full recovery, "
+            "the limit and the choice marked"
+        )
     return Picture(
-        caption=f"Overhead against {what}",
+        caption=f"Overhead against {against}",
         alternative=(
-            f"A line per strategy: overhead in percent of useful time over the upper bound of the "
-            f"{what}, from many saves to none, with full recovery, the limit and the choice "
-            "marked. The table below has the strategies at their best."
+            f"A line per strategy: overhead in percent of useful time {line}. The table below has "
+            "the strategies at their best."
         ),
-        wide=pareto_figure(made.selection, made.name),
-        narrow=pareto_figure(made.selection, made.name, narrow=True),
+        wide=selection_figure(made.selection, made.name),
+        narrow=selection_figure(made.selection, made.name, narrow=True),
     )
 
 
 def _table(selection: Selection) -> Table:
+    table = _whole_table(selection)
+    if selection.limited:
+        return table
+    n = 1 + len(OF_COSTS)
+    return replace(
+        table,
+        caption="Each strategy at its best; ± the half-width of the 95 % interval.",
+        columns=table.columns[:n],
+        rows=[row[:n] for row in table.rows],
+    )
+
+
+def _whole_table(selection: Selection) -> Table:
     curve = "" if selection.curve is None else f" Staleness curve: {selection.curve}."
     return Table(
         caption=(

@@ -20,8 +20,8 @@ BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless th
 def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> Figure:
     """Overhead over loss of each strategy, from many saves on the left to none on the right.
 
-    The loss is the upper bound that is held to the limit. Full recovery loses nothing: it is a
-    level line at its best overhead.
+    The loss is the upper bound that is held to the limit. Full recovery loses nothing, nor do some
+    recovery systems: each is a level line at its best overhead.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> F
         figure = Figure(figsize=(3.9, 5.6) if narrow else (7.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
         shown = Shown()
-        for number, (strategy, front) in enumerate(selection.front.items()):
+        _level_lines(axes, selection)
+        for number, (strategy, front) in enumerate(_losing(selection).items()):
             _line(axes, strategy, front, number)
             held, overhead = ([one.held for one in front], [one.overhead.mean for one in front])
             shown.add(held, overhead, colour=series_line(number).colour)
@@ -47,6 +48,27 @@ def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> F
     return figure
 
 
+def _losing(selection: Selection) -> dict[str, tuple[Candidate, ...]]:
+    """The fronts of strategies that lose samples."""
+    return {
+        name: front
+        for name, front in selection.front.items()
+        if any(one.policy.leaves_stale for one in front)
+    }
+
+
+def _level_lines(axes: Axes, selection: Selection) -> None:
+    """Recovery systems that lose nothing, after the lines of those that do."""
+    level = [one for one in selection.best.values() if one and not one.policy.leaves_stale]
+    for number, one in enumerate(level, len(_losing(selection))):
+        if not isnan(one.overhead.mean):
+            colour, _, dashes = series_line(number)
+            axes.axhline(
+                one.overhead.mean, color=colour, lw=1.4, ls=dashes,
+                label=f"{one.strategy} ({saving(one)})",
+            )  # fmt: skip
+
+
 def _line(axes: Axes, strategy: str, front: tuple[Candidate, ...], number: int) -> None:
     colour, marker, dashes = series_line(number)
     there = [one for one in front if not isnan(one.overhead.mean)]
@@ -59,9 +81,10 @@ def _line(axes: Axes, strategy: str, front: tuple[Candidate, ...], number: int) 
 
 def _envelope(axes: Axes, selection: Selection) -> None:
     """The Pareto front: candidates that nothing else undercuts in both."""
-    shown = [one for front in selection.front.values() for one in front]
+    shown = [one for front in _losing(selection).values() for one in front]
     best = non_dominated([(one.held, one.overhead.mean) for one in shown])
-    axes.plot(*zip(*best, strict=True), color="#d9d9d9", lw=7, zorder=0.5, label="Pareto front")
+    if best:
+        axes.plot(*zip(*best, strict=True), color="#d9d9d9", lw=7, zorder=0.5, label="Pareto front")
 
 
 def non_dominated(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -96,7 +119,7 @@ def _choice(axes: Axes, selection: Selection) -> None:
 
 def _dress(axes: Axes, selection: Selection) -> None:
     limit, full = selection.limit, selection.full.overhead.mean
-    shown = [one for front in selection.front.values() for one in front]
+    shown = [one for front in _losing(selection).values() for one in front]
     furthest = max((one.held for one in shown if not isnan(one.held)), default=1.0)
     axes.set_xlim(0, min(furthest * 1.05, BEYOND_LIMIT * limit.most) or furthest * 1.05 or 1.0)
     if not isnan(full) and full > 0:

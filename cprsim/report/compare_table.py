@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +16,7 @@ from cprsim.results.metrics import parts_among
 from cprsim.results.words import NO_NUMBER, suited
 
 _OVERHEAD = "overhead_fraction"
+PAID = "ettr_paid"
 _PARTS = {"lost": "lost work", "wait": "wait for spare"}  # that are not called by their name
 _LABELS = {
     _OVERHEAD: "overhead, % of useful time",
@@ -23,21 +25,26 @@ _LABELS = {
     "auc_loss": "AUC loss, ×10⁻⁴",
     "log_loss_rise": "log-loss rise, ×10⁻⁴",
     "ettr": "ETTR",
+    PAID: "ETTR of all paid nodes",
     "overhead_h": "overhead, h",
     "overhead_node_h": "overhead, node-h",
 }
 _LOSSES = ("auc_loss", "log_loss_rise")  # shown in ten-thousandths; not known without a curve
 SAME_INPUTS = "All inputs are the same: scenario, seed, replications, files and versions."
-_FINE = ("pls", "ettr")  # shares that need four decimals
+_FINE = ("pls", "ettr", PAID)  # shares that need four decimals
 
 
 def print_comparison(console: Console, table: pd.DataFrame) -> None:
     """Print the differences B - A with their 95 % intervals (`cprsim.results.compare`).
 
-    Quantities that are zero in both are left out, and losses that no curve priced.
+    Quantities that are zero in both are left out, losses that no curve priced, and the ETTR of all
+    paid nodes where only the job's are paid.
     """
     parts = parts_among(table["quantity"])
     shown = table[table["quantity"].isin([*_LABELS, *parts])]
+    ettr, paid = (shown[shown["quantity"] == name][["a", "b"]] for name in ("ettr", PAID))
+    if np.allclose(ettr, paid, rtol=1e-12, equal_nan=True):
+        shown = shown[shown["quantity"] != PAID]
     zero = (shown[["a", "b"]].fillna(1) == 0).all(axis=1)
     unknown = shown["quantity"].isin(_LOSSES) & shown[["a", "b"]].isna().all(axis=1)
     out = plain_table()

@@ -33,6 +33,7 @@ WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, i
 UNFOLDED = 1000
 COST_H = "cost\nh"
 AUC_LOSS = "AUC loss\n×10⁻⁴"
+PAID, EXTRA_NODES, EXTRA_MEMORY = "ETTR\npaid", "extra\nnodes", "memory\n+ % state"
 HEADINGS = {  # of parts of overhead that are not headed by their name
     "lost": "lost\nwork",
     "wait": "wait for\nspare",
@@ -141,6 +142,9 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
     columns = [
         Column("failures\nper job", lambda line: significant(line.mean("failures"))),
         Column("ETTR", lambda line: _fixed(line.mean("ettr"), 3)),
+        Column(PAID, lambda line: _fixed(line.mean("ettr_paid"), 3)),
+        Column(EXTRA_NODES, lambda line: significant(line.policy.extra_nodes)),
+        Column(EXTRA_MEMORY, lambda line: percent_number(line.policy.extra_memory_fraction)),
         Column("PLS", _pls),
         Column(AUC_LOSS, _auc_loss),
         Column(COST_H, lambda line: significant(line.mean("overhead_h"))),
@@ -148,7 +152,13 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
     ]
     partial = any(line.policy.leaves_stale for line in rows)
     known = any(line.policy.leaves_stale and not isnan(line.mean("auc_loss")) for line in rows)
-    shown = {"PLS": partial, AUC_LOSS: known}
+    shown = {
+        "PLS": partial,
+        AUC_LOSS: known,
+        PAID: any(line.mean("ettr_paid") < line.mean("ettr") for line in rows),
+        EXTRA_NODES: any(line.policy.extra_nodes for line in rows),
+        EXTRA_MEMORY: any(line.policy.extra_memory_fraction for line in rows),
+    }
     return [column for column in columns if shown.get(column.heading, True)]
 
 

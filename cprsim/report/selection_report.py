@@ -26,6 +26,10 @@ HOW_TO_RUN = "To run them so, put into the scenario:"
 HEADINGS = ("overhead\n% of useful", "less than full\n% points", "PLS")
 
 
+OF_COSTS = HEADINGS[:2]
+FIRST = 2  # columns before those of numbers
+
+
 def print_selection(console: Console, selection: Selection, name: str, n_nodes: int) -> None:
     """Print a selection.
 
@@ -37,9 +41,9 @@ def print_selection(console: Console, selection: Selection, name: str, n_nodes: 
     say(
         console,
         f"{name}: {hours(selection.useful_h)} of useful work on {count(n_nodes, 'node')}, "
-        f"{count(selection.n_replications, 'replication')}. " + limit_in_words(selection.limit),
+        f"{count(selection.n_replications, 'replication')}. " + asked_of(selection),
     )
-    if selection.curve is not None:
+    if selection.curve is not None and selection.limited:
         say(console, f"Staleness curve: {selection.curve}.")
     console.print()
     print_table(console, selection)
@@ -61,6 +65,13 @@ def entries_text(selection: Selection) -> str:
     return "\n".join(["recovery:", *lines])
 
 
+def asked_of(selection: Selection) -> str:
+    """The limit in a sentence, or that there is no need of one."""
+    if not selection.limited:
+        return "Nothing that is compared loses samples, so that no limit is needed."
+    return limit_in_words(selection.limit)
+
+
 def limit_in_words(limit: Limit) -> str:
     """What is held to the limit, in a sentence."""
     what, held = quantity_of(limit), f"held at its {100 * limit.confidence:g} % upper bound"
@@ -78,10 +89,11 @@ def print_table(console: Console, selection: Selection) -> None:
     what = quantity_of(selection.limit)
     headings = HEADINGS if what == "PLS" else (*HEADINGS, f"{what}\nexpected")
     bound = f"{100 * selection.limit.confidence:g} % upper\nbound"
-    for heading in (*headings, bound, "keeps\nlimit"):
+    shown = (*headings, bound, "keeps\nlimit") if selection.limited else OF_COSTS
+    for heading in shown:
         table.add_column(heading, justify="right", no_wrap=True, vertical="top")
     for row in _rows(selection, wide=what != "PLS"):
-        table.add_row(*row)
+        table.add_row(*row[: FIRST + len(shown)])
     print_whole(console, table)
 
 
@@ -118,8 +130,9 @@ def _row(selection: Selection, one: Candidate, name: str, digits: int, *, wide: 
 
 def every(one: Candidate) -> str:
     """The interval as it can be typed, and gives the same saves."""
+    in_option = f" ({one.option})" if one.option else ""
     if one.n_saves == 0:
-        return "never saves"
-    if one.rule:
+        return f"never saves{in_option}"
+    if one.rule or (one.is_system and not one.option):
         return hours(one.policy.save_interval_h)
-    return typed(one.policy.save_interval_h)
+    return f"{typed(one.policy.save_interval_h)}{in_option}"

@@ -20,6 +20,7 @@ def sentences(selection: Selection) -> list[list[str]]:
         flips(selection),
         drawn(selection),
         left_out(selection),
+        not_run(selection),
         warnings(selection),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -55,6 +56,8 @@ def _gain(selection: Selection) -> str:
             f", {less} percentage points ({low} to {high}) less "
             f"than full recovery at its best ({saving(full)}): {share} of its overhead is removed"
         )
+    if not chosen.policy.leaves_stale:
+        return f"{costs}{against}. It loses no samples."
     if what == "PLS":
         return f"{costs}{against}. Expected PLS: {chosen.pls.mean:.3g}."
     loss, low, high = suited(chosen.loss.mean, chosen.loss.low, chosen.loss.high)
@@ -72,18 +75,23 @@ def _why_full(selection: Selection) -> str:
     there = [
         one for one in selection.best.values() if one is not None and one.finished_fraction == 1
     ]
+    if not selection.best:
+        return "Nothing else is compared: list recovery systems under `recovery` in the scenario."
+    if not there and not selection.limited:
+        return "Under no recovery system that is compared do all jobs finish."
     if not there:
         nothing = " Only full recovery loses nothing." if selection.limit.most == 0 else ""
         return f"No strategy keeps the limit at an interval that is worth its saves.{nothing}"
     nearest = max(there, key=lambda one: one.benefit.mean)
     _, low, high = _in_percent(nearest.benefit)
+    within = "Within the limit the" if selection.limited else "Of the others the"
     if nearest.benefit.high < 0:
         return (
-            f"Within the limit the cheapest is {nearest.strategy}, {saving(nearest)}, and it costs "
+            f"{within} cheapest is {nearest.strategy}, {saving(nearest)}, and it costs "
             f"more: {percent(nearest.overhead.mean)}."
         )
     return (
-        f"Within the limit the cheapest is {nearest.strategy}, {saving(nearest)}, and it does not "
+        f"{within} cheapest is {nearest.strategy}, {saving(nearest)}, and it does not "
         f"surely cost less: by {low} to {high} percentage points (95 % interval)."
     )
 
@@ -108,7 +116,9 @@ def _of_formula(one: Candidate, limit: Limit) -> str:
 
 def flips(selection: Selection) -> list[str]:
     """Which input would have to change, and to what, for the decision to be another."""
-    other = "partial" if selection.fell_back else "full"
+    other = "full"
+    if selection.fell_back:
+        other = "another than full" if selection.has_systems else "partial"
     found = [_flip(one) for one in selection.flips if one.at is not None]
     never = [_in_vain(one) for one in selection.flips if one.at is None]
     said = []
@@ -136,13 +146,17 @@ def drawn(selection: Selection) -> list[str]:
     seen, chosen = selection.drawn, selection.chosen
     if seen is None:
         return []
+    between = "for or against" if selection.has_systems else "between partial and"
     said = (
         f"The failures' parameters have intervals. In {100 * seen.same_fraction:g} % of "
-        f"{seen.n} draws of them the decision between partial and full recovery is the same. "
+        f"{seen.n} draws of them the decision {between} full recovery is the same. "
     )
+    if chosen.is_system and not chosen.option:
+        return [said.strip()]
     ends = f"{_drawn_interval(seen.low_h)} to {_drawn_interval(seen.high_h)}"
-    spread = f"The best interval of {chosen.strategy} is {ends} (5 to 95 % of the draws)"
-    if selection.fell_back:
+    interval = f"`{chosen.option}`" if chosen.option else "interval"
+    spread = f"The best {interval} of {chosen.strategy} is {ends} (5 to 95 % of the draws)"
+    if selection.fell_back or not chosen.policy.leaves_stale:
         return [f"{said}{spread}."]
     kept = f"the one above keeps the limit in {100 * seen.kept_fraction:g} %"
     safe = f"to keep it in 95 % of them, take the shorter end, {_drawn_interval(seen.low_h)}"
@@ -172,6 +186,18 @@ def left_out(selection: Selection) -> list[str]:
     ]
 
 
+def not_run(selection: Selection) -> list[str]:
+    """Which strategies this job can't have, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in selection.not_run:
+        by_reason.setdefault(reason, []).append(name)
+    return [
+        f"Not compared: {', '.join(names)}. With scopes or a horizon everything runs as a recovery "
+        f"system, which they can't: {reason}."
+        for reason, names in by_reason.items()
+    ]
+
+
 def warnings(selection: Selection) -> list[str]:
     """What the numbers alone would not tell."""
     said = [f"Warning: {note}" for note in selection.notes]
@@ -182,7 +208,14 @@ def warnings(selection: Selection) -> list[str]:
         "more than the curve was measured for; their loss is extrapolated."
         for one in beyond
     ]
-    never = [one.strategy for one in shown if one.n_saves == 0]
+    never = [one.strategy for one in shown if one.n_saves == 0 and one.policy.leaves_stale]
+    bare = [one.strategy for one in shown if one.n_saves == 0 and one.is_system and one.option]
+    if bare:
+        said.append(
+            f"Warning: {', '.join(bare)} costs least without saves, as what they are for hardly "
+            f"comes in {selection.n_replications:,} simulated jobs; such a loss would be of all "
+            "that was done."
+        )
     if never:
         said.append(f"The limit is so loose that no checkpoint is needed: {', '.join(never)}.")
     return said

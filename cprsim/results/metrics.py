@@ -48,6 +48,20 @@ def _overhead_h(rows: Columns) -> Any:
     return rows["wall_h"] - rows["useful_h"]
 
 
+def _nodes(rows: Columns, kind: str) -> Any:
+    """Nodes that are paid beside the job's own; rows name them where there are some."""
+    return rows.get(f"{kind}_nodes", 0.0)
+
+
+def _overhead_node_h(rows: Columns, n_nodes: int) -> Any:
+    return _overhead_h(rows) * n_nodes + rows["wall_h"] * _nodes(rows, "extra")
+
+
+def _ettr_paid(rows: Columns, n_nodes: int) -> Any:
+    beside = _nodes(rows, "extra") + _nodes(rows, "spare")
+    return rows["useful_h"] / (rows["wall_h"] * (1.0 + beside / n_nodes))
+
+
 _OVERHEAD: Mapping[str, Metric] = {
     "overhead_fraction": lambda rows, n_nodes: _overhead_h(rows) / rows["useful_h"],
 }
@@ -58,8 +72,9 @@ _BESIDE: Mapping[str, Metric] = {
     "pls_net": lambda rows, n_nodes: rows["pls_net"],
     **{name: _column(name) for name in (*QUANTITIES.values(), BEYOND)},
     "ettr": lambda rows, n_nodes: rows["useful_h"] / rows["wall_h"],
+    "ettr_paid": _ettr_paid,
     "overhead_h": lambda rows, n_nodes: _overhead_h(rows),
-    "overhead_node_h": lambda rows, n_nodes: _overhead_h(rows) * n_nodes,
+    "overhead_node_h": _overhead_node_h,
     "wall_h": lambda rows, n_nodes: rows["wall_h"],
 }
 

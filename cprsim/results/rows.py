@@ -14,6 +14,7 @@ from cprsim.records import (
     Cluster,
     EventKind,
     EventLog,
+    RecoveryPolicy,
     ShardLoss,
 )
 from cprsim.results.accuracy_rows import accuracy_columns
@@ -27,10 +28,22 @@ def replication_rows(outcome: Outcome) -> pd.DataFrame:
     """One row per strategy and replication: its hours, failures, saves and PLS.
 
     Columns: strategy, the columns of CostBreakdown (`useful_h` being the whole job's for those
-    that finished), pls, pls_net, and those of `accuracy_columns`.
+    that finished), pls, pls_net, and those of `accuracy_columns`. Where there are finite spares, or
+    a strategy takes extra nodes: extra_nodes and spare_nodes, which are paid like the job's.
     """
     frames = [_rows_of(strategy, outcome) for strategy in outcome.strategies]
+    policies = [strategy.policy for strategy in outcome.strategies]
+    if outcome.cluster.n_spares is not None or any(policy.extra_nodes for policy in policies):
+        frames = [
+            frame.assign(**beside_the_job(policy, outcome.cluster))
+            for frame, policy in zip(frames, policies, strict=True)
+        ]
     return pd.concat(frames, ignore_index=True)
+
+
+def beside_the_job(policy: RecoveryPolicy, cluster: Cluster) -> dict[str, float]:
+    """Nodes that are paid beside the job's own: those of the strategy, and finite spares."""
+    return {"extra_nodes": policy.extra_nodes, "spare_nodes": float(cluster.n_spares or 0)}
 
 
 def _rows_of(strategy: StrategyOutcome, outcome: Outcome) -> pd.DataFrame:

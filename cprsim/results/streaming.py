@@ -31,6 +31,7 @@ from cprsim.results.metrics import (
     interval_of_share,
     spread_of,
 )
+from cprsim.results.rows import beside_the_job
 from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
 if TYPE_CHECKING:
@@ -203,10 +204,14 @@ class _Sums:
     def _columns(self, i: int, rows: Rows) -> Mapping[str, Floats]:
         """What the metrics of one strategy are made of."""
         job = self._experiment
-        columns = columns_of(rows, job.useful_h)
+        policy = job.policies[i]
+        columns = {
+            **columns_of(rows, job.useful_h),
+            **{name: np.array(n) for name, n in beside_the_job(policy, job.cluster).items()},
+        }
         if job.curve is None:
             return columns
-        numbers, policy = rows.costs.replication, job.policies[i]
+        numbers = rows.costs.replication
         beyond = unknown = np.full(len(numbers), np.nan)
         priced = {}
         for metric, name in QUANTITIES.items():

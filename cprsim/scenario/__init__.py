@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from cprsim.scenario.dumping import dump_scenario, json_schema
+from cprsim.scenario.dumping import dump_entry, dump_scenario, json_schema
 from cprsim.scenario.loading import LoadedScenario, load_scenario
 from cprsim.scenario.schema import Scenario
 
-__all__ = ["LoadedScenario", "Scenario", "dump_scenario", "json_schema", "load_scenario"]
+__all__ = [
+    "LoadedScenario",
+    "Scenario",
+    "dump_entry",
+    "dump_scenario",
+    "json_schema",
+    "load_scenario",
+]

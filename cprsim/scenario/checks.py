@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cprsim.records import STOPPED_BEYOND
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
 from cprsim.scenario.failures_schema import (
@@ -32,6 +33,7 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _failures_are_bounded(scenario)
     yield from _spares_and_repair(scenario)
     yield from _transfers_have_bytes_and_bandwidth(scenario)
+    yield from _own_costs_fit(scenario)
     yield from _strategies_differ(scenario)
     yield from _saves_are_bounded(scenario)
     yield from _somebody_synchronises(scenario)
@@ -131,21 +133,26 @@ def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) ->
             f"{failures.together} nodes of role `{failures.role}` cannot fail together: the "
             f"cluster has {n_nodes}",
         )
-    for server in getattr(failures, "servers", None) or ():
-        if server >= n_nodes:
-            yield (
-                "failures.servers",
-                f"there is no node {server} of role `{failures.role}`: they are numbered 0 to "
-                f"{n_nodes - 1}",
-            )
+    for key, servers in failures.named_servers if isinstance(failures, InjectedFailures) else ():
+        for server in servers:
+            if server >= n_nodes:
+                yield (
+                    f"failures.{key}",
+                    f"there is no node {server} of role `{failures.role}`: they are numbered 0 to "
+                    f"{n_nodes - 1}",
+                )
 
 
 def _failures_are_bounded(scenario: Scenario) -> Found:
     failures, useful_h = scenario.failures, scenario.job.useful_h
     if isinstance(failures, InjectedFailures):
+        times = 1.0 if failures.clock == "progress" else STOPPED_BEYOND
+        which = f"the job of {useful_h:g} h"
+        if times > 1.0:
+            which = f"{times:g} times {which}, at which it is given up"
         for i, at_h in enumerate(failures.at_h or ()):
-            if at_h >= useful_h:
-                yield f"failures.at.{i}", f"{at_h:g} h lies beyond the job of {useful_h:g} h"
+            if at_h >= times * useful_h:
+                yield f"failures.at.{i}", f"{at_h:g} h lies beyond {which}"
     elif isinstance(failures, JobFailures):
         yield from _not_too_many(useful_h / failures.mtbf_h, f"failures.{failures.mtbf_key}")
     elif isinstance(failures, NodeFailures):
@@ -174,11 +181,24 @@ def _spares_and_repair(scenario: Scenario) -> Found:
 
 
 def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
-    for key in scenario.costs.transfers:
-        if scenario.storage is None:
-            yield f"costs.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
-        if scenario.cluster.shard_bytes is None:
-            yield f"costs.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+    own = ((f"recovery.{i}.costs", one.costs) for i, one in enumerate(scenario.recovery))
+    for place, costs in (("costs", scenario.costs), *own):
+        for key in () if costs is None else costs.transfers:
+            if scenario.storage is None:
+                yield f"{place}.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
+            if scenario.cluster.shard_bytes is None:
+                yield f"{place}.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+
+
+def _own_costs_fit(scenario: Scenario) -> Found:
+    for i, entry in enumerate(scenario.recovery):
+        if entry.costs is None:
+            continue
+        place = f"recovery.{i}.costs"
+        if scenario.sync is not None:
+            yield place, "does not go with `sync`: change the section `costs`"
+        if entry.costs.detect is not None and scenario.scopes:
+            yield f"{place}.detect", "does not go with `scopes`: each scope has its own `detect`"
 
 
 def _strategies_differ(scenario: Scenario) -> Found:

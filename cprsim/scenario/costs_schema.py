@@ -102,12 +102,13 @@ def _stall_alone(save: Any) -> Any:
     return save if is_section else {"stall": save}
 
 
+Save = Annotated[SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=Cost | SaveCost)]
+
+
 class Costs(Model):
     """What one save, load, detection and rescheduling take."""
 
-    save: Annotated[
-        SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=Cost | SaveCost)
-    ] = Field(
+    save: Save = Field(
         description="One save: a time, a distribution, `transfer`, or {stall: ..., "
         "background: ...}."
     )
@@ -126,12 +127,44 @@ class Costs(Model):
     @property
     def transfers(self) -> Iterator[str]:
         """Keys of the costs that follow from bytes over bandwidth."""
-        costs = {
-            "save": self.save.stall,
-            "save.background": self.save.background,
-            "load": self.load,
-        }
-        return (key for key, cost in costs.items() if cost == TRANSFER)
+        return _transfers(self.save, self.load)
+
+
+class OwnCosts(Model):
+    """What differs under one strategy from the section `costs`."""
+
+    save: Save | None = Field(None, description="One save, as in `costs`; absent: as there.")
+    load: Cost | None = Field(
+        None, description="Loading state after a failure, as in `costs`; absent: as there."
+    )
+    detect: Duration | None = Field(
+        None, description="Until a failure is noticed: a time or a distribution; absent: as there."
+    )
+    reschedule: Duration | None = Field(
+        None,
+        description="Until the replacement runs: a time or a distribution; absent: as there.",
+        examples=["2 min"],
+    )
+
+    @property
+    def transfers(self) -> Iterator[str]:
+        """Keys of the costs that follow from bytes over bandwidth."""
+        return _transfers(self.save, self.load)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Something differs."""
+        keys = tuple(type(self).model_fields)
+        if all(getattr(self, key) is None for key in keys):
+            yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
+
+
+def _transfers(save: SaveCost | None, load: Any) -> Iterator[str]:
+    costs = {
+        "save": save and save.stall,
+        "save.background": save and save.background,
+        "load": load,
+    }
+    return (key for key, cost in costs.items() if cost == TRANSFER)
 
 
 class Storage(Model):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import yaml
 
+from cprsim.scenario.recovery_schema import Recovery
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import scalar
 
@@ -29,6 +31,20 @@ def dump_scenario(scenario: Scenario) -> str:
     """The resolved scenario as YAML: every key with its value, defaults spelled out, with units."""
     plain = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
     return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def dump_entry(entry: Recovery, options: dict[str, Any]) -> str:
+    """An entry of `recovery` with other options, as one line of YAML."""
+    plain = entry.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"options"})
+    if plain["name"] == plain["strategy"]:
+        del plain["name"]
+    if options:
+        plain["options"] = options
+    line: str = yaml.dump(
+        plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True,
+        width=inf,
+    )  # fmt: skip
+    return line.strip()
 
 
 def json_schema() -> dict[str, Any]:

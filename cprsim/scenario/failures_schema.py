@@ -33,6 +33,7 @@ RoleName = Annotated[
 Together = Annotated[
     PositiveCount, Field(description="How many randomly chosen nodes of the role fail together.")
 ]
+InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
 
 
 class JobFailures(Lifetime):
@@ -58,23 +59,47 @@ class NodeFailures(Model):
     clock: Clock = "wall"
 
 
-class InjectedFailures(Model):
-    """A given number of failures, at random or given instants of the job's progress."""
+def _servers_written_as(value: Any) -> str:
+    one_each = isinstance(value, list | tuple) and any(isinstance(v, list | tuple) for v in value)
+    return "as:each" if one_each else "as:all"
 
-    kind: Literal["injected"] = Field(description="So many failures, on the progress clock.")
+
+NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
+Servers = Annotated[
+    Annotated[NodeNumbers, Tag("as:all")]
+    | Annotated[
+        tuple[NodeNumbers, ...], Field(min_length=1, max_length=MAX_INSTANTS), Tag("as:each")
+    ],
+    Discriminator(_servers_written_as),
+]
+
+
+class InjectedFailures(Model):
+    """A given number of failures, at random or given instants of a clock."""
+
+    kind: Literal["injected"] = Field(
+        description="So many failures, at random or given instants of a clock."
+    )
+    clock: Literal["progress", "uptime", "wall"] = Field(
+        "progress",
+        description="Clock of the instants: progress (every strategy meets all of them), uptime "
+        "(stands still in recovery) or wall (a job meets those before its end).",
+    )
     count: int | None = Field(
         None,
         strict=True,
         ge=1,
         le=MAX_INJECTED,
-        description="Failures per job, uniform over its progress; or give `at`.",
+        description="Failures per job, uniform over its progress, of uptime and wall over the first"
+        " so many hours as it has useful ones; or give `at`.",
     )
-    at_h: tuple[Annotated[float, Quantity(TIME, "0 h", "100000 h", "10.5 h")], ...] | None = Field(
+    at_h: tuple[InjectedTime, ...] | None = Field(
         None,
         alias="at",
         min_length=1,
         max_length=MAX_INSTANTS,
-        description="Instants of the failures [time of progress]; or give `count`.",
+        description="Instants of the failures [time of the clock], of uptime and wall up to 100 "
+        "times the useful hours; or give `count`.",
         examples=[["3 h", "10.5 h"]],
     )
     role: RoleName = EMB_PS
@@ -83,22 +108,37 @@ class InjectedFailures(Model):
         description="How many randomly chosen nodes of the role fail together (default 1); or give "
         "`servers`.",
     )
-    servers: tuple[NodeCount, ...] | None = Field(
+    servers: Servers | None = Field(
         None,
-        min_length=1,
-        description="Numbers from 0, within the role, of the nodes that fail each time; or give "
-        "`together`.",
-        examples=[[0, 3]],
+        description="Numbers from 0, within the role, of the nodes that fail each time, or a list "
+        "of them for each instant of `at`; or give `together`.",
+        examples=[[0, 3], [[0], [2, 3]]],
     )
 
     @property
-    def clock(self) -> Literal["progress"]:
-        """Injected failures always lie on the progress clock: every strategy meets all of them."""
-        return "progress"
+    def servers_at(self) -> tuple[tuple[int, ...], ...] | None:
+        """The nodes that fail at each instant; None where those are the same each time."""
+        each = [one for one in self.servers or () if isinstance(one, tuple)]
+        return tuple(each) or None
+
+    @property
+    def servers_each_time(self) -> tuple[int, ...] | None:
+        """The nodes that fail each time; None where they are random, or others each time."""
+        return tuple(one for one in self.servers or () if isinstance(one, int)) or None
+
+    @property
+    def named_servers(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Each list of numbers with its key."""
+        if self.servers_each_time is not None:
+            yield "servers", self.servers_each_time
+        for i, servers in enumerate(self.servers_at or ()):
+            yield f"servers.{i}", servers
 
     @property
     def n_together(self) -> int:
-        """Nodes that fail each time."""
+        """Nodes that fail each time; the most of them where that varies."""
+        if self.servers_at is not None:
+            return max(map(len, self.servers_at))
         return len(self.servers) if self.servers is not None else (self.together or 1)
 
     @model_validator(mode="before")
@@ -114,12 +154,26 @@ class InjectedFailures(Model):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
         if self.servers is not None and self.together is not None:
             yield "together", "give either `together` (random nodes) or `servers` (named ones)"
-        if self.servers is not None and len(set(self.servers)) < len(self.servers):
-            yield "servers", f"{list(self.servers)} names a server twice"
+        for key, servers in self.named_servers:
+            if len(set(servers)) < len(servers):
+                yield key, f"{list(servers)} names a server twice"
+        yield from self._one_list_an_instant()
         if self.servers is not None and self.role == ANY:
             yield "servers", "numbers nodes within one role, so `role` cannot be `any`"
         if self.at_h is not None and len(set(self.at_h)) < len(self.at_h):
             yield "at", "names an instant twice; for nodes that fail together use `together`"
+
+    def _one_list_an_instant(self) -> Iterator[tuple[str, str]]:
+        if self.servers_at is None:
+            return
+        if self.at_h is None:
+            yield "servers", "a list for each instant goes with `at`: with `count` give one list"
+        elif len(self.servers_at) != len(self.at_h):
+            yield (
+                "servers",
+                f"has {len(self.servers_at)} lists for {len(self.at_h)} instants of `at`: give one "
+                "for each, or one list for all",
+            )
 
 
 def _kind(section: Any) -> str | None:

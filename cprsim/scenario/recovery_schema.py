@@ -11,6 +11,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.costs_schema import OwnCosts
 from cprsim.scenario.quantities import Model, Quantity, predicate
 from cprsim.scenario.system_schema import option_problems, options_json_schema
 from cprsim.units import TIME
@@ -130,6 +131,12 @@ class Recovery(Model):
         None,
         description="Of the priority strategies: how each interval is cut; absent: as the paper.",
     )
+    costs: OwnCosts | None = Field(
+        None,
+        description="What differs under this strategy from the section `costs`; not of the "
+        "priority strategies.",
+        examples=[{"save": "5 s"}],
+    )
 
     @property
     def rule(self) -> str | float | None:
@@ -163,6 +170,12 @@ class Recovery(Model):
             yield "interval", f"strategy `{self.strategy}` never saves: leave the interval out"
         if self.sub_saves is not None and not strategy.takes_sub_saves:
             yield "sub_saves", f"strategy `{self.strategy}` saves no rows first: leave it out"
+        if self.costs is not None and strategy.takes_sub_saves:
+            yield (
+                "costs",
+                f"strategy `{self.strategy}` saves rows first, at the costs of the section "
+                "`costs`: leave them out here",
+            )
         settled = isinstance(self.interval, float) or self.interval == NEVER
         rules = {self.rule} if settled else {strategy.default_interval, self.rule}
         needs = rules & set(NEEDS_TARGET)

@@ -108,9 +108,9 @@ class Simulation(Model):
     engine: Literal["auto", "simpy", "fast"] = Field(
         "auto",
         description="What runs the replications: fast, in arrays, an error where it does not "
-        "apply (with `sync`, trainers replaced while the others go on; finite spares under a strategy "
-        "that saves rows first or whose loads share a bandwidth); simpy, "
-        "event by event; auto, fast where it applies. The numbers are the same up to rounding.",
+        "apply (with `sync`, trainers replaced while the others go on; finite spares under a "
+        "strategy that saves rows first or whose loads share a bandwidth); simpy, event by event; "
+        "auto, fast where it applies. The numbers are the same up to rounding.",
     )
 
     @model_validator(mode="before")

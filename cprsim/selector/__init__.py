@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from cprsim.selector.choice import Candidate, Flip, Selection
-from cprsim.selector.deciding import WAYS
-from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.deciding import WAYS, loses, ways_of
+from cprsim.selector.limit import NO_LIMIT, Limit, Quantity
 from cprsim.selector.selecting import select
 
-__all__ = ["WAYS", "Candidate", "Flip", "Limit", "Quantity", "Selection", "select"]
+__all__ = [
+    "NO_LIMIT",
+    "WAYS",
+    "Candidate",
+    "Flip",
+    "Limit",
+    "Quantity",
+    "Selection",
+    "loses",
+    "select",
+    "ways_of",
+]

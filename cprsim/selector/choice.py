@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.records import RecoveryPolicy
+from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results.metrics import Spread
 from cprsim.selector.limit import Limit
 
@@ -25,6 +25,13 @@ class Candidate:
     benefit: Spread  # overhead of full recovery at its best less this one's, paired
     beyond_fraction: float  # of the replications: lose more than was ever measured
     rule: str = ""  # of the paper's formula, where the interval is its
+    option: str = ""  # of a recovery system, that its interval is; none where it has no interval
+    entry: str = ""  # of a recovery system, in a scenario that runs it
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is a recovery system of the scenario."""
+        return self.policy.on_failure is OnFailure.BY_RULES
 
     @property
     def pays(self) -> bool:
@@ -34,7 +41,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An input at which the decision between partial and full recovery would change."""
+    """An input at which the decision for or against full recovery would change."""
 
     name: str
     unit: str
@@ -48,7 +55,7 @@ class Drawn:
     """What becomes of the decision as the parameters of the failures are drawn."""
 
     n: int  # draws
-    same_fraction: float  # in which the decision between partial and full recovery is the same
+    same_fraction: float  # in which the decision for or against full recovery is the same
     kept_fraction: float  # in which the chosen interval keeps the limit
     low_h: float  # 5 % and 95 % of the interval that each draw would choose for that strategy;
     high_h: float  # 0: none keeps the limit; infinite: never saves
@@ -71,11 +78,18 @@ class Selection:
     drawn: Drawn | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
+    not_run: tuple[tuple[str, str], ...] = ()  # strategies that this job can't have, and why
+    limited: bool = True  # whether anything compared loses samples, so that the limit counts
 
     @property
     def fell_back(self) -> bool:
         """Whether full recovery is recommended."""
         return self.chosen is self.full
+
+    @property
+    def has_systems(self) -> bool:
+        """Whether a recovery system of the scenario is compared."""
+        return any(one is not None and one.is_system for one in self.best.values())
 
     @property
     def policies(self) -> dict[str, RecoveryPolicy]:

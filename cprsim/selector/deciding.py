@@ -14,16 +14,21 @@ import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
+from cprsim.listed import ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.recovery.classic import unlike_a_system
 from cprsim.results.metrics import Spread, interval_of_mean
+from cprsim.scenario.failures_schema import EMB_PS
 from cprsim.selector.limit import Limit, pls_alone
-from cprsim.selector.pricing import FULL, Bench, Priced, common
+from cprsim.selector.pricing import FULL, Bench, Priced, Way, common
 from cprsim.selector.search import (
     WORTH_TRYING,
     best_full,
+    best_system,
     best_tail,
     best_within,
+    has_interval,
     most_writes,
 )
 from cprsim.staleness import (
@@ -32,6 +37,7 @@ from cprsim.staleness import (
     Prediction,
     StalenessCurve,
     lost_portion,
+    nothing_lost,
 )
 
 FEWEST_REPLICATIONS = 100
@@ -41,6 +47,36 @@ WAYS: dict[str, SubSaves | None] = {
     **{f"cpr-{tracker}": SubSaves(tracker) for tracker in TRACKERS},
 }
 """The strategies that are compared, with the paper's settings of sub-saves."""
+
+
+def ways_of(
+    experiment: Experiment, sub_saves: Mapping[str, SubSaves | None] = WAYS
+) -> dict[str, Way]:
+    """The strategies that make sense for a job: only with embedding servers those that reload them.
+
+    Parameters
+    ----------
+    sub_saves : those that reload servers, and how they save
+
+    Raises
+    ------
+    ParameterError : a recovery system has the name of another strategy
+    """
+    has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
+    ways: dict[str, Way] = {**sub_saves} if has_servers else {}
+    for one in experiment.systems:
+        if one.name == FULL or one.name in ways:
+            raise ParameterError(
+                f"`{one.name}` is compared as the strategy of that name: give the recovery system "
+                f"`{one.entry.strategy}` another `name`"
+            )
+        ways[one.name] = one
+    return ways
+
+
+def loses(name: str, way: Way, experiment: Experiment) -> bool:
+    """Whether a strategy leaves stale shards."""
+    return _any_policy(name, way, experiment).leaves_stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +92,7 @@ def bench_of(
     experiment: Experiment,
     curve: StalenessCurve | None,
     limit: Limit,
-    ways: Mapping[str, SubSaves | None] | None = None,
+    ways: Mapping[str, Way] | None = None,
     on_priced: Callable[[], None] = lambda: None,
 ) -> Bench:
     """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
@@ -66,20 +102,36 @@ def bench_of(
             f"{n or 'a precision in place of'} replications: a selection needs a number of "
             f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
         )
-    compared = known_ways(curve, limit, ways)
+    given = _default_ways(experiment, limit) if ways is None else ways
+    runnable = {name: way for name, way in given.items() if not why_not_run(name, way, experiment)}
+    compared = known_ways(curve, limit, runnable, experiment)
     return Bench(experiment, {FULL: None, **compared}, _losing(curve, limit, experiment), on_priced)
 
 
-def known_ways(
-    curve: StalenessCurve | None, limit: Limit, ways: Mapping[str, SubSaves | None] | None
-) -> dict[str, SubSaves | None]:
-    """The strategies whose loss can be told.
+def _default_ways(experiment: Experiment, limit: Limit) -> dict[str, Way]:
+    """Where PLS is limited, all that reload servers lose the same: plain partial recovery."""
+    return ways_of(experiment, WAYS if limit.quantity.metric is not None else {WHOLE: None})
 
-    Raises ParameterError where there is none, or the curve is not fit for use.
+
+def why_not_run(name: str, way: Way, experiment: Experiment) -> str | None:
+    """Why a strategy can't run under this job; None where it can."""
+    if not experiment.by_rules or isinstance(way, ListedSystem):
+        return None
+    policy = _any_policy(name, way, experiment)
+    return unlike_a_system(policy, experiment.costs, experiment.cluster)
+
+
+def known_ways(
+    curve: StalenessCurve | None, limit: Limit, ways: Mapping[str, Way], experiment: Experiment
+) -> dict[str, Way]:
+    """The strategies whose loss can be told; those that lose nothing are among them.
+
+    Raises ParameterError where all lose something that is not known, or the curve is not fit.
     """
     metric = limit.quantity.metric
-    if metric is None:
-        return dict(ways) if ways is not None else {WHOLE: None}
+    losing = {name: way for name, way in ways.items() if loses(name, way, experiment)}
+    if metric is None or not losing:
+        return dict(ways)
     if curve is None:
         raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
     if curve.unfit:
@@ -87,20 +139,23 @@ def known_ways(
             f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
             f"{'; '.join(curve.unfit)}"
         )
-    given = WAYS if ways is None else ways
     known = {
         name: way
-        for name, way in given.items()
-        if curve.of_policy(_any_policy(name, way), metric) is not None
+        for name, way in ways.items()
+        if name not in losing
+        or curve.of_policy(_any_policy(name, way, experiment), metric) is not None
     }
     if not known:
         raise ParameterError(
-            f"curve {curve.name} knows none of {', '.join(given)} in {metric.value}, as they save"
+            f"curve {curve.name} knows none of {', '.join(ways)} in {metric.value}, as they save"
         )
     return known
 
 
-def _any_policy(name: str, way: SubSaves | None) -> RecoveryPolicy:
+def _any_policy(name: str, way: Way, experiment: Experiment) -> RecoveryPolicy:
+    if isinstance(way, ListedSystem):
+        longest_h = None if way.option is None else experiment.useful_h
+        return way.policy(experiment.now_for(way), longest_h)
     return RecoveryPolicy(name, OnFailure.RELOAD, inf, "selected", sub_saves=way)
 
 
@@ -114,6 +169,8 @@ def _losing(
         return pls_alone(lost_portion(losses.since_save_h, losses, replications, useful_h))
 
     def lost_accuracy(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
+        if not policy.leaves_stale:
+            return nothing_lost(one.costs.n_replications)
         assert curve is not None
         assert metric is not None
         lost = curve.predict(policy, metric, one.losses, one.costs.replication, useful_h)
@@ -135,11 +192,7 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
     worth : how many times full recovery's overhead a strategy's writes may cost to be looked at
     """
     full = best_full(bench)
-    best = {
-        name: best_within(bench, name, limit, most_writes(bench, name, full, worth))
-        for name in bench.ways
-        if name != FULL
-    }
+    best = {name: _best(bench, name, limit, full, worth) for name in bench.ways if name != FULL}
     chosen = full
     for one in best.values():
         if one is not None and surely_cheaper(one, chosen):
@@ -147,10 +200,18 @@ def decide(bench: Bench, limit: Limit, worth: float = WORTH_TRYING) -> Decided:
     return Decided(full, best, chosen)
 
 
+def _best(bench: Bench, name: str, limit: Limit, full: Priced, worth: float) -> Priced | None:
+    if isinstance(bench.ways[name], ListedSystem):
+        return best_system(bench, name, limit, full, worth)
+    return best_within(bench, name, limit, most_writes(bench, name, full, worth))
+
+
 def fit_tails(bench: Bench, limit: Limit, decided: Decided) -> Decided:
     """The decision once the last piece of the job has the length that loses least."""
     for name, one in decided.best.items():
-        if one is not None and one.n_writes > 0:
+        if one is None or one.n_writes == 0 or not one.policy.leaves_stale:
+            continue
+        if has_interval(bench.ways[name]):
             bench.tails[name] = best_tail(bench, name, limit, one.n_writes)
     unchanged = all(tail == 1.0 for tail in bench.tails.values())
     return decided if unchanged else decide(bench, limit)

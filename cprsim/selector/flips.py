@@ -11,35 +11,45 @@ from dataclasses import replace
 
 from scipy import optimize
 
+from cprsim.listed import ListedSystem
 from cprsim.selector.choice import Flip
-from cprsim.selector.deciding import Decided, decide, difference, surely_cheaper
+from cprsim.selector.deciding import Decided, decide, difference, loses, surely_cheaper
 from cprsim.selector.inputs import Input, inputs_of
-from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import FULL, Bench, Priced, affordable
-from cprsim.selector.search import fewest, mean_save_h, most_writes
+from cprsim.selector.limit import NO_LIMIT, Limit
+from cprsim.selector.pricing import FEWEST, FULL, Bench, Priced, affordable, kind_of
+from cprsim.selector.search import fewest, has_interval, mean_save_h, most_writes
 from cprsim.selector.words import quantity_of
 
 STRIDE = 1.5  # from one value that is tried to the next
 STRIDES = (0.25, 1.25, 2.25, 3.25)  # tries, in strides from where the formulas see the flip
+UNKNOWN = 1.0  # how far from the flip an input is, where no formula tells
 CLOSE = 0.004  # relative: how near the flip is come to
 
 
-def flips(bench: Bench, decided: Decided, limit: Limit) -> tuple[Flip, ...]:
-    """The value of each input at which the decision flips, and of the limit."""
-    ways = {FULL: None, **{name: bench.ways[name] for name in _contenders(bench, decided)}}
-    few = replace(bench, ways=ways, _known={})
-    lead = _lead(bench, decided)
-    found = [_flip(one, few, limit, decided, lead) for one in inputs_of(bench.experiment)]
-    return (*found, _limit_flip(bench, decided, limit))
+def flips(bench: Bench, decided: Decided, limit: Limit | None) -> tuple[Flip, ...]:
+    """The value of each input at which the decision flips, and of the limit; None: there is none.
+
+    Nothing flips where full recovery is compared with nothing.
+    """
+    names = contenders(bench, decided)
+    if not names:
+        return ()
+    few = replace(bench, ways={FULL: None, **{name: bench.ways[name] for name in names}}, _known={})
+    lead, held = _lead(bench, decided), limit or NO_LIMIT
+    found = [_flip(one, few, held, decided, lead) for one in inputs_of(bench.experiment)]
+    return (*found, *([] if limit is None else [_limit_flip(bench, decided, limit)]))
 
 
-def _contenders(bench: Bench, decided: Decided) -> list[str]:
-    """The strategies that could be the last to pay: the cheapest of each kind of saves."""
+def contenders(bench: Bench, decided: Decided) -> list[str]:
+    """The strategies that could be the last to pay: the cheapest of each kind of saves.
+
+    All recovery systems are one kind.
+    """
     cheapest: dict[object, str] = {}
     there = {name: one for name, one in decided.best.items() if one is not None}
     for name in sorted(there, key=lambda name: there[name].mean_overhead):
         way = bench.ways[name]
-        cheapest.setdefault(way and (way.fraction, way.extra_h), name)
+        cheapest.setdefault(ListedSystem if isinstance(way, ListedSystem) else kind_of(way), name)
     return list(cheapest.values()) or [name for name in bench.ways if name != FULL]
 
 
@@ -47,10 +57,13 @@ def _lead(bench: Bench, decided: Decided) -> float:
     """What full recovery's saves and rework cost, over the best strategy's saves.
 
     Below 1 where no strategy keeps the limit: saves or failures would have to be rarer or cheaper.
+    1 where a recovery system decides, of which no formula is known.
     """
     there = [one for one in decided.best.values() if one is not None]
     if not there:
         return 1 / STRIDE
+    if is_system(bench, cheapest_of(there).strategy):
+        return UNKNOWN
     least = min(one.n_saves + 1 for one in there)
     saving = least * mean_save_h(bench) / bench.experiment.useful_h
     # at its best interval, full recovery saves for as long as it works again
@@ -60,6 +73,8 @@ def _lead(bench: Bench, decided: Decided) -> float:
 
 def _flip(varied: Input, bench: Bench, limit: Limit, decided: Decided, lead: float) -> Flip:
     partial_now = decided.chosen is not decided.full
+    if lead == UNKNOWN:
+        varied = replace(varied, sense=0)
     known = {varied.now: advantage_in(decided)}
 
     def advantage(value: float) -> float:
@@ -100,6 +115,8 @@ def varied_bench(bench: Bench, varied: Input, value: float, limit: Limit) -> Ben
     """A bench for the experiment with one input changed."""
     changed = varied.set_to(value)
     most = affordable(changed, tail=limit.risk is not None)
+    if any(is_system(bench, name) for name in bench.ways):
+        most = min(most, FEWEST)  # they take longer
     n = min(bench.experiment.n_replications or most, most)
     fewer = replace(changed, n_replications=n)
     return Bench(fewer, bench.ways, bench.losing, bench.on_priced, bench.tails)
@@ -171,11 +188,27 @@ def _limit_flip(bench: Bench, decided: Decided, limit: Limit) -> Flip:
     bounds = [
         limit.bound(last.lost)
         for name in bench.ways
-        if name != FULL and (last := last_that_pays(bench, name, decided.full)) is not None
+        if name != FULL
+        and loses(name, bench.ways[name], bench.experiment)
+        and has_interval(bench.ways[name])
+        and (last := last_that_pays(bench, name, decided.full)) is not None
     ]
     name = f"a limit of the {quantity_of(limit)}"
-    at = min(bounds, default=None)
-    return Flip(name, "", limit.most, at)
+    without = any(
+        one is not None and not one.policy.leaves_stale and surely_cheaper(one, decided.full)
+        for one in decided.best.values()
+    )
+    return Flip(name, "", limit.most, None if without else min(bounds, default=None))
+
+
+def is_system(bench: Bench, strategy: str) -> bool:
+    """Whether a strategy is a recovery system of the scenario."""
+    return isinstance(bench.ways[strategy], ListedSystem)
+
+
+def cheapest_of(there: list[Priced]) -> Priced:
+    """The one of the least overhead, the first of several."""
+    return min(there, key=lambda one: one.mean_overhead)
 
 
 def last_that_pays(bench: Bench, strategy: str, full: Priced) -> Priced | None:

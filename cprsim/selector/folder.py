@@ -68,9 +68,9 @@ def read_selection(folder: Path) -> Selection:
 def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
-    Columns: part (full, best, formula or front), strategy, interval_h (infinite: never saves),
-    saves, finished_fraction, for overhead, pls, loss and benefit mean, low and high, held, keeps,
-    beyond_fraction.
+    Columns: part (full, best, formula or front), strategy, option (of a recovery system, that its
+    interval is; else empty), interval_h (infinite: never saves), saves, finished_fraction, for
+    overhead, pls, loss and benefit mean, low and high, held, keeps, beyond_fraction.
     """
     return pd.DataFrame([_row(part, one) for part, one in _parts(selection)])
 
@@ -91,6 +91,7 @@ def _row(part: str, one: Candidate) -> dict[str, object]:
     return {
         "part": part,
         "strategy": one.strategy,
+        "option": one.option,
         "interval_h": one.policy.save_interval_h,
         "saves": one.n_saves,
         "finished_fraction": one.finished_fraction,

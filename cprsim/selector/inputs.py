@@ -74,12 +74,12 @@ def inputs_of(experiment: Experiment) -> Iterator[Input]:
         yield _bandwidth(experiment)
     else:
         yield _save_cost(experiment)
-    recovery_h = costs.detect.mean_h + costs.reschedule.mean_h + costs.mean_h(costs.load, n)
+    recovery_h = _detect_h(experiment) + costs.reschedule.mean_h + costs.mean_h(costs.load, n)
     if recovery_h > 0 and not isinstance(costs.load, Transfer):
         yield Input(
             "a cost of a recovery (detection, rescheduling, load)", "h", recovery_h,
             recovery_h / RECOVERY_TIMES, recovery_h * RECOVERY_TIMES,
-            lambda value_h: _with_costs(experiment, _recovering(costs, value_h / recovery_h)), 0,
+            lambda value_h: _recovering(experiment, value_h / recovery_h), 0,
         )  # fmt: skip
     yield from _mtbf(experiment)
 
@@ -103,14 +103,28 @@ def _save_cost(experiment: Experiment) -> Input:
     )
 
 
-def _recovering(costs: Costs, factor: float) -> Costs:
+def _detect_h(experiment: Experiment) -> float:
+    """Expected hours until a failure is noticed, whatever its scope."""
+    shares = experiment.shares
+    if shares is None:
+        return experiment.costs.detect.mean_h
+    each = zip(shares.shares, experiment.scopes, strict=True)
+    return sum(share * scope.detect.mean_h for share, scope in each) / sum(shares.shares)
+
+
+def _recovering(experiment: Experiment, factor: float) -> Experiment:
+    costs = experiment.costs
     assert not isinstance(costs.load, Transfer)
-    return replace(
+    slower = replace(
         costs,
         load=paced(costs.load, factor),
         detect=paced(costs.detect, factor),
         reschedule=paced(costs.reschedule, factor),
     )
+    scopes = tuple(
+        replace(scope, detect=paced(scope.detect, factor)) for scope in experiment.scopes
+    )
+    return replace(experiment, costs=slower, scopes=scopes)
 
 
 def _bandwidth(experiment: Experiment) -> Input:

@@ -100,3 +100,7 @@ def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
 def pls_alone(pls: Floats) -> Prediction:
     """PLS as what is lost: nothing was measured for it, so nothing is unsure but the failures."""
     return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
+
+
+NO_LIMIT = Limit(Quantity.PLS, 0.0)
+"""Where nothing that is compared loses samples: all keep it."""

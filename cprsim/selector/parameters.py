@@ -17,6 +17,7 @@ from scipy import special
 from scipy.stats import qmc
 
 from cprsim.assemble import Experiment, assemble
+from cprsim.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.correlated_schema import CorrelatedFailures
@@ -24,8 +25,9 @@ from cprsim.scenario.failures_schema import JobFailures, NodeFailures
 from cprsim.scenario.lifetime_schema import Lifetime
 from cprsim.selector.choice import Drawn
 from cprsim.selector.deciding import Decided, decide
+from cprsim.selector.flips import contenders
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import Bench
+from cprsim.selector.pricing import FEWEST, FULL, Bench
 from cprsim.selector.search import keeps
 from cprsim.streams import stream
 
@@ -127,9 +129,15 @@ def decide_again(
     if not experiments:
         return None
     chosen, partial = decided.chosen, decided.chosen is not decided.full
+    ways = bench.ways
+    if any(isinstance(way, ListedSystem) for way in ways.values()):
+        names = dict.fromkeys([FULL, chosen.strategy, *contenders(bench, decided)])
+        ways = {name: ways[name] for name in names}  # systems take longer
+        n = min(FEWEST, *(one.n_replications or FEWEST for one in experiments))
+        experiments = [replace(one, n_replications=n) for one in experiments]
     same, kept, intervals_h = [], [], []
     for experiment in experiments:
-        drawn = Bench(experiment, bench.ways, bench.losing, bench.on_priced, bench.tails)
+        drawn = Bench(experiment, ways, bench.losing, bench.on_priced, bench.tails)
         again = decide(drawn, limit)
         same.append((again.chosen is not again.full) == partial)
         one = again.best.get(chosen.strategy) if partial else again.full

@@ -15,8 +15,10 @@ import numpy as np
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
+from cprsim.listed import JobNow, ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import Floats, OnFailure, RecoveryPolicy, SubSaves
+from cprsim.recovery.classic import as_system
 from cprsim.setting import n_saves_due
 from cprsim.staleness import Prediction, lost_portion
 
@@ -27,6 +29,9 @@ ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 200, 4000  # replications of a candidate
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
+
+Way = SubSaves | ListedSystem | None
+"""How a strategy saves: sub-saves, at the interval of a recovery system, or whole saves (None)."""
 
 Losing = Callable[[RecoveryPolicy, StrategyOutcome], Prediction]
 
@@ -40,7 +45,7 @@ class Priced:
     n_saves: int  # whole ones that are due
     n_writes: int  # saves and sub-saves that are due: what a candidate pays for
     finished_fraction: float
-    overhead: Floats  # (wall - useful) / useful
+    overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
     pls: Floats
     lost: Prediction  # in the quantity that is limited
 
@@ -61,7 +66,7 @@ class Bench:
     Parameters
     ----------
     experiment : whose policies do not matter
-    ways : sub-saves of each strategy by its name, None where every save is whole
+    ways : how each strategy saves, by its name
     losing : what the losses of a simulated strategy cost each replication
     on_priced : called after each simulation
     tails : what is left of the job after the last write, as a share of the progress between two, by
@@ -69,12 +74,14 @@ class Bench:
     """
 
     experiment: Experiment
-    ways: Mapping[str, SubSaves | None]
+    ways: Mapping[str, Way]
     losing: Losing
     on_priced: Callable[[], None] = lambda: None
     tails: dict[str, float] = field(default_factory=dict)
     _known: dict[tuple[str, float], Priced] = field(default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
+    _jobs: dict[str, JobNow] = field(init=False, default_factory=dict)
+    _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures = pipeline.FailureBlocks(self.experiment)
@@ -113,28 +120,58 @@ class Bench:
 
     def _cost_alike(self, a: str, b: str) -> bool:
         """Whether two strategies differ by nothing that a simulation sees."""
-        if FULL in (a, b):
-            return a == b
-        ways = [self.ways[a], self.ways[b]]
-        seen = [way and (way.fraction, way.extra_h) for way in ways]
-        return seen[0] == seen[1]
+        both = kind_of(self.ways[a]), kind_of(self.ways[b])
+        return a == b or (FULL not in (a, b) and both[0] == both[1])
 
     def policy(self, strategy: str, interval_h: float, name: str) -> RecoveryPolicy:
         """The strategy at an interval, as the engines take it."""
+        way, experiment = self.ways[strategy], self.experiment
+        if isinstance(way, ListedSystem):
+            made = way.policy(self.job(strategy), interval_h if way.option else None)
+            return replace(made, name=name)
         on_failure = OnFailure.ROLL_BACK if strategy == FULL else OnFailure.RELOAD
-        return RecoveryPolicy(
-            name, on_failure, interval_h, "selected", sub_saves=self.ways[strategy]
-        )
+        made = RecoveryPolicy(name, on_failure, interval_h, "selected", sub_saves=way)
+        if not experiment.by_rules:
+            return made
+        return replace(made, system=as_system(made, experiment.costs, experiment.cluster))
+
+    def job(self, strategy: str) -> JobNow:
+        """What a recovery system's policies follow from."""
+        if strategy not in self._jobs:
+            self._jobs[strategy] = self.experiment.now_for(self._system(strategy))
+        return self._jobs[strategy]
+
+    def as_it_is(self, strategy: str) -> Priced:
+        """A recovery system as the scenario has it."""
+        made = self._system(strategy).policy(self.job(strategy))
+        return self.price(strategy, [made.save_interval_h])[0]
+
+    def saves(self, strategy: str) -> tuple[float, float]:
+        """The shortest interval of a recovery system, and the mean stall of a save [h, h]."""
+        if strategy not in self._saves:
+            shortest_h, stall = self._system(strategy).saves(self.job(strategy))
+            self._saves[strategy] = shortest_h, 0.0 if stall is None else stall.mean_h
+        return self._saves[strategy]
+
+    def _system(self, strategy: str) -> ListedSystem:
+        way = self.ways[strategy]
+        assert isinstance(way, ListedSystem), "asked of recovery systems alone"
+        return way
 
     def _priced(self, strategy: str, policy: RecoveryPolicy, one: StrategyOutcome) -> Priced:
         costs, losses, useful_h = one.costs, one.losses, self.experiment.useful_h
+        finished = costs.finished
+        done_h = np.full(len(finished), useful_h)
+        if self.experiment.horizon_h is not None:
+            finished = finished & (costs.useful_h > 0.0)
+            done_h = np.where(finished, costs.useful_h, useful_h)
         return Priced(
             strategy=strategy,
             policy=policy,
             n_saves=n_saves_due(policy.save_interval_h, useful_h),
             n_writes=n_saves_due(part_of(policy.sub_saves) * policy.save_interval_h, useful_h),
-            finished_fraction=float(costs.finished.mean()),
-            overhead=costs.wall_h / useful_h - 1.0,
+            finished_fraction=float(finished.mean()),
+            overhead=costs.wall_h / done_h - 1.0,
             pls=lost_portion(losses.since_save_h, losses, costs.replication, useful_h),
             lost=self.losing(policy, one),
         )
@@ -156,9 +193,14 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
 
 
-def part_of(way: SubSaves | None) -> float:
+def part_of(way: Way) -> float:
     """A write's share of a whole save; 1 where every save is whole."""
-    return 1.0 if way is None else way.fraction
+    return way.fraction if isinstance(way, SubSaves) else 1.0
+
+
+def kind_of(way: Way) -> object:
+    """Equal for strategies that differ from each other by nothing that a simulation sees."""
+    return (way.fraction, way.extra_h) if isinstance(way, SubSaves) else way and way.name
 
 
 def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float = 1.0) -> float:

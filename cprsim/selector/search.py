@@ -1,10 +1,10 @@
-"""The best interval of full recovery, and of each strategy that has to keep a limit.
+"""The best interval of full recovery, of recovery systems, and of what has to keep a limit.
 
 A candidate is a number of writes, whole saves and sub-saves alike: all intervals that have it cost
 the same, and the one that loses least is taken. That is where the n + 1 pieces into which n writes
 cut the job are equal, unless what is lost late counts otherwise than what is lost early; then the
 last piece is shorter (`best_tail`). Fewer writes cost less and lose more: the best candidate within
-a limit is the one with the fewest writes that keeps it.
+a limit is the one with the fewest writes that keeps it. Of what loses nothing, it is the cheapest.
 """
 
 from __future__ import annotations
@@ -13,14 +13,22 @@ from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.intervals import young_h
+from cprsim.listed import ListedSystem
 from cprsim.records import SubSaves
 from cprsim.selector.limit import Limit
-from cprsim.selector.pricing import FULL, Bench, Priced
+from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.setting import n_saves_due
 
 FREE_WRITES = 1000  # the most tried where a write costs nothing, as more are always better
 MOST_WRITES = 100_000  # that are ever tried
 STEPS = (0.7, 1.0, 1.4)  # of Young's number of saves: where to look first
+SYSTEM_STEPS = (0.35, 1.0, 1.4)  # the same of recovery systems, which need rather fewer
+FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
+WORTH_A_SAVE = 1.01  # times the least overhead: where saves are free, no more for less than that
+CLOSE = 1.15  # times the fewest such saves: as near as they are come to
 WIDER = 6  # times that the search may go beyond where it looked
+TIMES_FEWER = 2  # how far down it goes then
+TIMES_FEWER_OF_SYSTEMS = 4
 FLAT = 0.03  # of the number of writes: so near the best, the overhead is the same
 NEAR = 100  # of the writes of a strategy, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
@@ -38,7 +46,10 @@ def mean_save_h(bench: Bench) -> float:
 def mean_write_h(bench: Bench, strategy: str) -> float:
     """Expected stall of one write of a strategy, whole save or sub-save [h]."""
     way = bench.ways[strategy]
-    return bench.part(strategy) * mean_save_h(bench) + (0.0 if way is None else way.extra_h)
+    if isinstance(way, ListedSystem):
+        return bench.saves(strategy)[1]
+    extra_h = way.extra_h if isinstance(way, SubSaves) else 0.0
+    return bench.part(strategy) * mean_save_h(bench) + extra_h
 
 
 def best_full(bench: Bench) -> Priced:
@@ -48,25 +59,95 @@ def best_full(bench: Bench) -> Priced:
     """
     if mean_save_h(bench) == 0:
         return bench.with_writes(FULL, [FREE_WRITES])[0]
-    tried = bench.with_writes(FULL, _around_young(bench))
+    return _least(bench, FULL, _around_young(bench, mean_save_h(bench), STEPS), MOST_WRITES)
+
+
+def _least(bench: Bench, strategy: str, numbers: list[int], most: int) -> Priced:
+    """The candidate of the least overhead, with at most so many writes, from some numbers on.
+
+    Far fewer than needed are left alone: a job that hardly ever ends takes long to simulate.
+    """
+    times = TIMES_FEWER if strategy == FULL else TIMES_FEWER_OF_SYSTEMS
+    tried = bench.with_writes(strategy, numbers)
     for _ in range(WIDER):
         best, numbers = _cheapest(tried), [one.n_writes for one in tried]
-        if best.finished and (best.n_writes == 0 or min(numbers) < best.n_writes < max(numbers)):
+        wider = set()
+        if best.n_writes == min(numbers) or not best.finished:
+            wider.add(min(numbers) // times)
+        if best.n_writes == max(numbers) or not best.finished:
+            wider.add(min(2 * max(numbers) + 1, most))
+        if wider <= set(numbers):
             break
-        wider = {min(numbers) // 2, min(2 * max(numbers) + 1, MOST_WRITES)}
-        tried = _by_writes([*tried, *bench.with_writes(FULL, sorted(wider - set(numbers)))])
-    return _closer(bench, tried)
+        tried = _by_writes([*tried, *bench.with_writes(strategy, sorted(wider - set(numbers)))])
+    return _closer(bench, strategy, tried)
 
 
-def _around_young(bench: Bench) -> list[int]:
+def _around_young(bench: Bench, save_h: float, steps: tuple[float, ...]) -> list[int]:
     experiment = bench.experiment
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    interval_h = young_h(mean_save_h(bench), expected.mtbf_h)
-    n_writes = min(experiment.useful_h / interval_h, MOST_WRITES / max(STEPS))
-    return sorted({round(step * n_writes) for step in STEPS})
+    interval_h = young_h(save_h, expected.mtbf_h)
+    n_writes = min(experiment.useful_h / interval_h, MOST_WRITES / max(steps))
+    return sorted({round(step * n_writes) for step in steps})
 
 
-def _closer(bench: Bench, tried: list[Priced]) -> Priced:
+def has_interval(way: Way) -> bool:
+    """Whether there is an interval to choose."""
+    return not isinstance(way, ListedSystem) or way.option is not None
+
+
+def best_system(
+    bench: Bench, strategy: str, limit: Limit, full: Priced, worth: float = WORTH_TRYING
+) -> Priced | None:
+    """A recovery system at its best interval; as it is where it has none to choose.
+
+    The cheapest where it loses nothing, or little enough; else, and where that does not keep the
+    limit, the one with the fewest writes that does, or None.
+    """
+    chosen = has_interval(bench.ways[strategy])
+    best = _cheapest_system(bench, strategy) if chosen else bench.as_it_is(strategy)
+    if not best.policy.leaves_stale or keeps(best, limit):
+        return best
+    if not chosen:
+        return None
+    return best_within(bench, strategy, limit, most_writes(bench, strategy, full, worth))
+
+
+def _cheapest_system(bench: Bench, strategy: str) -> Priced:
+    save_h = mean_write_h(bench, strategy)
+    if save_h == 0:
+        return _fewest_that_help(bench, strategy)
+    most = most_taken(bench, strategy)
+    around = _around_young(bench, save_h, SYSTEM_STEPS)
+    return _least(bench, strategy, sorted({min(n, most) for n in around}), most)
+
+
+def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
+    """Where saves cost nothing, more are always better: the fewest that are as good as many."""
+    most = min(FREE_WRITES, most_taken(bench, strategy))
+    enough = bench.with_writes(strategy, [most])[0]
+    enough_overhead = WORTH_A_SAVE * enough.mean_overhead
+    too_few = -1  # not known yet
+    while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
+        fewer = int(FREE_STEP * enough.n_writes)
+        between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
+        middle = fewer if too_few < 0 else between
+        one = bench.with_writes(strategy, [middle])[0]
+        if one.mean_overhead <= enough_overhead:
+            enough = one
+        else:
+            too_few = middle
+    return enough
+
+
+def most_taken(bench: Bench, strategy: str) -> int:
+    """The most saves that a recovery system takes: its interval has a shortest one."""
+    shortest_h = bench.saves(strategy)[0]
+    if shortest_h == 0:
+        return MOST_WRITES
+    return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
+
+
+def _closer(bench: Bench, strategy: str, tried: list[Priced]) -> Priced:
     """The cheapest, once the next candidates to try are so near that they cost the same.
 
     Saving costs in proportion to n and rework to 1 / n, so that the overhead over log n is close
@@ -78,7 +159,7 @@ def _closer(bench: Bench, tried: list[Priced]) -> Priced:
         apart = min((abs(one.n_writes - led) for one in tried), default=0)
         if not best.finished or apart < max(1.0, FLAT * best.n_writes):
             return best
-        tried = _by_writes([*tried, *bench.with_writes(FULL, [led])])
+        tried = _by_writes([*tried, *bench.with_writes(strategy, [led])])
 
 
 def _lowest_of_parabola(tried: list[Priced], place: int) -> int:
@@ -113,22 +194,25 @@ def keeps(one: Priced, limit: Limit) -> bool:
     return one.finished and limit.bound(one.lost) <= limit.most
 
 
-def fewest(way: SubSaves | None) -> int:
+def fewest(way: Way) -> int:
     """The fewest writes that a strategy may have.
 
     Priority saving without any whole save would be none: its rows would never be complete.
     """
-    return 0 if way is None else way.n_per_interval
+    return way.n_per_interval if isinstance(way, SubSaves) else 0
 
 
 def most_writes(bench: Bench, strategy: str, full: Priced, worth: float = WORTH_TRYING) -> int:
     """Writes of a strategy that alone would cost `worth` times as much as full recovery does."""
     write_h = mean_write_h(bench, strategy)
+    taken = MOST_WRITES
+    if isinstance(bench.ways[strategy], ListedSystem):
+        taken = most_taken(bench, strategy)
     if write_h == 0:
-        return FREE_WRITES
+        return min(FREE_WRITES, taken)
     budget_h = worth * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
     least = ceil(10 / bench.part(strategy))
-    return min(max(ceil(budget_h / write_h), least), MOST_WRITES)
+    return min(max(ceil(budget_h / write_h), least), taken)
 
 
 def best_within(bench: Bench, strategy: str, limit: Limit, n_most: int) -> Priced | None:

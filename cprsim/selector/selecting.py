@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 
@@ -11,18 +11,30 @@ from scipy import optimize
 
 from cprsim.assemble import Experiment
 from cprsim.intervals import cpr_h
-from cprsim.records import SubSaves
+from cprsim.listed import ListedSystem
 from cprsim.results.metrics import Spread, interval_of_mean
+from cprsim.results.words import hours
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.deciding import Decided, bench_of, decide, difference, fit_tails
+from cprsim.selector.deciding import (
+    Decided,
+    bench_of,
+    decide,
+    difference,
+    fit_tails,
+    loses,
+    why_not_run,
+)
 from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
 from cprsim.selector.parameters import decide_again
-from cprsim.selector.pricing import FULL, Bench, Priced
-from cprsim.selector.search import fewest, keeps, most_writes
+from cprsim.selector.pricing import FULL, Bench, Priced, Way
+from cprsim.selector.search import fewest, has_interval, keeps, most_writes
+from cprsim.selector.words import typed
 from cprsim.staleness import WHOLE, Response, StalenessCurve
 
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
+N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
+FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far that goes
 FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
@@ -30,7 +42,7 @@ def select(
     experiment: Experiment,
     curve: StalenessCurve | None,
     limit: Limit,
-    ways: Mapping[str, SubSaves | None] | None = None,
+    ways: Mapping[str, Way] | None = None,
     on_priced: Callable[[], None] = lambda: None,
     *,
     explain: bool = True,
@@ -43,8 +55,8 @@ def select(
     experiment : the job; its own policies do not matter
     curve : what stale shards cost; None only where PLS is limited
     limit : what may be lost
-    ways : strategies to compare and their sub-saves, of which those are left out whose loss the
-        curve does not know; None: those of `WAYS` that it knows
+    ways : strategies to compare and how they save, of which those are left out that the job can't
+        have, or whose loss the curve does not know; None: those of `deciding.ways_of`
     on_priced : called after each simulation of a candidate
     explain : whether to price the front, and to look for what would flip the decision, too
     draws : the job with other parameters of its failures, where they are not known for sure; see
@@ -56,17 +68,20 @@ def select(
         that is not fit for use
     """
     bench = bench_of(experiment, curve, limit, ways, on_priced)
+    reasons = {name: why_not_run(name, way, experiment) for name, way in (ways or {}).items()}
+    not_run = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     decided = fit_tails(bench, limit, decide(bench, limit))
     full = decided.full
 
     def shown(one: Priced, rule: str = "") -> Candidate:
-        return candidate(one, full, limit, rule)
+        return candidate(one, full, limit, rule, bench.ways[one.strategy])
 
     best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
     of_full = shown(full)
     found = None if decided.chosen is full else best[decided.chosen.strategy]
     chosen = of_full if found is None else found
-    fronts = _front(bench, decided) if explain else []
+    limited = any(loses(name, way, experiment) for name, way in bench.ways.items() if name != FULL)
+    fronts = _front(bench, decided, limited) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
         n_replications=len(full.overhead),
@@ -77,21 +92,47 @@ def select(
         formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
         front={name: tuple(map(shown, priced)) for name, priced in fronts},
         chosen=chosen,
-        flips=flips(bench, decided, limit) if explain else (),
+        flips=flips(bench, decided, limit if limited else None) if explain else (),
         drawn=decide_again(bench, decided, limit, draws),
-        notes=() if curve is None else curve.notes,
-        left_out=tuple(name for name in ways or () if name not in bench.ways),
+        notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
+        left_out=tuple(name for name in ways or () if name not in {*bench.ways, *dict(not_run)}),
+        not_run=not_run,
+        limited=limited,
     )
 
 
-def candidate(one: Priced, full: Priced, limit: Limit, rule: str = "") -> Candidate:
+def _careful(bench: Bench, decided: Decided) -> Iterator[str]:
+    """What the overheads do not show, in sentences."""
+    horizon_h = bench.experiment.horizon_h
+    if horizon_h is not None:
+        yield (
+            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
+            "work that is done by then."
+        )
+    for way in bench.ways.values():
+        if isinstance(way, ListedSystem) and way.system.not_counted:
+            yield f"{way.name}: {way.system.not_counted}; that is in no number here."
+    for name, one in decided.best.items():
+        if one is not None and one.policy.extra_nodes > 0:
+            extra = f"{one.policy.extra_nodes:g}"
+            yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
+
+
+def candidate(
+    one: Priced, full: Priced, limit: Limit, rule: str = "", way: Way = None
+) -> Candidate:
     """A priced candidate as the numbers that are shown."""
+    option, entry, found = "", "", rule or "selected"
+    if isinstance(way, ListedSystem):
+        said = typed(min(one.policy.save_interval_h, way.scenario.job.useful_h))
+        option, entry = way.option or "", way.text(said if way.option else None)
+        found = one.policy.interval_rule
     n, nothing = len(one.overhead), np.nan
     unknown = Spread(nothing, nothing, nothing, n)
     expected = one.lost.mean()
     return Candidate(
         strategy=one.strategy,
-        policy=replace(one.policy, interval_rule=rule or "selected"),
+        policy=replace(one.policy, interval_rule=found),
         n_saves=one.n_saves,
         finished_fraction=one.finished_fraction,
         overhead=Spread(*interval_of_mean(one.overhead), n) if one.finished else unknown,
@@ -102,6 +143,8 @@ def candidate(one: Priced, full: Priced, limit: Limit, rule: str = "") -> Candid
         benefit=difference(full, one),
         beyond_fraction=one.lost.beyond_fraction,
         rule=rule,
+        option=option,
+        entry=entry,
     )
 
 
@@ -148,13 +191,23 @@ def target_pls(response: Response, loss: float) -> float:
 # --------------------------------------------------------------------------- the front
 
 
-def _front(bench: Bench, decided: Decided) -> list[tuple[str, list[Priced]]]:
-    """Candidates of each strategy from few writes to many, up to where they no longer pay."""
+def _front(bench: Bench, decided: Decided, limited: bool) -> list[tuple[str, list[Priced]]]:
+    """Candidates of each strategy from few writes to many, up to where they no longer pay.
+
+    Full recovery is among them where nothing loses samples.
+    """
     fronts = []
-    for name in (name for name in bench.ways if name != FULL):
-        lowest, chosen = fewest(bench.ways[name]), decided.best[name]
+    for name, way in bench.ways.items():
+        if (limited and name == FULL) or not has_interval(way):
+            continue
+        chosen = decided.full if name == FULL else decided.best[name]
+        level = chosen is not None and not chosen.policy.leaves_stale
+        lowest, n = fewest(way), N_LEVEL if level else N_FRONT
         most = most_writes(bench, name, decided.full, FRONT_UP_TO)
-        grid = np.geomspace(lowest + 1, max(most, lowest + 2), N_FRONT) - 1
+        if level and chosen is not None:  # far from its best it may take long to simulate
+            lowest = chosen.n_writes // FRONT_TIMES
+            most = min(most, max(FRONT_TIMES * chosen.n_writes, decided.full.n_writes))
+        grid = np.geomspace(lowest + 1, max(most, lowest + 2), n) - 1
         numbers = {lowest, *np.round(grid).astype(int).tolist()}
         if chosen is not None:
             numbers.add(chosen.n_writes)

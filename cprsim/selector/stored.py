@@ -43,6 +43,8 @@ def as_plain(selection: Selection) -> dict[str, Any]:
         "drawn": selection.drawn and _drawn(selection.drawn),
         "notes": list(selection.notes),
         "left_out": list(selection.left_out),
+        "not_run": dict(selection.not_run),
+        "limited": selection.limited,
         "front": {name: [_candidate(one) for one in of] for name, of in selection.front.items()},
     }
 
@@ -62,6 +64,8 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "strategy": one.strategy,
         **plain_policy(one.policy),
         "rule": one.rule,
+        "option": one.option,
+        "entry": one.entry,
         "saves": one.n_saves,
         "finished_fraction": one.finished_fraction,
         **{name: _spread(getattr(one, name)) for name in SPREADS},
@@ -101,6 +105,8 @@ def from_plain(plain: Mapping[str, Any]) -> Selection:
         drawn=plain["drawn"] and _drawn_from(plain["drawn"]),
         notes=tuple(plain.get("notes", ())),
         left_out=tuple(plain.get("left_out", ())),
+        not_run=tuple(plain.get("not_run", {}).items()),
+        limited=bool(plain.get("limited", True)),
     )  # fmt: skip
 
 
@@ -115,6 +121,8 @@ def _candidate_from(plain: Mapping[str, Any]) -> Candidate:
         keeps=plain["keeps"],
         beyond_fraction=plain["beyond_fraction"],
         rule=plain["rule"],
+        option=plain.get("option", ""),
+        entry=plain.get("entry", ""),
     )
 
 

@@ -19,10 +19,13 @@ def quantity_of(limit: Limit) -> str:
 
 
 def saving(one: Candidate) -> str:
-    """How often a candidate saves, in words."""
-    return (
-        "never saving" if one.n_saves == 0 else f"saving every {typed(one.policy.save_interval_h)}"
-    )
+    """How often a candidate saves, in words; of a recovery system, what its option says."""
+    if one.is_system and not one.option:
+        return "as the scenario has it"
+    if one.n_saves == 0:
+        return f"never saving ({one.option} as long as the job)" if one.option else "never saving"
+    every = typed(one.policy.save_interval_h)
+    return f"{one.option} {every}" if one.option else f"saving every {every}"
 
 
 def typed(interval_h: float) -> str:
@@ -39,7 +42,7 @@ def entries(selection: Selection) -> dict[str, str]:
     Full recovery comes first, then every strategy that has an interval within the limit.
     """
     found = [selection.full, *(one for one in selection.best.values() if one is not None)]
-    return {one.strategy: entry(one.strategy, one.policy) for one in found}
+    return {one.strategy: one.entry or entry(one.strategy, one.policy) for one in found}
 
 
 def entry(strategy: str, policy: RecoveryPolicy) -> str:

@@ -1,8 +1,10 @@
 """What a job does under a recovery system, simulated: `docs/recovery.md` says it in words.
 
 SimulatedJob    a job under a policy                                             (job.py)
-Numbers         the same in plain numbers and arrays                             (numbers.py)
+numbers_of      the same in plain numbers and arrays                             (numbers.py)
 transitions     what survives, which rule is taken, when the next save is due
-run             one replication after the other by SimPy                         (events.py)
-run_block       many replications, compiled                                      (fast.py)
+ScopedBlock     the failures of a block of replications, with what each kills    (strikes.py)
+run_block       many replications, by whichever engine takes each                (course.py):
+compiled (fast.py), or one after the other by SimPy (events.py)
+event_log       what SimPy says of one, as the log that all else reads           (log.py)
 """

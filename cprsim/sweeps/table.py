@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from cprsim.assemble import costs_of
 from cprsim.intervals import cpr_h, daly_h, young_h
 from cprsim.scenario.sweep_schema import Axis
 from cprsim.sweeps.points import Point
@@ -82,20 +83,21 @@ def _rules(point: Point) -> dict[str, Mapping[str, float]]:
     """What Young's, Daly's and CPR's formulas would choose at this point, by strategy [h]."""
     experiment = point.experiment
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
-    save_h = experiment.costs.mean_h(experiment.costs.save_stall, experiment.cluster.n_emb_ps)
-    common = {
-        "young_h": young_h(save_h, expected.mtbf_h) or nan,
-        "daly_h": daly_h(save_h, expected.mtbf_h) or nan,
-    }
     found: dict[str, Mapping[str, float]] = {}
     for entry in point.strategies:
+        costs = costs_of(entry, experiment.costs)
+        save_h = costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
         chosen = nan
         if entry.target_pls and expected.n_shards_together:
             chosen = cpr_h(
                 entry.target_pls, experiment.cluster.n_emb_ps, expected.mtbf_shard_h,
                 expected.n_shards_together,
             )  # fmt: skip
-        found[entry.name] = {**common, "cpr_h": chosen}
+        found[entry.name] = {
+            "young_h": young_h(save_h, expected.mtbf_h) or nan,
+            "daly_h": daly_h(save_h, expected.mtbf_h) or nan,
+            "cpr_h": chosen,
+        }
     return found
 
 

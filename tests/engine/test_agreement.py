@@ -16,7 +16,7 @@ from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.records import Clock, Cluster, Storage, Transfer
+from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
 from cprsim.setting import JobSetting
 from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
 from tests.engine.agreeing import assert_agree, both
@@ -99,3 +99,17 @@ def test_rows_agree(number: int) -> None:
     overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
     if not (overlaps and isinstance(setting_.costs.load, Transfer)):
         assert len(ran.left) == 0
+
+
+@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
+@pytest.mark.parametrize("how", [FULL, PARTIAL])
+def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -> None:
+    job = setting(USEFUL_H, clock=clock, n_emb_ps=4, n_trainers=2, save_h=0.2, load_h=0.3)
+    slots_at = ((2,), (0, 3), (5, 4), (1,))
+    at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
+    failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
+    failures = BlockFailures(failing, job.cluster, 1, 0, USEFUL_H)
+    ran, costs, losses = both(job, policy(how, 0.8), failures, 3)
+    assert_agree(ran, costs, losses)
+    assert len(ran.left) == 0
+    assert ran.costs.n_failures.tolist() == [3, 3, 3]

@@ -37,7 +37,7 @@ from cprsim.failures.sources import (
     replications_for,
     trace_of,
 )
-from cprsim.records import Cluster, FailureTrace, Floats, Holds, Role
+from cprsim.records import Clock, Cluster, FailureTrace, Floats, Holds, Role
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)
 OUTAGES = outages_of(
@@ -57,6 +57,8 @@ SOURCES: list[FailureSource] = [
     Injected(50.0, range(3, 7), together=2, count=5),
     Injected(50.0, (3, 5), together=None, at_h=(10.5, 3.0), repair=Constant(2.0)),
     Replay(OUTAGES),
+    Injected(50.0, range(3, 7), together=2, count=5, clock=Clock.WALL),
+    Injected(50.0, range(3, 7), at_h=(4900.0, 3.0), clock=Clock.UPTIME, slots_at=((4,), (6, 3))),
 ]
 EVERY = pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
 
@@ -337,6 +339,58 @@ def test_no_injected_failure_at_all(cluster: Cluster) -> None:
 def test_instants_outside_the_job_are_refused(at_h: tuple[float, ...]) -> None:
     with pytest.raises(ParameterError):
         Injected(50.0, (3, 5), at_h=at_h)
+
+
+@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
+def test_on_other_clocks_instants_may_lie_beyond_the_useful_hours(clock: Clock) -> None:
+    source = Injected(50.0, (3, 5), at_h=(60.0, 4999.0), clock=clock)
+    assert source.clock is clock
+    with pytest.raises(ParameterError, match=rf"no instant 5000\.0 h of {clock.value}"):
+        Injected(50.0, (3, 5), at_h=(5000.0,), clock=clock)
+
+
+@pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
+def test_the_clock_moves_no_draw(clock: Clock, cluster: Cluster) -> None:
+    repair = Exponential(5.0)
+    here, there = (
+        Injected(50.0, range(8), together=2, count=3, repair=repair, clock=one)
+        for one in (Clock.PROGRESS, clock)
+    )
+    assert content(chunks(here, cluster, 1)[0]) == content(chunks(there, cluster, 1)[0])
+    assert here.expected(cluster, 50.0) == there.expected(cluster, 50.0)
+
+
+def test_each_instant_may_strike_other_nodes(cluster: Cluster) -> None:
+    at_h, slots_at = (60.0, 3.0, 9.0), ((0,), (6, 3, 4), (0, 5))
+    source = Injected(50.0, range(7), at_h=at_h, clock=Clock.WALL, slots_at=slots_at)
+    (only,) = source.draw(cluster, 1, 0, 3, [10.0], range(1, 3))
+    for failures in map(only.of, range(2)):
+        struck = [(f.at_h, f.slots) for f in failures]
+        assert struck == [(3.0, (3, 4, 6)), (9.0, (0, 5)), (60.0, (0,))]
+
+
+def test_expected_are_the_injected_failures_of_the_useful_hours(cluster: Cluster) -> None:
+    at_h, slots_at = (60.0, 3.0, 9.0, 20.0), ((3, 4, 5, 6), (6, 3, 4), (0, 5), (0,))
+    source = Injected(50.0, range(7), at_h=at_h, clock=Clock.WALL, slots_at=slots_at)
+    expected = source.expected(cluster, 50.0)  # slots 3 to 6 are embedding servers
+    assert (expected.mtbf_h, expected.mtbf_shard_h) == (50.0 / 3, 25.0)
+    assert expected.n_shards_together == 2.0
+    trainers = Injected(50.0, range(3), at_h=(3.0,), slots_at=((1, 2),))
+    assert trainers.expected(cluster, 50.0).mtbf_shard_h == math.inf
+    late = Injected(50.0, (3, 5), at_h=(60.0,), clock=Clock.UPTIME)
+    assert late.expected(cluster, 50.0).mtbf_h == math.inf
+
+
+@pytest.mark.parametrize(
+    "slots_at",
+    [((3,),), ((3,), (5,), (3,)), ((3,), ()), ((3, 3), (5,)), ((3,), (4,))],
+    ids=["too few", "too many", "none", "twice", "another"],
+)
+def test_nodes_of_instants_that_make_no_sense_are_refused(
+    slots_at: tuple[tuple[int, ...], ...],
+) -> None:
+    with pytest.raises(ParameterError):
+        Injected(50.0, (3, 5), at_h=(3.0, 9.0), slots_at=slots_at)
 
 
 # ------------------------------------------------------------------------------- the trace

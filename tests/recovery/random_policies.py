@@ -79,13 +79,18 @@ class RandomDraws:
 def random_case(seed: int) -> tuple[SimulatedJob, list[ScopedFailure], RandomDraws]:
     """A job under a legal policy, the failures that it meets, and its draws."""
     dice = Dice(np.random.default_rng([seed, 1]))
+    job = random_job(dice)
+    return job, random_failures(dice, job), RandomDraws(seed, 0.02 * job.useful_h)
+
+
+def random_job(dice: Dice) -> SimulatedJob:
     useful_h = dice.between(20.0, 60.0)
     roles = random_roles(dice)
     scopes = random_scopes(dice, useful_h)
     n_spares = dice.one_of([0, 0, 1, 1, 2, 3, 4]) if dice.chance(0.5) else None
     cluster = Cluster(roles, n_spares)
     policy = random_policy(dice, cluster, useful_h, tuple(scope.name for scope in scopes))
-    job = SimulatedJob(
+    return SimulatedJob(
         useful_h,
         cluster,
         dice.one_of(list(Clock)),
@@ -93,8 +98,6 @@ def random_case(seed: int) -> tuple[SimulatedJob, list[ScopedFailure], RandomDra
         policy,
         useful_h * dice.between(0.5, 1.8) if dice.chance(0.3) else None,
     )
-    failures = random_failures(dice, job)
-    return job, failures, RandomDraws(seed, 0.02 * useful_h)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +319,7 @@ def random_rule(
         needs,
         sources,
         replay_speed=dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0,
-        speed_meanwhile=0.0 if waits and dice.chance(0.1) else speed,
+        speed_meanwhile=0.01 if waits and dice.chance(0.1) else speed,
     )
 
 

@@ -359,7 +359,7 @@ PAIRS = {
             "7 back 0", "7.5 back 1", "7.5 resumed", "8 caught up",
         ],
         {"lost": 0.5, "detect": 1.0, "reschedule": 1.0, "load": 0.5},
-        (StaleShard(4.0, 1, 4.0),),
+        (StaleShard(4.0, 1, 4.0, 4.0),),
     ),
     "all, struck: the load goes on without slots": Pair(
         ALL, STRUCK, 5.25, 0,
@@ -369,7 +369,7 @@ PAIRS = {
             "7.5 caught up",
         ],
         {"lost": 0.5, "detect": 0.75, "reschedule": 1.0, "load": 0.25},
-        (StaleShard(4.0, 0, 4.0),),
+        (StaleShard(4.0, 0, 4.0, 4.0),),
     ),
     "all, nobody": Pair(
         ALL, NOBODY, 6.0, 1,
@@ -383,7 +383,7 @@ PAIRS = {
             "8 back 0", "8 back 1", "8 resumed", "8.5 caught up",
         ],
         {"lost": 0.5, "detect": 1.0, "reschedule": 0.5, "load": 1.5},
-        (StaleShard(4.5, 0, 4.0),),
+        (StaleShard(4.5, 0, 4.0, 4.0),),
     ),
     "struck, struck": Pair(
         STRUCK, STRUCK, 6.0, 1,
@@ -392,7 +392,7 @@ PAIRS = {
             "6.5 stage reschedule", "7.5 back 1", "7.5 resumed",
         ],
         {"detect": 1.0, "reschedule": 1.5},
-        (StaleShard(4.5, 0, 4.0), StaleShard(4.5, 1, 4.0)),
+        (StaleShard(4.5, 0, 4.0, 4.0), StaleShard(4.5, 1, 4.0, 4.0)),
     ),
     "struck, struck: the same slot": Pair(
         STRUCK, STRUCK, 6.0, 0,
@@ -401,7 +401,7 @@ PAIRS = {
             "7.5 back 0", "7.5 resumed",
         ],
         {"detect": 1.0, "reschedule": 1.5},
-        (StaleShard(4.5, 0, 4.0), StaleShard(4.5, 0, 4.0)),
+        (StaleShard(4.5, 0, 4.0, 4.0), StaleShard(4.5, 0, 4.0, 4.5)),
     ),
     "nobody, all": Pair(
         NOBODY, ALL, 5.5, 1,
@@ -418,7 +418,7 @@ PAIRS = {
             "6 stage reschedule", "7 back 1", "7 resumed",
         ],
         {"detect": 0.5, "reschedule": 1.0, "regroup": 0.5},
-        (StaleShard(4.5, 1, 4.0),),
+        (StaleShard(4.5, 1, 4.0, 4.0),),
     ),
     "in the background, all": Pair(
         QUIET, ALL, 6.0, 1,  # at half the speed: 5 h are done

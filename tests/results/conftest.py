@@ -23,6 +23,7 @@ from cprsim.records import (
     Role,
     ShardLoss,
 )
+from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, Tax, To
 from cprsim.results import Identity, Logbook, Result, write_result
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
@@ -76,6 +77,13 @@ def log(failed_at_h=6.0):
     )
 
 
+def taxed(nodes=3.0, memory=0.5):
+    """A recovery system that takes nodes and memory all the time."""
+    rules = (Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),)
+    system = Policy("taxed", rules, tax=Tax(nodes=nodes, memory=memory))
+    return RecoveryPolicy("taxed", OnFailure.BY_RULES, float("inf"), "taxed", system=system)
+
+
 @pytest.fixture
 def made():
     """What outcomes are made of."""
@@ -87,6 +95,7 @@ def made():
         full=FULL,
         cpr=CPR,
         none=NONE,
+        taxed=taxed,
     )
 
 

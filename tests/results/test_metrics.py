@@ -35,6 +35,32 @@ def test_hours_become_shares_of_useful_time(outcome):
     assert full["saves"].mean == 4
 
 
+def test_nodes_beside_the_jobs_are_paid_by_the_hour(made):
+    spared = replace(made.cluster, n_spares=2)
+    strategies = (
+        made.strategy(made.taxed(nodes=3.0), [1, 1], [0, 0]),
+        made.strategy(made.full, [1, 1], [1, 1]),
+    )
+    found = spreads(summarise(Outcome(made.useful_h, spared, strategies)))
+    # 10 h of work on 6 nodes, in 11 h on 9 and in 12 h on 6; 2 spares stand by
+    assert found["taxed"]["overhead_node_h"].mean == pytest.approx(11 * 9 - 10 * 6)
+    assert found["full"]["overhead_node_h"].mean == pytest.approx(2 * 6)
+    assert found["taxed"]["ettr_paid"].mean == pytest.approx(10 * 6 / (11 * 11))
+    assert found["full"]["ettr_paid"].mean == pytest.approx(10 * 6 / (12 * 8))
+    assert found["full"]["ettr"].mean == pytest.approx(10 / 12)
+
+
+def test_only_results_with_nodes_beside_the_jobs_name_them(made, outcome):
+    rows = replication_rows(outcome)
+    assert not {"extra_nodes", "spare_nodes"} & set(rows)
+    found = spreads(summarise(outcome))["full"]
+    assert found["ettr_paid"] == found["ettr"]
+    taxed = Outcome(made.useful_h, made.cluster, (made.strategy(made.taxed(), [1], [0]),))
+    assert replication_rows(taxed)["extra_nodes"].tolist() == [3.0]
+    spared = replace(outcome, cluster=replace(made.cluster, n_spares=1))
+    assert set(replication_rows(spared)["spare_nodes"]) == {1.0}
+
+
 def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
     rows = replication_rows(outcome).set_index(["strategy", "replication"])
     assert rows.loc["cpr", "pls"].tolist() == pytest.approx([0.25, 0.0, 0.05])

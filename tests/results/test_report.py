@@ -75,6 +75,51 @@ def test_parts_that_cost_nothing_anywhere_have_no_column(write):
     assert "detect" not in text
 
 
+def test_what_stands_by_the_job_has_columns_where_there_is_some(write, made):
+    beside = ("paid", "extra", "memory")
+    assert not any(word in printed(print_run, write()) for word in beside)
+    log = Logbook(0, {"taxed": made.log(), "full": made.log()})
+    shown = {}
+    for nodes, memory in ((3.0, 0.5), (3.0, 0.0), (0.0, 0.5)):
+        strategies = (
+            made.strategy(made.taxed(nodes, memory), [1, 1], [0, 0]),
+            made.strategy(made.full, [1, 1], [1, 1]),
+        )
+        result = write(
+            outcome=Outcome(made.useful_h, made.cluster, strategies), logbook=log,
+            identity=Identity("taxed", f"nodes: {nodes} {memory}", {}),
+        )  # fmt: skip
+        text = printed(print_run, result)
+        shown[nodes, memory] = [word for word in beside if word in text]
+        page = [
+            b.columns
+            for b in chapter_of_run(result).sections[0].blocks
+            if isinstance(b, Table) and "ETTR" in b.caption
+        ]
+        headings = " ".join(column.heading for column in page[0])
+        assert [word for word in beside if word in headings] == shown[nodes, memory]
+    assert shown == {
+        (3.0, 0.5): ["paid", "extra", "memory"],
+        (3.0, 0.0): ["paid", "extra"],
+        (0.0, 0.5): ["memory"],
+    }
+    (taxed, _) = run_as_json(result)["strategies"]
+    assert (taxed["extra_nodes"], taxed["extra_memory_fraction"]) == (0.0, 0.5)
+
+
+def test_a_comparison_shows_the_ettr_of_paid_nodes_where_others_are_paid(write, made):
+    spared = Outcome(
+        made.useful_h,
+        replace(made.cluster, n_spares=2),
+        (made.strategy(made.full, [1, 1], [1, 1]),),
+    )
+    log = Logbook(0, {"full": made.log()})
+    b = write(outcome=spared, logbook=log, identity=Identity("spared", "spares: 2", {}))
+    a = write()
+    assert "paid" in printed(print_comparison, compare(a, b))
+    assert "paid" not in printed(print_comparison, compare(a, a))
+
+
 def test_pls_stands_where_recovery_is_partial(write):
     rows = [line.split() for line in printed(print_run, write()).splitlines() if "±" in line]
     assert [row[-3] for row in rows if len(row) < 15] == ["–", "0.1000"]

@@ -48,21 +48,19 @@ def same(a: Moments, b: Moments) -> bool:
     "override",
     [
         "name=plain",
-        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",  # by events
+        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
         "simulation={seed: 5, precision: 2 %, at_most: 3000}",
         "accuracy={curve: criteo-kaggle-linear}",
     ],
 )
 def test_the_same_table_as_from_rows(make: Make, override: str) -> None:
-    by_events = "spares" in override
-    few = ["simulation.replications=120"] if by_events else []
-    experiment = make(*([] if "plain" in override else [override]), *few)
+    experiment = make(*([] if "plain" in override else [override]))
     (ours,) = moments(experiment)
     rows = summary_of_rows(pipeline.simulate(experiment))
     priced = PRICED if experiment.curve else ()
     rows = rows[rows["quantity"].isin([FINISHED, *STREAMED, *priced])].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.frame(), rows, rtol=1e-9, atol=1e-12, check_dtype=False)
-    assert set(ours.engines) == {"simpy" if by_events else "fast"}
+    assert set(ours.engines) == {"fast"}
 
 
 @pytest.mark.parametrize("curve", ["", "accuracy={curve: criteo-kaggle-linear}"])

@@ -44,6 +44,28 @@ ONE_WRONG = {
     "server twice": (("together: 4", "servers: [1, 1]"), 7, "failures.servers", "twice"),
     "server out of range": (
         ("together: 4", "servers: [0, 18]"), 7, "failures.servers", "numbered 0 to 17"),
+    "server twice at an instant": (
+        ("count: 5, together: 4", "at: [3 h, 9 h], servers: [[1], [2, 2]]"),
+        7, "failures.servers.1", "twice"),
+    "server out of range at an instant": (
+        ("count: 5, together: 4", "at: [3 h, 9 h], servers: [[1], [18]]"),
+        7, "failures.servers.1", "numbered 0 to 17"),
+    "nobody at an instant": (
+        ("count: 5, together: 4", "at: [3 h, 9 h], servers: [[1], []]"),
+        7, "failures.servers.1", "is empty"),
+    "a number among lists": (
+        ("count: 5, together: 4", "at: [3 h, 9 h], servers: [[1], 2]"),
+        7, "failures.servers.1", "is not a list"),
+    "lists of another number of instants": (
+        ("count: 5, together: 4", "at: [3 h, 9 h], servers: [[1]]"),
+        7, "failures.servers", "1 lists for 2 instants"),
+    "lists without instants": (
+        ("together: 4", "servers: [[1], [2]]"), 7, "failures.servers", "goes with `at`"),
+    "instant beyond any wall time": (
+        ("count: 5", "clock: wall, at: [60 h, 5000 h]"),
+        7, "failures.at.1", "beyond 100 times the job of 50 h"),
+    "no such clock": (
+        ("count: 5", "clock: work, count: 5"), 7, "failures.clock", "is not one of"),
     "servers and together": (
         ("together: 4", "together: 1, servers: [2]"), 7, "failures.together", "either"),
     "no such kind": (
@@ -144,6 +166,30 @@ ONE_WRONG = {
     "target without use": (
         ("- full", "- {strategy: full, target_pls: 0.1}"),
         14, "recovery.0.target_pls", "leave it out"),
+    "costs of its own that say nothing": (
+        ("- full", "- {strategy: full, costs: {}}"), 14, "recovery.0.costs", "says nothing"),
+    "no such cost of its own": (
+        ("- full", "- {strategy: full, costs: {sve: 5 s}}"),
+        14, "recovery.0.costs.sve", "`save`"),
+    "cost of its own without unit": (
+        ("- full", "- {strategy: full, costs: {load: 5}}"),
+        14, "recovery.0.costs.load", "bare number"),
+    "stall of its own without unit": (
+        ("- full", "- {strategy: full, costs: {save: {stall: 5}}}"),
+        14, "recovery.0.costs.save.stall", "bare number"),
+    "costs of a strategy that saves rows first": (
+        ("- full", "- {strategy: cpr-mfu, target_pls: 0.1, costs: {load: 5 s}}"),
+        14, "recovery.0.costs", "saves rows first"),
+    "costs of its own in step": (
+        ("recovery:\n  - full",
+         "sync: {algorithm: shadow-ma, batch: 200, iteration: 1 s, dense_size: 8 MB,\n"
+         "  trainer_bandwidth: 25 Gbit/s}\nrecovery:\n  - {strategy: full, costs: {load: 5 s}}"),
+        16, "recovery.0.costs", "does not go with `sync`"),
+    "detection of its own beside scopes": (
+        ("recovery:\n  - full",
+         "scopes: [{name: node, share: 1.0}]\nrecovery:\n"
+         "  - {strategy: full, costs: {detect: 5 s}}"),
+        15, "recovery.0.costs.detect", "each scope has its own"),
     "no such interval": (
         ("- full", "- {strategy: full, interval: yuong}"), 14, "recovery.0.interval", "`young`"),
     "interval of full from a target": (

@@ -81,13 +81,21 @@ failures = st.one_of(
         shape=st.floats(0.1, 100),
     ),
     section(
-        {"role": roles, "together": together}, kind=st.just("injected"), count=st.integers(1, 99)
+        {"role": roles, "together": together, "clock": clocks},
+        kind=st.just("injected"),
+        count=st.integers(1, 99),
     ),
     section(
         {},
         kind=st.just("injected"),
         at=st.lists(quantity(0, 0.4, "h", "d"), min_size=1, max_size=5, unique_by=lambda t: t),
         servers=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
+    ),
+    section(
+        {"clock": clocks},
+        kind=st.just("injected"),
+        at=st.just(["3 h", "0.5 h"]),
+        servers=st.just([[0], [2, 1]]),
     ),
     section(
         {"period": st.just({"from": "2000-01-01", "to": "2006-01-01"}), "nodes": st.just(5000)},
@@ -105,10 +113,17 @@ failures = st.one_of(
 )
 intervals = st.one_of(quantity(0.01, 90, "h", "d"), st.sampled_from(["young", "daly"]))
 target = st.floats(0, 1)
+own_costs = st.one_of(
+    section({"detect": durations, "load": costs}, save=section({"background": costs}, stall=costs)),
+    section({"save": costs}, reschedule=durations),
+)
 recovery = st.lists(
     st.one_of(
         section({}, strategy=st.just("none")),
-        section({"interval": intervals}, strategy=st.sampled_from(["full", "partial"])),
+        section(
+            {"interval": intervals, "costs": own_costs},
+            strategy=st.sampled_from(["full", "partial"]),
+        ),
         section({"interval": intervals}, strategy=st.just("cpr"), target_pls=target),
         section(
             {},

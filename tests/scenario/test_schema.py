@@ -97,6 +97,16 @@ def test_defaults() -> None:
     assert (injected.together, injected.n_together, injected.clock) == (1, 1, "progress")
 
 
+def test_injected_failures_name_their_clock_and_who_fails_when() -> None:
+    at = {"kind": "injected", "clock": "wall", "at": ["60 h", "3 h"]}
+    each = scenario(failures={**at, "servers": [[0], [2, 3]]}).failures
+    assert each.kind == "injected"
+    assert (each.clock, each.servers_at, each.n_together) == ("wall", ((0,), (2, 3)), 2)
+    alike = scenario(failures={**at, "servers": [2, 3]}).failures
+    assert alike.kind == "injected"
+    assert (alike.servers_at, alike.servers_each_time) == (None, (2, 3))
+
+
 def test_simulation_by_default_and_by_precision() -> None:
     without = Scenario.model_validate({k: v for k, v in GOOD.items() if k != "simulation"})
     assert (without.simulation.seed, without.simulation.replications) == (1, 1000)

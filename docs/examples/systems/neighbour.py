@@ -1,0 +1,44 @@
+"""A recovery system of one's own, for docs/systems.md; what it does is made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.recovery.policy import (
+    Capture,
+    Medium,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+)
+from cprsim.recovery.system import JobFacts, System, option
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a scenario may say of it."""
+
+    every: float = option(0.5, "time", "progress between copies to a neighbour's disk")
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    """Copies on the next node's disk; a failure takes all back to the newest of them."""
+    stages = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.WAIT),
+        Stage(StageKind.RESCHEDULE, facts.reschedule),
+        Stage(StageKind.LOAD),
+    )
+    return Policy(
+        name,
+        rules=(Rule(Reverts.ALL, stages, sources=("neighbour",)),),
+        tiers=(Tier("neighbour", Medium.SSD, Ring(2), facts.role, load=facts.load),),
+        captures=(Capture("neighbour", options.every, stall=facts.save_stall),),
+    )
+
+
+SYSTEM = System("neighbour", "copies on the next node's disk", "made up", Options, plan)

@@ -1,0 +1,353 @@
+"""All three say the same of a job: the compiled engine, SimPy, and the naive interpreter.
+
+A case is a random one of `random_policies`, by its seed, or one that is made from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from math import isclose, nan
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.records import Clock, Cluster, Duration, Holds, Role
+from cprsim.recovery.legal import problems
+from cprsim.recovery.policy import (
+    Capture,
+    Medium,
+    Outside,
+    Policy,
+    Reach,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.simulate import course, fast, transitions
+from cprsim.simulate.course import BlockDraws, SystemRan
+from cprsim.simulate.events import What
+from cprsim.simulate.events import run as run_events
+from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.numbers import LOSS
+from cprsim.simulate.strikes import GivenFailures
+from tests.recovery import by_fast, naive
+from tests.recovery.mutants import as_python
+from tests.recovery.random_policies import (
+    READERS,
+    STATE,
+    Dice,
+    RandomDraws,
+    kinds,
+    random_case,
+    random_failures,
+    random_job,
+)
+from tests.recovery.test_events import saving_often
+
+Case = tuple[SimulatedJob, list[ScopedFailure], RandomDraws]
+
+# --------------------------------------------------------------------------- cases
+
+
+def often(seed: int) -> Case:
+    """Saves come twelve times as often, so that cycles are skipped."""
+    job, failures, draws = random_case(seed)
+    return saving_often(job), failures[:100], draws
+
+
+def corrupt(seed: int) -> Case:
+    """Every other content is corrupt, and readers have the first slots."""
+    job, failures, draws = random_case(seed)
+    policy = job.policy
+    tiers = tuple(
+        replace(tier, generations=3, p_corrupt=0.5) if tier.name in policy.written else tier
+        for tier in policy.tiers
+    )
+    roles = tuple(reversed(job.cluster.roles))
+    if len(roles) == 1:
+        roles = (Role(READERS, 1 + seed % 3, Holds.NOTHING), *roles)
+    cluster = Cluster(roles, job.cluster.n_spares)
+    return replace(job, cluster=cluster, policy=replace(policy, tiers=tiers)), failures, draws
+
+
+def steady(seed: int) -> Case:
+    """Some ten saves between two failures, and all that may be in the way of skipping them."""
+    dice = Dice(np.random.default_rng([seed, 2]))
+    useful_h = dice.one_of([10.0, 100.0])
+    every_h = useful_h / dice.one_of([60, 80, 97.3, 120])
+    tiers, captures = steady_saves(dice, every_h)
+    reverts = dice.one_of([Reverts.ALL, Reverts.ALL, Reverts.STRUCK, Reverts.SHARDS])
+    rules = (
+        Rule(
+            reverts,
+            (Stage(StageKind.DETECT, blocks=dice.chance(0.8)), Stage(StageKind.LOAD)),
+            sources=tuple(dice.some_of([tier.name for tier in tiers], len(tiers))),
+            replay_speed=dice.one_of([1.0, 2.0]),
+            speed_meanwhile=0.6,
+        ),
+        Rule(Reverts.ALL, (Stage(StageKind.DETECT),), To.START),
+    )
+    cluster = Cluster((Role(READERS, 1, Holds.NOTHING), Role(STATE, 4, Holds.SHARD)))
+    scopes = (Scope("node", Reach.NODE, Constant(0.003 * useful_h)),)
+    policy = Policy("steady", rules, tiers, captures, tax=Tax(dice.one_of([0.0, 0.1])))
+    failures: list[ScopedFailure] = []
+    at_h = 0.0
+    for _ in range(10):
+        gap_h = 0.15 * useful_h if dice.chance(0.8) else 0.002 * useful_h
+        at_h += float(dice.rng.exponential(gap_h))
+        failures.append(ScopedFailure(at_h, (dice.whole(0, 4),), 0, (1.0,)))
+    job = SimulatedJob(useful_h, cluster, dice.one_of(list(Clock)), scopes, policy)
+    return job, failures, RandomDraws(seed, 0.3 * every_h)
+
+
+def steady_saves(dice: Dice, every_h: float) -> tuple[tuple[Tier, ...], tuple[Capture, ...]]:
+    """Saves in a quick rhythm, sometimes flushes of them, and sometimes others beside them."""
+
+    def tier(name: str, in_memory: bool, p_corrupt: float) -> Tier:
+        medium, place = (Medium.HOST, Ring(2)) if in_memory else (Medium.REMOTE, Outside())
+        load = Constant(0.1 * every_h)
+        return Tier(name, medium, place, STATE, load, dice.whole(1, 3), p_corrupt)
+
+    def about(*choices: float) -> float:
+        """Of an interval; no two things come at one instant that have nothing to do with it."""
+        return every_h * dice.one_of(choices) * dice.between(0.98, 1.02)
+
+    def cost(hours: float) -> Duration | None:
+        if hours <= 0.0:
+            return None
+        return Exponential(hours) if dice.chance(0.15) else Constant(hours)
+
+    stall_h = about(0.0, 0.1, 0.5)
+    in_flight = dice.whole(1, 3)
+    n_cycles = dice.one_of([0.0, 0.4, 1.3, in_flight - 0.5, 0.97 * in_flight, 1.04 * in_flight])
+    n_cycles *= dice.between(0.98, 1.02)
+    busy = list(WhenBusy)
+    tiers = [tier("quick", dice.chance(0.5), dice.one_of([0.0, 0.5, 0.7]))]
+    captures = [
+        Capture(
+            "quick",
+            every_h,
+            stall=cost(stall_h),
+            background=cost(n_cycles * (every_h + stall_h) - stall_h),
+            in_flight=in_flight,
+            when_busy=dice.one_of(busy),
+            p_fail=0.3 if dice.chance(0.1) else 0.0,
+        )
+    ]
+    if dice.chance(0.6):
+        tiers.append(tier("flushed", False, dice.one_of([0.0, 0.4])))
+        captures.append(
+            Capture(
+                "flushed",
+                after="quick",
+                every_nth=dice.whole(1, 6),
+                background=Constant(about(0.3, 1.2, 2.3, 4.0)),
+                in_flight=dice.whole(1, 2),
+            )
+        )
+    if dice.chance(0.5):
+        tiers.append(tier("beside", False, 0.0))
+        captures.append(
+            Capture(
+                "beside",
+                about(7.0, 13.3, 25.0),
+                stall=cost(about(0.0, 0.1)),
+                background=Constant(about(0.01, 4.0, 30.0)),
+                in_flight=dice.whole(1, 2),
+                when_busy=dice.one_of(busy),
+            )
+        )
+    return tuple(tiers), tuple(dice.some_of(captures, len(captures)))
+
+
+CASES: dict[str, Callable[[int], Case]] = {
+    "random": random_case,
+    "often": often,
+    "corrupt": corrupt,
+    "steady": steady,
+}
+N_QUICK = {"random": 40, "often": 8, "corrupt": 8, "steady": 16}  # with every change
+N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200}
+
+# --------------------------------------------------------------------------- three of a kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        pytest.param(kind, seed, marks=[pytest.mark.long] if seed >= N_QUICK[kind] else [])
+        for kind, n_cases in N_CASES.items()
+        for seed in range(n_cases)
+    ],
+)
+def test_all_three_say_the_same(kind: str, seed: int) -> None:
+    job, failures, draws = CASES[kind](seed)
+    expected = naive.run(job, failures, draws)
+    by_events = run_events(job, iter(failures), draws, logged=False).outcome
+    assert counts_of(by_events) == counts_of(expected)
+    assert_same(hours_of(by_events), hours_of(expected))
+    assert [one.slot for one in by_events.stale] == [one.slot for one in expected.stale]
+    assert_same(rows_of(by_events), rows_of(expected))
+    status, of_job, hours, counts = by_fast.run(job, failures, draws)
+    if status != fast.LEFT:
+        assert (status == fast.FINISHED, *counts) == counts_of(expected)
+        assert_same([*of_job, *hours], hours_of(expected))
+
+
+def counts_of(outcome: Outcome) -> tuple[bool, int, int]:
+    return outcome.finished, outcome.n_failures, outcome.n_saves
+
+
+def hours_of(outcome: Outcome) -> list[float]:
+    """Wall and useful hours, staleness summed over shards, and the parts."""
+    stale_h = sum(one.progress_h - one.content_h for one in outcome.stale)
+    return [outcome.wall_h, outcome.useful_h, stale_h, *outcome.hours]
+
+
+def rows_of(outcome: Outcome) -> list[float]:
+    """Progress and content of each shard that went back."""
+    return [hours for one in outcome.stale for hours in (one.progress_h, one.content_h)]
+
+
+def assert_same(ours: list[float], theirs: list[float]) -> None:
+    pairs = zip_longest(ours, theirs, fillvalue=nan)
+    assert [pair for pair in pairs if not isclose(*pair, rel_tol=1e-9, abs_tol=1e-7)] == []
+
+
+@pytest.mark.long
+def test_the_compiled_engine_leaves_hardly_a_case_to_simpy() -> None:
+    """Those in which a failure strikes as something else happens."""
+    left = [
+        (kind, seed)
+        for kind, n_cases in N_CASES.items()
+        for seed in range(n_cases)
+        if by_fast.run(*CASES[kind](seed))[0] == fast.LEFT
+    ]
+    assert len(left) < 0.02 * sum(N_CASES.values()), left
+
+
+# --------------------------------------------------------------------------- cycles are skipped
+
+
+@pytest.mark.parametrize("case", [often, steady])
+def test_simpy_skips_cycles_of_jobs_that_save_often(case: Callable[[int], Case]) -> None:
+    n_cases = 0
+    for seed in range(20):
+        job, failures, draws = case(seed)
+        log = run_events(job, iter(failures), draws).log
+        n_cases += any(entry.what is What.CYCLES_SKIPPED for entry in log)
+    assert n_cases >= 3
+
+
+@pytest.mark.parametrize("case", [often, steady])
+def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
+    case: Callable[[int], Case],
+) -> None:
+    """Seen as it runs as plain Python, which changes nothing."""
+    engine = as_python(transitions)
+    skipped: Counter[int] = Counter()
+
+    def skip(num: object, job: object, capture: int, n: int, per_h: float) -> None:
+        skipped[seed] += n
+        skip_as_it_is(num, job, capture, n, per_h)
+
+    skip_as_it_is, engine.skip = engine.skip, skip
+    for seed in range(20):
+        job, failures, draws = case(seed)
+        with patch.object(by_fast, "fast", engine):
+            seen = by_fast.run(job, failures[:20], draws)
+        for ours, theirs in zip(seen, by_fast.run(job, failures[:20], draws), strict=True):
+            assert np.array_equal(ours, theirs), seed
+    assert len(skipped) >= 3
+
+
+# --------------------------------------------------------------------------- blocks
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=[pytest.mark.long] if seed >= 15 else []) for seed in range(60)],
+)
+def test_replications_in_a_row_are_what_simpy_makes_of_each(seed: int) -> None:
+    job, failures, _ = random_case(seed)
+    lists = [
+        failures,
+        *(random_failures(Dice(np.random.default_rng([seed, n])), job) for n in (3, 4)),
+    ]
+    source = GivenFailures(tuple(tuple(one[:300]) for one in lists))
+    draws = BlockDraws(job, seed, 0, len(lists), range(len(lists)))
+    run = partial(course.run_block, job, source, draws, range(len(lists)), keep_losses=True)
+    ours, theirs = run(), run(simpy_alone=True)
+    assert ours.n_by_events < len(lists)
+    assert_same(numbers_of_block(ours), numbers_of_block(theirs))
+
+
+def numbers_of_block(ran: SystemRan) -> list[float]:
+    costs = ran.costs
+    columns = [
+        costs.finished, costs.wall_h, costs.useful_h, costs.hours, costs.n_failures, costs.n_saves,
+        ran.stale_h, ran.stale_net_h, *(ran.losses[name] for name in LOSS.names or ()),
+    ]  # fmt: skip
+    return [float(number) for column in columns for number in np.ravel(column)]
+
+
+# --------------------------------------------------------------------------- what the cases are
+
+KINDS = """
+wall clock, uptime clock, progress clock, horizon, tax, two roles, spares, no spare
+process scope, gpu scope, node scope, rack scope, all scope, scope without a new node, varying
+live, written, own, ring, copies in groups, parity, strided, outside, generations, corrupt
+written to host, written to ssd, written to remote
+flush, flush of some, background, no background, no stall, in flight, skip, wait for a commit
+fail, several captures
+all, struck, shards, nobody, newest, step begun, step before, start
+scopes, several rules, several sources, needs, stops nothing, replay, replay under struck
+non-blocking, blocking after non-blocking, slower meanwhile, replay speed
+stage detect, stage save, stage wait, stage reschedule, stage regroup, stage load, stage replay
+stage rebuild
+elastic, elastic with a zero, units of several nodes
+"""
+
+
+def random_jobs() -> list[SimulatedJob]:
+    return [random_job(Dice(np.random.default_rng([seed, 1]))) for seed in range(N_CASES["random"])]
+
+
+def test_all_that_a_policy_may_contain_comes_up_at_least_20_times() -> None:
+    found = Counter(
+        kind for seed in range(N_CASES["random"]) for kind in kinds(random_case(seed)[0])
+    )
+    named = [kind.strip() for line in KINDS.split("\n") for kind in line.split(",") if kind.strip()]
+    assert {kind: found[kind] for kind in named if found[kind] < 20} == {}
+    assert set(found) == set(named)
+
+
+@pytest.mark.long
+def test_all_that_can_happen_to_a_job_does_at_least_20_times() -> None:
+    found: Counter[What] = Counter()
+    for kind in ("random", "steady"):
+        for seed in range(N_CASES[kind]):
+            job, failures, draws = CASES[kind](seed)
+            found.update({entry.what for entry in run_events(job, iter(failures), draws).log})
+    assert {what.value: found[what] for what in What if found[what] < 20} == {}
+
+
+def test_each_policy_of_the_cases_is_legal() -> None:
+    jobs = random_jobs()
+    for kind in CASES:
+        jobs += [CASES[kind](seed)[0] for seed in range(N_QUICK[kind])]
+    for number, job in enumerate(jobs):
+        assert list(problems(job.policy, job.cluster, job.scopes)) == [], number
