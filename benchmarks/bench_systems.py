@@ -1,8 +1,8 @@
 """Speed of recovery systems: the compiled engine beside SimPy, drawing included.
 
 One job of 50 h on 16 nodes, one exponential clock of the job with an MTBF of 20 h. Medians of
-several rounds, in replications per second of processor time on one core; what counts is the ratios, all of
-one run.
+several rounds, in replications per second of processor time on one core; what counts is the ratios,
+all of one run.
 
     fast     drawing the failures and simulating the system
     engine   simulating alone, as it is for each further system on the same failures

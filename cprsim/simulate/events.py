@@ -418,11 +418,6 @@ class Replication:
                 until_progress_h = min(until_progress_h, other_due_h)
         if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
             return 0
-        number = transitions.number_of(num, capture, due_h)
-        for save in self._in_flight[capture]:
-            if transitions.number_of(num, capture, save.content_h) == number:
-                return 0  # it was tried again off the grid: flushes take it for the one that is due
-
         ends = [num.end_h, self._spares.next_at_h]
         ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
         for other, in_flight in enumerate(self._in_flight):
@@ -431,6 +426,12 @@ class Replication:
         if failure is not None and num.clock != PROGRESS:
             ends.append(self._env.now + failure.at_h - self._age_h)
         within_h, until_h = (due_h - self._progress_h) / self._rate, min(ends) - self._env.now
+        for nth, save in enumerate(reversed(self._in_flight[capture]), 1):
+            commits_in_h = save.alarm.at_h - self._env.now
+            if not transitions.is_in_rhythm(
+                num, capture, due_h, within_h, self._rate, nth, save.content_h, commits_in_h
+            ):
+                return 0
         return transitions.cycles_to_skip(
             num, capture, due_h, within_h, self._rate, until_progress_h, until_progress_h, until_h
         )

@@ -57,9 +57,9 @@ from cprsim.simulate.transitions import (
     forget_wipes,
     goes_back_to,
     is_flushed,
+    is_in_rhythm,
     is_of,
     keep,
-    number_of,
     rate,
     reverts_of,
     speed_of,
@@ -328,15 +328,17 @@ def next_flight(num: Numbers, job: Any) -> float:
 
 
 @uncounted
-def flies_off_grid(num: Numbers, job: Any, capture: int) -> bool:
-    """Whether a save in flight was tried again so late that flushes take it for the one due."""
-    if not num.captures[capture].is_followed:
-        return False
-    number = number_of(num, capture, job.saves[capture].due_h)
-    for n in range(job.saves[capture].n_in_flight):
-        if number_of(num, capture, job.flights[capture][n].content_h) == number:
-            return True
-    return False
+def are_in_rhythm(num: Numbers, job: Any, capture: int, within_h: float, per_h: float) -> bool:
+    """Whether all saves of a capture in flight are what they are in a steady rhythm."""
+    n_in_flight = job.saves[capture].n_in_flight
+    for n in range(n_in_flight):
+        flight = job.flights[capture][n]
+        if not is_in_rhythm(
+            num, capture, job.saves[capture].due_h, within_h, per_h, n_in_flight - n,
+            flight.content_h, flight.at_h - job.now_h,
+        ):  # fmt: skip
+            return False
+    return True
 
 
 @uncounted
@@ -798,8 +800,8 @@ def run(
                     target_h = min(target_h, job.frontier_h)
                 if fastest != NONE:
                     first_h = job.saves[fastest].due_h
-                    if first_h + num.captures[fastest].every_h < target_h and not flies_off_grid(
-                        num, job, fastest
+                    if first_h + num.captures[fastest].every_h < target_h and are_in_rhythm(
+                        num, job, fastest, (first_h - job.progress_h) / per_h, per_h
                     ):
                         n = cycles_until(
                             num, job, fastest, per_h, target_h, next_h,

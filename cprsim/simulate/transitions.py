@@ -429,6 +429,31 @@ def cycles_to_skip(
     return int(max(0, n))
 
 
+def is_in_rhythm(
+    num: Numbers,
+    capture: int,
+    due_h: float,
+    within_h: float,
+    progress_per_h: float,
+    nth: int,
+    content_h: float,
+    commits_in_h: float,
+) -> bool:
+    """Whether the nth latest save in flight is what it would be in a steady rhythm, or earlier.
+
+    One that was begun at another speed, or tried again late, may be in the way of the next, and
+    be taken for another by flushes.
+    """
+    saves = num.captures[capture]
+    cycle_h = saves.every_h / progress_per_h + saves.stall_h
+    steady_h = within_h + saves.stall_h + saves.background_h - nth * cycle_h
+    number = number_of(num, capture, due_h) - nth
+    return bool(
+        commits_in_h <= steady_h + ROUNDING * cycle_h
+        and number_of(num, capture, content_h) == number
+    )
+
+
 def ages(num: Numbers, blocked: bool, behind: bool) -> bool:
     """Whether the clock of the failures runs while the job works, or is blocked by a recovery."""
     if blocked:

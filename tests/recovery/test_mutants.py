@@ -1,0 +1,474 @@
+"""Mutants of the shared transitions die: an engine that runs on one gets something wrong.
+
+Cases are those of `test_engines`, and some by hand for what takes a coincidence to be seen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import zip_longest
+from math import isclose, nan
+from signal import ITIMER_VIRTUAL, SIGVTALRM, setitimer, signal
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.records import Cluster, Holds, Role
+from cprsim.recovery.policy import (
+    OWN,
+    Capture,
+    Elastic,
+    Groups,
+    Medium,
+    Outside,
+    Reach,
+    Scope,
+    Tier,
+    To,
+)
+from cprsim.simulate import events, fast, transitions
+from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
+from tests.recovery import by_fast, naive
+from tests.recovery.mutants import Mutant, all_mutants, as_python
+from tests.recovery.random_policies import RandomDraws
+from tests.recovery.test_engines import CASES, counts_of, hours_of, rows_of
+from tests.recovery.test_events import (
+    AGAIN,
+    ALL,
+    NOBODY,
+    STRUCK,
+    Draws,
+    failure,
+    job_of,
+    remote,
+    rule,
+    saves,
+    stage,
+)
+
+N_MUTANTS, SEED = 50, 1
+KNOWN = {
+    "`number_of(num, capture, content_h) == number` -> "
+    "`number_of(num, capture, content_h) != number`"
+}
+"""What lives, as no case here skips past a save off the grid that commits in the rhythm's time."""
+LIMIT_S = 2.0  # of processor time, for a replication that takes some hundredths of it
+PROCESS = 4  # a scope beside those of `test_events`, that wipes nothing but the device
+
+# --------------------------------------------------------------------------- what is no mutant
+
+ORDER = "copies.latest += 1"
+OLDEST = "num.tiers[tier].level != OUTSIDE and copies.n_kept[tier]"
+LACKS = "is_of(num, tier, holder) and slots[holder].wiped[level] > order"
+HOLDERS = "max(1, num.tiers[tier].copies)"
+SAME_UNIT = (
+    "slots[slot].recovery != NONE and 0 <= other < num.elastic_size"
+    " and (other // num.unit == place // num.unit)"
+)
+OTHER = "0 <= other < num.elastic_size"
+STEP_BEGUN = "num.step_h * floor(progress_h / num.step_h + ROUNDING)"
+EQUIVALENT = {
+    # The SimPy engine begins once, with copies of which nothing is known. That the compiled one
+    # forgets what was before is up to `test_replications_in_a_row_are_what_simpy_makes_of_each`.
+    ("begin", "copies.n_recent = 0", "pass"),
+    ("begin", "copies.n_recent = 0", "copies.n_recent = 1"),
+    ("begin", "copies.n_recent = 0", "copies.n_recent = -1"),
+    ("begin", "slots[slot].is_recent = False", "pass"),
+    ("begin", "slots[slot].is_recent = False", "slots[slot].is_recent = True"),
+    ("begin", "slots[slot].wiped[level] = 0", "pass"),
+    ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = 1"),
+    ("begin", "slots[slot].wiped[level] = 0", "slots[slot].wiped[level] = -1"),
+    ("begin", "copies.n_kept[tier] = 0", "pass"),
+    # Numbers in the one order are only compared, a wipe with a commit. A return takes a new one,
+    # so those of commits may be that of the return before them, or leave some out, and no two
+    # that are compared are the same.
+    ("begin", ORDER, "pass"),
+    ("begin", ORDER, "copies.latest += 2"),
+    ("begin", ORDER, "copies.latest += 0"),
+    ("keep", ORDER, "pass"),
+    ("keep", ORDER, "copies.latest += 2"),
+    ("keep", ORDER, "copies.latest += 0"),
+    ("come_back", ORDER, "copies.latest += 2"),
+    (
+        "shard_is_there",
+        "slots[first + (slot - first + ahead) % size].wiped[level] <= order",
+        "slots[first + (slot - first + ahead) % size].wiped[level] < order",
+    ),
+    ("shard_is_there", "slots[other].wiped[level] > order", "slots[other].wiped[level] >= order"),
+    ("survives", "slots[holder].wiped[level] > order", "slots[holder].wiped[level] >= order"),
+    # The first place is written once more, by what is overwritten next.
+    ("keep", "range(last, 0, -1)", "range(last, -1, -1)"),
+    # To know of more wipes than are needed takes time alone: these leave `oldest` as it is or
+    # lower it. (Behind the 7th content that is kept there is either nothing or an older one.)
+    ("forget_wipes", OLDEST, "copies.n_kept[tier]"),
+    ("forget_wipes", OLDEST, "num.tiers[tier].level != OUTSIDE"),
+    ("forget_wipes", OLDEST, "num.tiers[tier].level != OUTSIDE or copies.n_kept[tier]"),
+    ("forget_wipes", "copies.n_kept[tier] - 1", "-1"),
+    ("forget_wipes", "latest > oldest", "latest >= oldest"),
+    # Groups by any other numbers are the same groups.
+    (
+        "group_of",
+        "return int(place % num.tiers[tier].stride)",
+        "return int(place % num.tiers[tier].stride) + 1",
+    ),
+    (
+        "group_of",
+        "return int(place // num.tiers[tier].group)",
+        "return int(place // num.tiers[tier].group) + 1",
+    ),
+    # A shard of which no copy is there lacks the copy on its own slot, and that of a slot in a
+    # group is there where its group is: to ask for the shards of a holder's own slot is enough.
+    # To ask for others as well, or where nothing is missing, takes time alone.
+    ("survives", LACKS, "is_of(num, tier, holder) or slots[holder].wiped[level] > order"),
+    ("survives", LACKS, "is_of(num, tier, holder)"),
+    ("survives", LACKS, "slots[holder].wiped[level] > order"),
+    ("survives", HOLDERS, "1"),
+    ("survives", HOLDERS, "max(2, num.tiers[tier].copies)"),
+    ("survives", "(holder - first - behind) % size", "holder - first - behind"),
+    ("survives", "holder - first - behind", "holder - first"),
+    ("survives", "holder - first - behind", "holder - first + behind"),
+    # No content is negative.
+    ("newest", "-1.0", "-2.0"),
+    # Nobody reads the content where the rule loads from none.
+    ("choose", "-1.0", "-2.0"),
+    ("choose", "-1.0", "-0.0"),
+    # The beginning of the step in hand is beyond progress by rounding at most.
+    ("goes_back_to", f"min(progress_h, {STEP_BEGUN})", STEP_BEGUN),
+    # Whole units make up the role: what is in one with a slot of the role is of the role.
+    (
+        "speed_of",
+        SAME_UNIT,
+        "slots[slot].recovery != NONE and other // num.unit == place // num.unit",
+    ),
+    ("speed_of", OTHER, "0 <= other <= num.elastic_size"),
+    ("speed_of", OTHER, "-1 <= other < num.elastic_size"),
+    # Behind the last speed there are zeros.
+    ("speed_of", "n_lost < num.n_speeds", "n_lost <= num.n_speeds"),
+    ("due_after", "return inf", "return inf + 1"),
+    # Where none is due the first is beyond the last.
+    ("due_after", "num.captures[capture].n_due == 0", "num.captures[capture].n_due == -1"),
+}
+
+# --------------------------------------------------------------------------- cases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A replication, and what the naive interpreter makes of it."""
+
+    job: SimulatedJob
+    failures: list[ScopedFailure]
+    draws: ReplicationDraws
+    expected: Outcome
+
+    @classmethod
+    def of(cls, job: SimulatedJob, failures: list[ScopedFailure], draws: ReplicationDraws) -> Case:
+        return cls(job, failures, draws, naive.run(job, failures, draws))
+
+
+SEEDS = {
+    "steady": range(50),
+    "random": range(12),
+    "often": range(0, 15, 3),
+    "corrupt": (0, 4, 20, 29, 35, 69, 75, 95, 111),
+}
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """All of them, that of SimPy alone first."""
+    drawn = [Case.of(*CASES[kind](seed)) for kind, seeds in SEEDS.items() for seed in seeds]
+    return (*by_hand(), *drawn)
+
+
+@cache
+def by_hand() -> tuple[Case, ...]:
+    return (
+        two_tiers_of_different_age(),
+        back_behind_three_contents(),
+        contents_alike(all_are_corrupt=False),
+        contents_alike(all_are_corrupt=True),
+        units_that_lost_both_slots(),
+        as_many_tiers_as_may_be(),
+    )
+
+
+PARITY = Tier("peers", Medium.HOST, Groups(4, tolerates=1), "state")
+
+
+def with_processes(job: SimulatedJob) -> SimulatedJob:
+    process = Scope("process", Reach.PROCESS, Constant(0.5), needs_node=False)
+    return replace(job, scopes=(*job.scopes, process))
+
+
+def two_tiers_of_different_age() -> Case:
+    """Slot 1 lacks the one content of the peers, and has all that its own memory holds."""
+    job = job_of(
+        12.0,
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("load", 0.5), sources=("peers",)),
+        AGAIN,
+        tiers=(PARITY, Tier("own", Medium.HOST, OWN, "state")),
+        captures=(saves("peers", 8.0), saves("own", 1.0)),
+    )
+    return Case.of(job, [failure(9.0, 1, scope=NOBODY), failure(10.75, 2)], Draws())
+
+
+def back_behind_three_contents() -> Case:
+    """Slot 0 lacks the content of 2 h, to which all that was saved since is dropped."""
+    job = job_of(
+        20.0,
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("regroup", 0.5), to=To.STEP_BEFORE, scopes=("process",)),
+        rule("all", stage("load", 0.5), sources=("peers",)),
+        AGAIN,
+        tiers=(replace(PARITY, generations=4),),
+        captures=(saves("peers", 2.0, 0.25),),
+        step_h=6.5,
+    )
+    failures = [
+        failure(3.0, 0, scope=NOBODY),
+        failure(10.25, 2, scope=PROCESS),  # from 8.75 h to 2.25 h
+        failure(11.0, 1),
+    ]
+    return Case.of(with_processes(job), failures, Draws())
+
+
+@dataclass(frozen=True, slots=True)
+class SlowFirst:
+    """The first save takes long in the background, and the third is corrupt, or all are."""
+
+    all_are: bool
+
+    def hours(self, name: str, n: int) -> float:
+        return 1.0 if n else 10.0
+
+    def uniform(self, tier: str, n: int) -> float:
+        return 0.1 if self.all_are or (tier, n) == ("remote", 2) else 0.999
+
+
+def contents_alike(all_are_corrupt: bool) -> Case:
+    """What waits for the disk at 4 h is struck, and saved to the remote tier once more."""
+    copy = Tier("copy", Medium.REMOTE, Outside(), "state", p_corrupt=0.5)
+    disk = Tier("disk", Medium.SSD, OWN, "state")
+    job = job_of(
+        8.0,
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("load", 0.5), sources=("remote", "copy")),
+        AGAIN,
+        tiers=(remote(1.0, generations=2, p_corrupt=0.5), copy, disk),
+        captures=(
+            Capture("remote", 2.0, background=Exponential(1.0), in_flight=2),
+            saves("disk", 4.0, 4.0),
+            Capture("copy", after="remote"),
+        ),
+    )
+    failures = [failure(6.0, 0, scope=NOBODY), failure(8.0, 0)]
+    return Case.of(job, failures, SlowFirst(all_are_corrupt))
+
+
+def units_that_lost_both_slots() -> Case:
+    """Slots 1 and 2 are a unit, 3 and 4 another; the others are of other roles."""
+    job = job_of(
+        40.0,
+        rule("nobody", stage("regroup", 2.0, blocks=False), scopes=("nobody",)),
+        rule("struck", stage("load", 0.5), sources=("remote",)),
+        AGAIN,
+        tiers=(remote(),),
+        captures=(saves("remote", 4.0),),
+        elastic=Elastic("state", (1.0, 0.5, 0.25), unit_nodes=2),
+    )
+    roles = (Role("first", 1, Holds.NOTHING), *job.cluster.roles, Role("last", 1, Holds.NOTHING))
+    failures = [
+        failure(1.0, 1, 2, scope=NOBODY),
+        failure(5.0, 3, 4, scope=NOBODY),
+        failure(9.0, 0, scope=NOBODY),
+        failure(13.0, 5, scope=NOBODY),
+        failure(17.0, 1, scope=NOBODY),
+        failure(18.0, 2, scope=NOBODY),
+        failure(21.0, 2, scope=NOBODY),
+        failure(22.0, 3, scope=NOBODY),
+        failure(25.0, 0, scope=STRUCK),
+        failure(29.0, 5, scope=STRUCK),
+        failure(33.0, 1, 4, 5, scope=STRUCK),
+    ]
+    return Case.of(replace(job, cluster=Cluster(roles)), failures, Draws())
+
+
+@dataclass(frozen=True, slots=True)
+class LastIsCorrupt:
+    """All that is saved to the last tier is corrupt."""
+
+    def hours(self, name: str, n: int) -> float:
+        raise AssertionError(f"{name} does not vary")
+
+    def uniform(self, tier: str, n: int) -> float:
+        return 0.1 if tier == "last" else 0.999
+
+
+def as_many_tiers_as_may_be() -> Case:
+    """No rule has to do with the last tier, that NONE would be the number of."""
+    job = job_of(
+        16.0,
+        rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+        rule("all", stage("load", 0.5), sources=("near",), scopes=("all",)),
+        rule("all", stage("load", 0.5), sources=("remote",), scopes=("process",)),
+        AGAIN,
+        tiers=(
+            *(Tier(f"live-{n}", Medium.DEVICE, OWN, "state") for n in range(5)),
+            Tier("near", Medium.HOST, OWN, "state"),
+            remote(),
+            Tier("last", Medium.HOST, OWN, "state", generations=8, p_corrupt=0.5),
+        ),
+        captures=(saves("near", 2.0), saves("remote", 4.0), saves("last", 1.0)),
+    )
+    failures = [
+        failure(9.5, 0, scope=NOBODY),
+        failure(10.75, 1, scope=ALL),
+        failure(18.5, 0, scope=PROCESS),
+    ]
+    return Case.of(with_processes(job), failures, LastIsCorrupt())
+
+
+def for_compiled() -> tuple[Case, ...]:
+    """Those for mutants that only the compiled engine tells."""
+    return tuple(case for case in cases() if case.job.policy.name == "steady")[:40]
+
+
+# --------------------------------------------------------------------------- what kills a mutant
+
+
+class TooLate(BaseException):
+    """A replication goes on and on."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Raise TooLate in what takes too much of the processor's time."""
+
+    def stop(*_: Any) -> None:
+        raise TooLate
+
+    before = signal(SIGVTALRM, stop)
+    setitimer(ITIMER_VIRTUAL, LIMIT_S)
+    try:
+        yield
+    finally:
+        setitimer(ITIMER_VIRTUAL, 0.0)
+        signal(SIGVTALRM, before)
+
+
+def is_wrong(engine: Callable[[ModuleType, Case], bool], module: ModuleType, case: Case) -> bool:
+    """Whether an engine on these transitions says something else, breaks, or does not end."""
+    try:
+        with limited():
+            return not engine(module, case)
+    except (Exception, TooLate):
+        return True
+
+
+def simpy_is_right(module: ModuleType, case: Case) -> bool:
+    with patch.object(events, "transitions", module):
+        outcome = events.run(case.job, iter(case.failures), case.draws, logged=False).outcome
+    expected = case.expected
+    return counts_of(outcome) == counts_of(expected) and are_close(
+        [*hours_of(outcome), *rows_of(outcome)], [*hours_of(expected), *rows_of(expected)]
+    )
+
+
+def compiled_is_right(module: ModuleType, case: Case) -> bool:
+    """The compiled engine, as plain Python."""
+    assert isinstance(case.draws, RandomDraws)
+    with patch.object(by_fast, "fast", as_python(module)):
+        status, of_job, hours, counts = by_fast.run(case.job, case.failures, case.draws)
+    if status == fast.LEFT:
+        return True
+    same = counts_of(case.expected) == (status == fast.FINISHED, *counts)
+    return same and are_close([*of_job, *hours], hours_of(case.expected))
+
+
+def are_close(ours: list[float], theirs: list[float]) -> bool:
+    pairs = zip_longest(ours, theirs, fillvalue=nan)
+    return all(isclose(*pair, rel_tol=1e-9, abs_tol=1e-7) for pair in pairs)
+
+
+def dies(mutant: Mutant, in_order: list[Case]) -> bool:
+    """Whether a mutant is found out; the case that does so comes sooner next time."""
+    module = mutant.module()
+    for place, case in enumerate(in_order):
+        if is_wrong(simpy_is_right, module, case):
+            in_order.insert(place // 2, in_order.pop(place))
+            return True
+    return any(is_wrong(compiled_is_right, module, case) for case in for_compiled())
+
+
+# --------------------------------------------------------------------------- what only takes time
+
+
+def only_slows(mutant: Mutant) -> bool:
+    """Whether fewer cycles are skipped at most, in all cases: that takes time alone."""
+    if mutant.function not in ("cycles_to_skip", "is_in_rhythm"):
+        return False
+    function = getattr(mutant.module(), mutant.function)
+    return all(
+        function(*arguments) <= skipped
+        for name, arguments, skipped in calls()
+        if name == mutant.function
+    )
+
+
+@cache
+def calls() -> list[tuple[str, tuple[Any, ...], int]]:
+    """All questions how much may be skipped, in either engine, with what they are given."""
+    found: list[tuple[str, tuple[Any, ...], int]] = []
+    module = ModuleType("recording")
+    vars(module).update(vars(transitions))
+
+    def recorded(name: str) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            answer: int = getattr(transitions, name)(*arguments)
+            found.append((name, arguments, answer))
+            return answer
+
+        return call
+
+    for name in ("cycles_to_skip", "is_in_rhythm"):
+        setattr(module, name, recorded(name))
+    for case in cases():
+        simpy_is_right(module, case)
+    for case in for_compiled():
+        compiled_is_right(module, case)
+    return found
+
+
+# --------------------------------------------------------------------------- tests
+
+
+@pytest.mark.long
+def test_both_engines_are_right_in_all_cases() -> None:
+    assert not [n for n, case in enumerate(cases()) if not simpy_is_right(transitions, case)]
+    assert all(compiled_is_right(transitions, case) for case in for_compiled())
+
+
+@pytest.mark.long
+def test_fifty_random_mutants_die() -> None:
+    mutants = [one for one in all_mutants() if one.what not in EQUIVALENT]
+    in_order = list(cases())
+    chosen = random.Random(SEED).sample(mutants, len(mutants))
+    survivors, n_dead = [], 0
+    for mutant in chosen:
+        if dies(mutant, in_order):
+            n_dead += 1
+        elif not only_slows(mutant):
+            survivors.append(str(mutant))
+        if n_dead == N_MUTANTS:
+            break
+    assert n_dead == N_MUTANTS
+    assert {survivor.split(": ", 1)[1] for survivor in survivors} <= KNOWN
