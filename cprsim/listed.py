@@ -103,6 +103,13 @@ class ListedSystem:
             return 0.0, None
         return shortest[place].every_h or 0.0, shortest[place].stall
 
+    def own_interval_h(self, job: JobNow) -> float | None:
+        """The interval that the entry says, or that follows from it [h]; None: it can't be told."""
+        longest_h = self.scenario.job.useful_h
+        place = _capture_of(self.policy(job, longest_h), longest_h)
+        captures: tuple[Capture, ...] = self.policy(job).system.captures
+        return None if place is None or place >= len(captures) else captures[place].every_h
+
     def _captures(self, job: JobNow, interval_h: float) -> tuple[Capture, ...]:
         captures: tuple[Capture, ...] = self.policy(job, interval_h).system.captures
         return captures

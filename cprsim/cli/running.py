@@ -65,6 +65,11 @@ def failures_digest(loaded: LoadedScenario) -> str:
         "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
         "inputs": sorted(trace_digests(loaded).values()),
     }
+    if scenario.cluster.workers:
+        parts["workers"] = scenario.cluster.workers
+    if scenario.scopes:  # what else a failure is, and whom it strikes besides
+        kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
+        parts["scopes"] = [kinds, scenario.cluster.rack]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

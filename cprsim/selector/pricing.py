@@ -153,6 +153,10 @@ class Bench:
             self._saves[strategy] = shortest_h, 0.0 if stall is None else stall.mean_h
         return self._saves[strategy]
 
+    def own_interval_h(self, strategy: str) -> float | None:
+        """The interval of a recovery system as the scenario has it [h]; None: it can't be told."""
+        return self._system(strategy).own_interval_h(self.job(strategy))
+
     def _system(self, strategy: str) -> ListedSystem:
         way = self.ways[strategy]
         assert isinstance(way, ListedSystem), "asked of recovery systems alone"

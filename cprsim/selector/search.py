@@ -122,7 +122,10 @@ def _cheapest_system(bench: Bench, strategy: str) -> Priced:
 
 
 def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
-    """Where saves cost nothing, more are always better: the fewest that are as good as many."""
+    """Where saves cost nothing, more are always better: the fewest that are as good as many.
+
+    Where none are: as the scenario says, as nothing simulated tells how often.
+    """
     most = min(FREE_WRITES, most_taken(bench, strategy))
     enough = bench.with_writes(strategy, [most])[0]
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
@@ -136,7 +139,21 @@ def _fewest_that_help(bench: Bench, strategy: str) -> Priced:
             enough = one
         else:
             too_few = middle
-    return enough
+    said = _as_said(bench, strategy, enough_overhead) if enough.n_writes == 0 else None
+    return enough if said is None else said
+
+
+def _as_said(bench: Bench, strategy: str, enough_overhead: float) -> Priced | None:
+    """A system at the scenario's interval, where that is as good as any.
+
+    Or with as many pieces, as a job that ends with a save waits for it.
+    """
+    own_h = bench.own_interval_h(strategy)
+    if own_h is None:
+        return None
+    n_pieces = ceil(bench.experiment.useful_h / own_h)
+    tried = (bench.price(strategy, [own_h]), bench.with_writes(strategy, [n_pieces - 1]))
+    return next((one for (one,) in tried if one.mean_overhead <= enough_overhead), None)
 
 
 def most_taken(bench: Bench, strategy: str) -> int:

@@ -31,6 +31,8 @@ candidates = st.builds(
     benefit=spreads,
     beyond_fraction=st.floats(0, 1),
     rule=st.sampled_from(["", "cpr", "cpr-undivided"]),
+    option=st.sampled_from(["", "remote_every"]),
+    entry=st.text(max_size=20),
 )
 drawn = st.builds(
     Drawn, counts, st.floats(0, 1), st.floats(0, 1), positive | st.just(0.0), positive
@@ -67,6 +69,8 @@ def selections(draw: Any) -> Selection:
         drawn=draw(st.none() | drawn),
         notes=draw(st.lists(names, max_size=2).map(tuple)),
         left_out=draw(st.lists(names, max_size=2).map(tuple)),
+        not_run=draw(st.dictionaries(names, names, max_size=2).map(lambda d: tuple(d.items()))),
+        limited=draw(st.booleans()),
     )
 
 

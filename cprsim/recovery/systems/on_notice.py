@@ -78,4 +78,5 @@ SYSTEM = System(
     source="spot and preemptible nodes; no figure of a paper",
     options=Options,
     plan=plan,
+    interval="every",
 )

@@ -1,0 +1,402 @@
+"""Recovery systems in a selection: their intervals, what they are compared with, how it is said."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from io import StringIO
+from math import inf, sqrt
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import ParameterError
+from cprsim.page.selection import chapter_of_selection, load_selected
+from cprsim.plots.choice import saves_figure
+from cprsim.plots.pareto import pareto_figure
+from cprsim.recovery.policy import (
+    Capture,
+    Medium,
+    Outside,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+)
+from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.report.selection_report import print_selection
+from cprsim.results.plain import policy_from
+from cprsim.scenario import load_scenario
+from cprsim.scenario.recovery_schema import KNOWN
+from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, select, ways_of
+from cprsim.selector.deciding import bench_of
+from cprsim.selector.folder import candidate_rows
+from cprsim.selector.stored import as_plain, from_plain
+from tests.making import SCENARIOS, call, maker
+from tests.selector.conftest import curve_of
+
+WORKERS = """\
+name: workers
+job: {useful: 40 h, step: 10 s}
+cluster: {workers: 8, state: 20 GB, link: 25 Gbit/s, rack: 4}
+failures: {kind: job, family: exponential, mtbf: 4 h, role: worker}
+scopes:
+  - {name: process, share: 0.5, reach: process, detect: 1 min}
+  - {name: node, share: 0.4, reach: node, detect: 3 min}
+  - {name: rack, share: 0.1, reach: rack, detect: 3 min}
+costs: {save: 2 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [RECOVERY]
+simulation: {seed: 1, replications: 200}
+"""
+SERVERS = """\
+name: servers
+job: {useful: 40 h}
+cluster: {trainers: 2, emb_ps: 10, shard_size: 20 GB, link: 25 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 5 h}
+costs: {save: 3 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [RECOVERY]
+simulation: {seed: 1, replications: 200}
+"""
+SCOPES = "scopes=[{name: node, share: 1.0, reach: node, detect: 3 min}]"
+SAVE_H, MTBF_H = 2 / 60, 4.0
+
+
+def experiment(folder: Path, recovery: str, *overrides: str, text: str = WORKERS) -> Experiment:
+    return maker(folder, text.replace("RECOVERY", recovery))(*overrides)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Of full recovery in disguise."""
+
+    every: float = option(1.0, "time", "progress between saves")
+    longest_part: float = option(0.0, "time", "shortest interval that it takes")
+
+
+def disguised(stale: bool = False) -> System:
+    """Full recovery, or partial recovery, as a recovery system."""
+
+    def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+        stages = (
+            Stage(StageKind.DETECT),
+            Stage(StageKind.WAIT),
+            Stage(StageKind.RESCHEDULE, facts.reschedule),
+            Stage(StageKind.LOAD),
+        )
+        every_h = max(options.every, options.longest_part)
+        return Policy(
+            name,
+            (Rule(Reverts.STRUCK if stale else Reverts.ALL, stages, sources=("store",)),),
+            (Tier("store", Medium.REMOTE, Outside(), facts.role, load=facts.load),),
+            (Capture("store", every_h=every_h, stall=facts.save_stall),),
+        )
+
+    return System("disguised", "a disguise", "made up", Options, plan, interval="every")
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Make a system known for the time of a test."""
+
+    def register(system: System) -> None:
+        monkeypatch.setitem(SYSTEMS, system.name, system)
+        monkeypatch.setattr("cprsim.scenario.recovery_schema.KNOWN", (*KNOWN, system.name))
+
+    return register
+
+
+def said(selection: Selection) -> str:
+    console = Console(file=StringIO(), width=200)
+    print_selection(console, selection, "made-up", 8)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+# ----------------------------------------------------------------------------- the interval
+
+
+def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_path) -> None:
+    known(disguised())
+    made = experiment(tmp_path, "full, disguised")
+    found = select(made, None, NO_LIMIT, explain=False)
+    one = found.best["disguised"]
+    assert one is not None
+    assert one.option == "every"
+    young_h = sqrt(2 * SAVE_H * MTBF_H)
+    assert one.policy.save_interval_h == pytest.approx(young_h, rel=0.25)
+    assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
+    assert found.fell_back  # it does not surely cost less
+    bench = bench_of(made, None, NO_LIMIT)
+    same = [bench.price(name, [0.5])[0].overhead for name in ("full", "disguised")]
+    assert same[0] == pytest.approx(same[1], rel=1e-12)
+
+
+def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known, tmp_path) -> None:
+    known(disguised(stale=True))
+    made = experiment(tmp_path, "full, partial, disguised", text=SERVERS)
+    for limit, curve in (
+        (Limit(Quantity.PLS, 0.02), None),
+        (Limit(Quantity.AUC, 0.0002), curve_of(partial=0.01)),
+    ):
+        found = select(made, curve, limit, {"partial": None, **ways_of(made, {})}, explain=False)
+        one, partial = found.best["disguised"], found.best["partial"]
+        assert one is not None
+        assert partial is not None
+        assert one.n_saves == partial.n_saves > 0
+        assert one.held == pytest.approx(partial.held)
+        assert found.limited
+
+
+def test_a_shortest_interval_is_kept(known, tmp_path) -> None:
+    known(disguised())
+    entry = "{strategy: disguised, options: {longest_part: 90 min}}"
+    bench = bench_of(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT)
+    assert bench.saves("disguised") == (pytest.approx(1.5), pytest.approx(SAVE_H))
+    found = select(bench.experiment, None, NO_LIMIT, explain=False).best["disguised"]
+    assert found is not None
+    assert 1.5 <= found.policy.save_interval_h < 1.65
+
+
+def test_never_saving_is_an_interval_as_long_as_the_job(known, tmp_path) -> None:
+    known(disguised())
+    made = experiment(tmp_path, "full, disguised", "failures.mtbf=100000 h")
+    one = select(made, None, NO_LIMIT, explain=False).best["disguised"]
+    assert one is not None
+    assert one.n_saves == 0
+    assert one.policy.save_interval_h == inf
+    assert one.entry == "{strategy: disguised, options: {every: 40 h}}"
+
+
+def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
+    made = experiment(tmp_path, "full, gemini")
+    bench = bench_of(made, None, NO_LIMIT)
+    one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
+    most = bench.with_writes("gemini", [1000])[0]
+    assert one is not None
+    assert 0 < one.n_saves < 1000
+    assert one.overhead.mean <= 1.01 * most.mean_overhead
+    fewer = bench.with_writes("gemini", [one.n_saves // 2])[0]
+    assert fewer.mean_overhead > 1.01 * most.mean_overhead
+
+
+def test_where_free_saves_guard_against_nothing_the_scenario_decides(tmp_path) -> None:
+    entry = "{strategy: gemini, options: {remote_every: 7 h}}"
+    made = experiment(tmp_path, f"full, {entry}", SCOPES, "failures.mtbf=40 h")
+    one = select(made, None, NO_LIMIT, explain=False).best["gemini"]
+    assert one is not None
+    assert one.policy.save_interval_h == pytest.approx(7.0)
+    assert one.n_saves == 5
+    assert one.entry == entry
+
+
+def test_gemini_undercuts_full_recovery_of_a_language_model() -> None:
+    overrides = ["simulation.replications=100", "recovery=[full, gemini]"]
+    made = assemble(load_scenario(SCENARIOS / "llm.yaml", overrides), with_policies=False)
+    found = select(made, None, NO_LIMIT, explain=False)
+    assert found.chosen.strategy == "gemini"
+    assert found.chosen.option == "remote_every"
+    assert found.chosen.benefit.low > 0
+    assert not found.limited
+
+
+def test_a_system_without_an_interval_is_priced_as_it_is(tmp_path) -> None:
+    entry = "{strategy: varuna, name: often, options: {every_steps: 60}}"
+    found = select(experiment(tmp_path, f"full, {entry}"), None, NO_LIMIT, explain=False)
+    one = found.best["often"]
+    assert one is not None
+    assert one.option == ""
+    assert one.policy.save_interval_h == pytest.approx(60 * 10 / 3600)
+    assert one.entry == "{strategy: varuna, name: often, options: {every_steps: 60}}"
+
+
+# ----------------------------------------------------------------------------- what is compared
+
+
+def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
+    assert list(ways_of(experiment(tmp_path, "full, gemini"))) == ["gemini"]
+    servers = experiment(tmp_path, "full, ecrec", text=SERVERS)
+    assert list(ways_of(servers)) == [*WAYS, "ecrec"]
+    alone = select(experiment(tmp_path, "full"), None, NO_LIMIT)
+    assert alone.best == {}
+    assert alone.flips == ()
+    assert "Nothing else is compared" in said(alone)
+
+
+def test_all_meet_the_scopes(tmp_path) -> None:
+    """A failure that is noticed late costs full recovery, too."""
+    slow = experiment(tmp_path, "full", "scopes.0.detect=30 min")
+    fast = experiment(tmp_path, "full")
+    found = [select(made, None, NO_LIMIT, explain=False).full for made in (slow, fast)]
+    later_h = 0.5 * 29 / 60  # of half the failures
+    apart = found[0].overhead.mean - found[1].overhead.mean
+    assert apart == pytest.approx(later_h / MTBF_H, rel=0.3)
+
+
+def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) -> None:
+    whole, half = (
+        select(experiment(tmp_path, "full", *more), None, NO_LIMIT, explain=False)
+        for more in ((), ("job.horizon=20 h",))
+    )
+    assert half.full.finished_fraction == 1.0
+    assert half.full.overhead.mean == pytest.approx(whole.full.overhead.mean, rel=0.15)
+    assert "jobs end after 20 h, done or not" in said(half)
+
+
+def test_with_scopes_what_saves_rows_first_is_left_out(tmp_path) -> None:
+    made = experiment(tmp_path, "full, ecrec", SCOPES, text=SERVERS)
+    found = select(made, None, Limit(Quantity.PLS, 0.02), ways_of(made), explain=False)
+    assert list(found.best) == ["partial", "ecrec"]
+    assert [name for name, _ in found.not_run] == [name for name in WAYS if name != "partial"]
+    assert "Not compared: cpr-scar, cpr-mfu, cpr-ssu, cpr-round-robin. With scopes" in said(found)
+
+
+def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
+    made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
+    text = said(select(made, None, NO_LIMIT, explain=False))
+    assert "Warning: moc: experts that a save leaves out go back further" in text
+
+
+def test_a_system_can_not_have_the_name_of_what_is_compared(tmp_path) -> None:
+    for name in ("full", "cpr-mfu"):
+        made = experiment(tmp_path, f"{{strategy: ecrec, name: {name}}}", text=SERVERS)
+        with pytest.raises(ParameterError, match="another `name`"):
+            ways_of(made)
+
+
+# ----------------------------------------------------------------------------- how it is said
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Selection:
+    """A selection with everything that is explained."""
+    recovery = "full, gemini, {strategy: varuna, name: often}"
+    made = experiment(tmp_path_factory.mktemp("whole"), recovery, "simulation.replications=100")
+    return select(made, None, NO_LIMIT)
+
+
+def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
+    assert [flip.name for flip in whole.flips] == [
+        "a cost of a save",
+        "a cost of a recovery (detection, rescheduling, load)",
+        "an MTBF of the job",
+    ]
+    assert set(whole.front) == {"full", "gemini"}
+
+
+def test_the_terminal_names_the_option_and_no_loss(whole: Selection) -> None:
+    text = said(whole)
+    assert "Nothing that is compared loses samples, so that no limit is needed." in text
+    assert re.search(r"gemini +[\d.]+ (h|min|s) \(remote_every\)", text)
+    assert "PLS" not in text
+    assert "limit" not in text.replace("no limit is needed", "")
+
+
+def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
+    text = json.dumps(as_plain(whole), allow_nan=False)
+    again = from_plain(json.loads(text))
+    assert again == whole
+    assert said(again) == said(whole)
+    older = json.loads(text)
+    del older["not_run"], older["limited"], older["full"]["option"], older["full"]["entry"]
+    assert from_plain(older).limited
+
+
+def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
+    for narrow in (False, True):
+        axes = saves_figure(whole, "made-up", narrow=narrow).axes[0]
+        labels = [line.get_label() for line in axes.get_lines()]
+        assert labels[:2] == ["full", "gemini"]
+        assert any(str(label).startswith("often") for label in labels)
+    gemini = whole.best["gemini"]
+    assert gemini is not None
+    level = replace(whole, limited=True, limit=Limit(Quantity.PLS, 0.1))
+    drawn = [line.get_label() for line in pareto_figure(level, "made-up").axes[0].get_lines()]
+    assert any(str(label).startswith("gemini (remote_every") for label in drawn)
+    rows = candidate_rows(whole)
+    assert set(rows[rows["strategy"] == "gemini"]["option"]) == {"remote_every"}
+
+
+# ----------------------------------------------------------------------------- the program
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Select in a scenario of workers, without what takes long."""
+    monkeypatch.setattr("cprsim.selector.selecting.flips", lambda *_: ())
+    monkeypatch.setattr("cprsim.selector.selecting.N_LEVEL", 3)
+    path = tmp_path / "workers.yaml"
+
+    def run(recovery: str, *options: object, text: str = WORKERS):
+        path.write_text(text.replace("RECOVERY", recovery), "utf-8")
+        return call("select", path, "--replications", 100, "--out", tmp_path / "results", *options)
+
+    return run
+
+
+def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("cprsim.plots.save.save_figure", lambda *_: [])
+    recovery = (
+        "full, {strategy: gemini, name: peers, options: {copies: 4}, costs: {reschedule: 90 s}}, "
+        "{strategy: hsdp, options: {group: 2}}, varuna"
+    )
+    result = program(recovery, "--json")
+    assert result.exit_code == 0, result.output
+    plain = json.loads(result.stdout)
+    assert plain["best"]["peers"]["option"] == "remote_every"
+    assert "options: {copies: 4, remote_every: " in plain["entries"]["peers"]
+    path = tmp_path / "pasted.yaml"
+    path.write_text(WORKERS.replace("RECOVERY", ", ".join(plain["entries"].values())), "utf-8")
+    made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
+    assert list(made) == ["full", "peers", "hsdp", "varuna"]
+    for name, one in plain["best"].items():
+        assert _same(made[name].system, policy_from(one).system), name
+    assert _same(made["full"].system, policy_from(plain["full"]).system)
+
+
+def _same(one: Policy, other: Policy) -> bool:
+    """Whether two do the same; what is typed has ten digits."""
+    every_h = [[capture.every_h for capture in policy.captures] for policy in (one, other)]
+    bare = [
+        replace(policy, captures=tuple(replace(c, every_h=None) for c in policy.captures))
+        for policy in (one, other)
+    ]
+    return bare[0] == bare[1] and every_h[0] == pytest.approx(every_h[1], rel=1e-9)
+
+
+def test_no_limit_is_asked_for_and_the_page_shows_it(program, tmp_path) -> None:
+    result = program("full, gemini")
+    assert result.exit_code == 0, result.output
+    assert "Recommended: gemini, remote_every " in result.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    chapter = chapter_of_selection(load_selected(folder))
+    assert "no limit is needed" in chapter.question
+    (table,) = [b for b in chapter.sections[0].blocks if hasattr(b, "rows")]
+    assert {len(row) for row in table.rows} == {len(table.columns)} == {4}
+
+
+def test_servers_still_need_one(program) -> None:
+    result = program("full, ecrec", text=SERVERS)
+    assert result.exit_code == 2
+    assert "accuracy: there is no limit" in result.output
+
+
+@pytest.mark.parametrize(
+    ("recovery", "problem"),
+    [
+        ("full, {strategy: hsdp, options: {group: 3}}", "recovery.1: 8 nodes of `worker` make no"),
+        ("{strategy: full, costs: {save: 3 s}}, gemini", "recovery.0.costs: a selection prices"),
+        ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy"),
+    ],
+)
+def test_what_can_not_be_selected_is_one_clear_error(program, tmp_path, recovery, problem) -> None:
+    result = program(recovery)
+    assert result.exit_code == 2
+    assert problem in result.output
+    assert "workers.yaml" in result.output
+    assert not (tmp_path / "results").exists()
