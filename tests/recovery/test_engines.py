@@ -233,10 +233,10 @@ def test_the_compiled_engine_leaves_hardly_a_case_to_simpy() -> None:
     left = [
         (kind, seed)
         for kind, n_cases in N_CASES.items()
-        for seed in range(n_cases)
+        for seed in range(0, n_cases, 3)
         if by_fast.run(*CASES[kind](seed))[0] == fast.LEFT
     ]
-    assert len(left) < 0.02 * sum(N_CASES.values()), left
+    assert len(left) < 0.005 * sum(N_CASES.values()), left
 
 
 # --------------------------------------------------------------------------- cycles are skipped
@@ -327,23 +327,21 @@ def random_jobs() -> list[SimulatedJob]:
 
 
 def test_all_that_a_policy_may_contain_comes_up_at_least_20_times() -> None:
-    found = Counter(
-        kind for seed in range(N_CASES["random"]) for kind in kinds(random_case(seed)[0])
-    )
-    named = [kind.strip() for line in KINDS.split("\n") for kind in line.split(",") if kind.strip()]
+    found = Counter(kind for job in random_jobs() for kind in kinds(job))
+    named = KINDS.strip().replace("\n", ", ").split(", ")
     assert {kind: found[kind] for kind in named if found[kind] < 20} == {}
     assert set(found) == set(named)
 
 
 @pytest.mark.long
 def test_all_that_can_happen_to_a_job_does_many_times() -> None:
-    """20 times, jobs that are given up 10 times; notices are those of test_notice.py."""
+    """20 times, jobs that are given up 5 times; notices are those of test_notice.py."""
     found: Counter[What] = Counter()
     for kind in ("random", "steady"):
-        for seed in range(N_CASES[kind]):
+        for seed in range(0, N_CASES[kind], 2):
             job, failures, draws = CASES[kind](seed)
             found.update({entry.what for entry in run_events(job, iter(failures), draws).log})
-    fewest = {What.STOPPED: 10, What.ANNOUNCED: 0}
+    fewest = {What.STOPPED: 5, What.ANNOUNCED: 0}
     assert {what.value: found[what] for what in What if found[what] < fewest.get(what, 20)} == {}
 
 
