@@ -103,7 +103,7 @@ class BlockDraws:
         return found.hours(replication, n)
 
     def uniform(self, tier: str, replication: int, n: int) -> float:
-        return uniform(int(self._key_of[tier][replication]), n)
+        return float(uniform(int(self._key_of[tier][replication]), n))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from cprsim.failures.block import BlockFailures, Strikes
 from cprsim.records import Floats, Ints
 from cprsim.recovery.policy import Reach
 from cprsim.simulate.job import NOTICE, ScopedFailure
-from cprsim.simulate.transitions import stream_keys, uniforms
+from cprsim.simulate.transitions import stream_keys, uniform
 
 
 class ScopedStrikes(NamedTuple):
@@ -43,9 +43,10 @@ class ScopeShares:
 
     def of(self, key: Ints, number: Ints) -> Ints:
         """Scopes of the nth failures of some replications, by number."""
-        u = uniforms(key, number)
-        borders = np.cumsum(self.shares)[:-1]
-        return np.searchsorted(borders, u, side="right").astype(np.int64)
+        u: Floats = uniform(key, number)
+        borders: Floats = np.cumsum(self.shares)[:-1]
+        scopes: Ints = np.searchsorted(borders, u, side="right").astype(np.int64)
+        return scopes
 
     def widened(self, scope: int, slots: Ints) -> Ints:
         """The slots that a failure strikes, given those of the nodes that fail."""

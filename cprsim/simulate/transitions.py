@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.records import Floats, Ints
+from cprsim.records import Ints
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
 from cprsim.recovery.policy import Level
 from cprsim.simulate.numbers import (
@@ -350,19 +350,11 @@ def is_flushed(num: Numbers, flush: int, content_h: float) -> bool:
     return bool(number % num.captures[flush].nth == 0)
 
 
-def uniform(key: int, n: int) -> float:
-    """The nth number in [0, 1) of a stream, by hashing (Ellis' prospected constants)."""
-    x = (key + n * 0x9E3779B1) & MASK
-    x ^= x >> 16
-    x = (x * 0x7FEB352D) & MASK
-    x ^= x >> 15
-    x = (x * 0x846CA68B) & MASK
-    x ^= x >> 16
-    return x / 4294967296.0
+def uniform(key: Any, n: Any) -> Any:
+    """The nth number in [0, 1) of a stream, by hashing; of many streams where these are arrays.
 
-
-def uniforms(key: Ints, n: Ints) -> Floats:
-    """As `uniform`, of many streams and numbers at once."""
+    The steps and constants are those of a known 32-bit integer hash (recalled).
+    """
     x = (key + n * 0x9E3779B1) & MASK
     x ^= x >> 16
     x = (x * 0x7FEB352D) & MASK

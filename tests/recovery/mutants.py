@@ -25,8 +25,7 @@ SOURCE = Path(str(transitions.__file__))
 LEFT_ALONE = {
     "copies_as_object",  # these two only allocate
     "slots_as_objects",
-    "uniform",  # these three draw, and decide nothing
-    "uniforms",
+    "uniform",  # these two draw, and decide nothing
     "stream_keys",
 }
 
