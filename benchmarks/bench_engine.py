@@ -6,7 +6,7 @@ replications per second of processor time on one core; what counts is the ratios
 
     full, partial   drawing the failures and simulating the strategy
     engine          simulating full recovery alone, as it is for each further strategy
-    simpy           the same from drawn failures, event by event; x: full over simpy
+    simpy           the same from drawn failures, by SimPy; x: full over simpy
     limit           drawing the bare random numbers, each kind in one call of NumPy. Of one clock:
                     1.1 x 50 h / 20 h + 1 gaps per replication, and who fails (so too for
                     exponential node clocks, which are one). Of a clock per node: how many fail,
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -27,15 +28,17 @@ from time import process_time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cprsim import engine
-from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.draws import CostDraws
+from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopeShares
 
 USEFUL_H, INTERVAL_H, MTBF_H = 50.0, 1.25, 20.0
 COSTS = Costs(
@@ -94,12 +97,12 @@ def one_round(
         n = block.failures.n_replications
         # the first strategy asks for more failures than the first chunk, the second finds them
         first_chunk = seconds(block.failures.strikes, 1)
-        with_more = seconds(in_arrays, block, FULL)
-        again = seconds(in_arrays, block, FULL)
+        with_more = seconds(in_arrays, block, n_nodes, FULL)
+        again = seconds(in_arrays, block, n_nodes, FULL)
         drawing += (first_chunk + with_more - again) / n / BLOCKS
         full += again / n / BLOCKS
-        partial += seconds(in_arrays, block, PARTIAL) / n / BLOCKS
-    by_simpy = seconds(by_events, block, FULL) / SIMPY_REPLICATIONS
+        partial += seconds(in_arrays, block, n_nodes, PARTIAL) / n / BLOCKS
+    by_simpy = seconds(by_events, block, n_nodes, FULL) / SIMPY_REPLICATIONS
     one_clock = isinstance(source, JobClock) or isinstance(life, Exponential)
     bare = bare_gaps if one_clock else bare_first_failures
     limit = seconds(bare, life, n_nodes, np.random.Generator(np.random.SFC64(number))) / BARE
@@ -127,22 +130,32 @@ def seconds(work: Callable[..., object], *arguments: object) -> float:
     return process_time() - begin
 
 
+@cache
+def cluster_of(n_nodes: int) -> Cluster:
+    return Cluster((Role("emb_ps", n_nodes, Holds.SHARD),))
+
+
+@cache
+def job_of(policy: RecoveryPolicy, n_nodes: int) -> SimulatedJob:
+    """A job under a strategy; what follows from one is worked out once."""
+    cluster, scopes = cluster_of(n_nodes), (Scope("node", Reach.NODE, COSTS.detect),)
+    system = as_system(policy, COSTS, cluster)
+    return SimulatedJob(USEFUL_H, cluster, Clock.WALL, scopes, system)
+
+
 def block_of(source: FailureSource, n_nodes: int, number: int) -> Block:
-    cluster = Cluster((Role("emb_ps", n_nodes, Holds.SHARD),))
-    failures = BlockFailures(source, cluster, 1, number, USEFUL_H)
-    costs = CostDraws.of(COSTS, 1, number, failures.n_replications)
-    return Block(JobSetting(USEFUL_H, cluster, COSTS, Clock.WALL), number, failures, costs)
+    failures = BlockFailures(source, cluster_of(n_nodes), 1, number, USEFUL_H)
+    return Block(number, failures, 1, ScopeShares((1.0,), (Reach.NODE,), n_nodes))
 
 
-def in_arrays(block: Block, policy: RecoveryPolicy) -> None:
-    n = block.failures.n_replications
-    engine.simulate(block.setting, policy, block.failures, block.costs, range(n), keep_losses=False)
+def in_arrays(block: Block, n_nodes: int, policy: RecoveryPolicy) -> None:
+    engine = Engine(1, job_of(policy, n_nodes), keep_losses=False)
+    engine.run(block, range(block.failures.n_replications))
 
 
-def by_events(block: Block, policy: RecoveryPolicy) -> None:
-    log = block.simulate(policy, range(SIMPY_REPLICATIONS))
-    cost_breakdown(log, USEFUL_H)
-    shard_loss(log, block.setting.cluster.n_emb_ps)
+def by_events(block: Block, n_nodes: int, policy: RecoveryPolicy) -> None:
+    engine = Engine(1, job_of(policy, n_nodes), simpy_alone=True)
+    engine.run(block, range(SIMPY_REPLICATIONS))
 
 
 # --------------------------------------------------------------------------- the figure
@@ -151,7 +164,7 @@ def by_events(block: Block, policy: RecoveryPolicy) -> None:
 def draw_figure(path: Path) -> None:
     """Cost of a replication over failures per job, a line per number of nodes."""
     figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    in_arrays(block_of(JobClock(with_mean("gamma", MTBF_H, 0.7), range(38)), 38, 0), PARTIAL)
+    in_arrays(block_of(JobClock(with_mean("gamma", MTBF_H, 0.7), range(38)), 38, 0), 38, PARTIAL)
     failures = [USEFUL_H / mtbf_h for mtbf_h in MTBFS_H]
     all_costs_us, all_drawn = [], []
     for n_nodes, marker in zip(NODES, "os^", strict=True):
@@ -180,7 +193,7 @@ def cost_of(n_nodes: int, mtbf_h: float) -> tuple[float, float]:
     for number in range(1, ROUNDS + 1):
         block = block_of(source, n_nodes, number)
         n = block.failures.n_replications
-        costs_us.append(1e6 * seconds(in_arrays, block, PARTIAL) / n)
+        costs_us.append(1e6 * seconds(in_arrays, block, n_nodes, PARTIAL) / n)
         drawn.append(block.failures.n_drawn / n)
     return median(costs_us), median(drawn)
 

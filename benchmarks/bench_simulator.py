@@ -1,8 +1,9 @@
-"""Speed of the SimPy model, beside a bare SimPy timeout loop in the same run on the same core.
+"""Speed of SimPy alone, beside a bare SimPy timeout loop in the same run on the same core.
 
 One job of 50 h, saves every 1.25 h, MTBF of the job 20 h: by one clock of the job (38 nodes), and
-by a clock per node (38 and 1,000 nodes). Times include the event log and its folding into costs;
-drawing the failures is timed apart. Medians of several rounds; ratios are what counts.
+by a clock per node (38 and 1,000 nodes). Cycles of work and save are taken at once where nothing
+else happens. Drawing the failures is timed apart. Medians of several rounds; ratios are what
+counts.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from time import perf_counter
 
 import simpy
 
-from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.draws import CostDraws
+from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.strikes import ScopeShares
 
 USEFUL_H, INTERVAL_H, MTBF_H = 50.0, 1.25, 20.0
 COSTS = Costs(
@@ -67,22 +71,23 @@ class Row:
 
 def measure(name: str, source: FailureSource, n_nodes: int, how: OnFailure) -> Row:
     cluster = Cluster((Role("emb_ps", n_nodes, Holds.SHARD),))
-    setting = JobSetting(USEFUL_H, cluster, COSTS, Clock.WALL)
     policy = RecoveryPolicy("benchmark", how, INTERVAL_H, "given")
-    return Row(name, [one_round(setting, policy, source, number) for number in range(ROUNDS)])
+    scopes = (Scope("node", Reach.NODE, COSTS.detect),)
+    system = as_system(policy, COSTS, cluster)
+    job = SimulatedJob(USEFUL_H, cluster, Clock.WALL, scopes, system)
+    return Row(name, [one_round(job, source, number) for number in range(ROUNDS)])
 
 
 def one_round(
-    setting: JobSetting, policy: RecoveryPolicy, source: FailureSource, number: int
+    job: SimulatedJob, source: FailureSource, number: int
 ) -> tuple[float, float, float, int]:
     """Bare events per second, seconds simulating, seconds drawing, events simulated."""
     bare = BARE_EVENTS / seconds(bare_loop)
-    failures = BlockFailures(source, setting.cluster, 1, number, setting.useful_h)
-    costs = CostDraws.of(setting.costs, 1, number, failures.n_replications)
+    failures = BlockFailures(source, job.cluster, 1, number, job.useful_h)
     drew = seconds(lambda: [list(_first(failures, n)) for n in range(REPLICATIONS)])
-    block = Block(setting, number, failures, costs)
-    took = seconds(lambda: simulate(block, policy))
-    return bare, took, drew, events_of(block, policy)
+    block = Block(number, failures, 1, ScopeShares((1.0,), (Reach.NODE,), job.cluster.n_nodes))
+    took = seconds(lambda: simulate(block, job))
+    return bare, took, drew, events_of(block, job)
 
 
 def _first(failures: BlockFailures, replication: int) -> Iterator[float]:
@@ -92,13 +97,11 @@ def _first(failures: BlockFailures, replication: int) -> Iterator[float]:
             return
 
 
-def simulate(block: Block, policy: RecoveryPolicy) -> None:
-    log = block.simulate(policy, range(REPLICATIONS))
-    cost_breakdown(log, USEFUL_H)
-    shard_loss(log, block.setting.cluster.n_emb_ps)
+def simulate(block: Block, job: SimulatedJob) -> None:
+    Engine(1, job, simpy_alone=True).run(block, range(REPLICATIONS))
 
 
-def events_of(block: Block, policy: RecoveryPolicy) -> int:
+def events_of(block: Block, job: SimulatedJob) -> int:
     """How many events SimPy processes, counted in a second run that is not timed."""
     n_events = 0
     step = simpy.Environment.step
@@ -110,7 +113,7 @@ def events_of(block: Block, policy: RecoveryPolicy) -> int:
 
     simpy.Environment.step = counting  # type: ignore[method-assign]
     try:
-        simulate(block, policy)
+        simulate(block, job)
     finally:
         simpy.Environment.step = step  # type: ignore[method-assign]
     return n_events

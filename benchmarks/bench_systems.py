@@ -14,12 +14,11 @@ gemini copies to a peer every 10 s and saves remotely every 3 h, so that 50 h ha
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
 from time import process_time
 
-from cprsim.cluster import Block, JobSetting
-from cprsim.draws import CostDraws
-from cprsim.engines import ByRules
+from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.job_clock import JobClock
@@ -28,7 +27,6 @@ from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.simulate.course import by_events
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 
@@ -88,7 +86,7 @@ def main() -> None:
     print(f"{'system':<12}" + "".join(f"{head:>12}" for head in heads) + f"{'x':>8}")
     for name, policy in systems().items():
         job = SimulatedJob(USEFUL_H, CLUSTER, Clock.WALL, SCOPES, policy)
-        engine = ByRules(1, SHARES, job, keep_losses=False)
+        engine = Engine(1, job, keep_losses=False)
         engine.compile_now()
         rounds = [one_round(engine, number) for number in range(ROUNDS)]
         fast, alone, simpy = (median(column) for column in zip(*rounds, strict=True))
@@ -96,7 +94,7 @@ def main() -> None:
         print(f"{name:<12}{cells}{simpy / fast:>8,.0f}")
 
 
-def one_round(engine: ByRules, number: int) -> tuple[float, float, float]:
+def one_round(engine: Engine, number: int) -> tuple[float, float, float]:
     """Seconds per replication: drawing and simulating, simulating again, SimPy."""
     fast = alone = 0.0
     for i in range(BLOCKS):
@@ -104,14 +102,11 @@ def one_round(engine: ByRules, number: int) -> tuple[float, float, float]:
         n = block.failures.n_replications
         fast += seconds(engine, block, n) / n / BLOCKS
         alone += seconds(engine, block, n) / n / BLOCKS
-    failures, draws = engine.parts_of(block)
-    begin = process_time()
-    for replication in range(SIMPY_REPLICATIONS):
-        by_events(engine.job, failures, draws, replication)
-    return fast, alone, (process_time() - begin) / SIMPY_REPLICATIONS
+    simpy = seconds(replace(engine, simpy_alone=True), block, SIMPY_REPLICATIONS)
+    return fast, alone, simpy / SIMPY_REPLICATIONS
 
 
-def seconds(engine: ByRules, block: Block, n: int) -> float:
+def seconds(engine: Engine, block: Block, n: int) -> float:
     begin = process_time()
     engine.run(block, range(n))
     return process_time() - begin
@@ -119,9 +114,7 @@ def seconds(engine: ByRules, block: Block, n: int) -> float:
 
 def block_of(number: int) -> Block:
     source = JobClock(Exponential.from_mean(MTBF_H), range(N_NODES))
-    failures = BlockFailures(source, CLUSTER, 1, number, USEFUL_H)
-    costs = CostDraws.of(COSTS, 1, number, failures.n_replications)
-    return Block(JobSetting(USEFUL_H, CLUSTER, COSTS, Clock.WALL), number, failures, costs)
+    return Block(number, BlockFailures(source, CLUSTER, 1, number, USEFUL_H), 1, SHARES)
 
 
 if __name__ == "__main__":

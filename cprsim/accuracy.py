@@ -74,7 +74,7 @@ def measure(
     """
     runs = _Plainly(experiment, what, on_progress) if team is None else _InStep(experiment, team)
     logs = pipeline.replay(experiment, replication)
-    outcome = pipeline.fold(experiment, logs)
+    outcome = pipeline.outcome_of_one(experiment, replication)
     whole = runs.without_failures()
     strategies = []
     for simulated in outcome.strategies:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from cprsim.curves import chosen_curve
-from cprsim.engine import why_not
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Distribution, Weibull, with_mean
@@ -31,6 +30,7 @@ from cprsim.records import (
     Holds,
     OnFailure,
     RecoveryPolicy,
+    Reliability,
     Role,
     SmallTables,
     Storage,
@@ -38,7 +38,8 @@ from cprsim.records import (
     Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.classic import as_system, draw_names, unlike_a_system
+from cprsim.recovery.classic import as_system, draw_names
+from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
@@ -76,15 +77,14 @@ class Experiment:
     failures: FailureSource
     policies: tuple[RecoveryPolicy, ...]
     seed: int
+    scopes: tuple[Scope, ...]  # what failures kill
+    shares: ScopeShares  # of the failures
     n_replications: int | None  # None: until the precision is reached
     precision_fraction: float | None = None
     at_most: int = 0  # replications, where the precision decides
     engine: Literal["auto", "simpy", "fast"] = "auto"
     curve: StalenessCurve | None = None  # prices lost samples; None: none applies
-    scopes: tuple[Scope, ...] = ()  # what failures kill
-    shares: ScopeShares | None = None  # of the failures; None where there are no scopes
     horizon_h: float | None = None  # wall time at which the job ends, done or not
-    by_rules: bool = False  # every strategy runs as a recovery system: scopes, or a horizon
     systems: tuple[ListedSystem, ...] = ()  # that the scenario lists
 
     def simulated_job(self, policy: RecoveryPolicy) -> SimulatedJob:
@@ -149,7 +149,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
 
     simulation = scenario.simulation
     scopes = _scopes(scenario, costs)
-    experiment = Experiment(
+    return Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
@@ -166,27 +166,12 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
-        by_rules=_runs_by_rules(scenario),
         systems=tuple(
             ListedSystem(scenario, entry)
             for entry in scenario.recovery
             if entry.strategy in SYSTEMS
         ),
     )
-    _require_fast(loaded, experiment)
-    return experiment
-
-
-def _require_fast(loaded: LoadedScenario, experiment: Experiment) -> None:
-    """Raise ScenarioError where the fast engine is asked for and does not apply."""
-    for policy in experiment.policies if experiment.engine == "fast" else ():
-        if policy.system is not None or why_not(experiment.cluster, policy) is None:
-            continue
-        reason = unlike_a_system(policy, experiment.costs, experiment.cluster)
-        if reason is not None:
-            key = "simulation.engine"
-            message = f"`fast` does not apply: {reason}; write `auto` or `simpy`"
-            raise ScenarioError.at(loaded.place(key), message, key=key)
 
 
 def _cluster(scenario: Scenario) -> Cluster:
@@ -236,6 +221,7 @@ def _costs(scenario: Scenario) -> Costs:
         detect=duration_of(section.detect),
         reschedule=duration_of(section.reschedule),
         storage=_storage(scenario),
+        reliability=_reliability(section.save),
     )
 
 
@@ -247,6 +233,10 @@ def _save_of(section: SaveCost) -> tuple[Duration | Transfer, Duration | Transfe
     )
 
 
+def _reliability(section: SaveCost) -> Reliability:
+    return Reliability(section.fails_fraction, section.corrupt_fraction, section.kept)
+
+
 def costs_of(entry: Recovery, costs: Costs) -> Costs:
     """The scenario's costs, with those that a strategy has of its own instead."""
     own = entry.costs
@@ -254,7 +244,12 @@ def costs_of(entry: Recovery, costs: Costs) -> Costs:
         return costs
     if own.save is not None:
         stall, background = _save_of(own.save)
-        costs = replace(costs, save_stall=stall, save_background=background)
+        costs = replace(
+            costs,
+            save_stall=stall,
+            save_background=background,
+            reliability=_reliability(own.save),
+        )
     if own.load is not None:
         costs = replace(costs, load=_duration_or_transfer(own.load))
     if own.detect is not None:
@@ -400,11 +395,6 @@ def _read_log(section: TraceFailures, path: Path) -> Outages:
 # ----------------------------------------------------------------------------- recovery
 
 
-def _runs_by_rules(scenario: Scenario) -> bool:
-    """Whether the strategies' own engines can't run the job: recovery systems can."""
-    return bool(scenario.scopes) or scenario.job.horizon_h is not None
-
-
 def _policies(
     loaded: LoadedScenario,
     planning: Callable[[Costs], Planning],
@@ -413,7 +403,6 @@ def _policies(
     scopes: tuple[Scope, ...],
 ) -> Iterator[RecoveryPolicy]:
     scenario = loaded.scenario
-    by_rules = _runs_by_rules(scenario)
     for number, entry in enumerate(scenario.recovery):
         with _blaming(loaded, f"recovery.{number}"):
             own = costs_of(entry, costs)
@@ -423,13 +412,12 @@ def _policies(
                 policy = ListedSystem(scenario, entry).policy(job)
             else:
                 policy = _policy(entry, planned)
-                reason = unlike_a_system(policy, own, cluster)
-                if entry.costs is not None and reason is not None:
-                    raise ParameterError(f"`costs` of its own do not go with this: {reason}")
-                if by_rules or entry.costs is not None:
-                    policy = replace(policy, system=as_system(policy, own, cluster))
-                if entry.costs is not None and entry.costs.detect is not None:
-                    policy = replace(policy, system=noticed_after(policy.system, own.detect))
+                system = as_system(policy, own, cluster)
+                require_legal(system, cluster, scopes)
+                if entry.costs is not None:
+                    policy = replace(policy, system=system)
+                    if entry.costs.detect is not None:
+                        policy = replace(policy, system=noticed_after(policy.system, own.detect))
             yield policy
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cprsim.budget import require_room
 from cprsim.failures.distributions import Constant
-from cprsim.records import Costs, Duration, Floats, Transfer
+from cprsim.records import Duration, Floats
 from cprsim.streams import stream
 
 
@@ -63,36 +63,3 @@ class Draws:
         for number in range(n_before, n_now):
             table[number] = self.duration.sample(rng, self.n_replications)[mine]
         self.table = table
-
-
-@dataclass(frozen=True, slots=True)
-class CostDraws:
-    """The draws of all costs of a block of replications; a `Transfer` where storage decides."""
-
-    save_stall: Draws | Transfer
-    save_background: Draws | Transfer | None
-    load: Draws | Transfer
-    detect: Draws
-    reschedule: Draws
-
-    @classmethod
-    def of(
-        cls, costs: Costs, seed: int, block: int, n_replications: int, kept: range | None = None
-    ) -> CostDraws:
-        """Those of a block of so many replications, or of the `kept` ones alone."""
-
-        def draws(duration: Duration, name: str) -> Draws:
-            return Draws(duration, seed, block, f"costs/{name}", n_replications, kept)
-
-        def draws_or_transfer(cost: Duration | Transfer, name: str) -> Draws | Transfer:
-            return cost if isinstance(cost, Transfer) else draws(cost, name)
-
-        return cls(
-            save_stall=draws_or_transfer(costs.save_stall, "save/stall"),
-            save_background=None
-            if costs.save_background is None
-            else draws_or_transfer(costs.save_background, "save/background"),
-            load=draws_or_transfer(costs.load, "load"),
-            detect=draws(costs.detect, "detect"),
-            reschedule=draws(costs.reschedule, "reschedule"),
-        )

@@ -18,7 +18,7 @@ from cprsim.kernel.replay import COMMITS, N_MARKS, STARTS, LossCurve, Moment, mo
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
-from cprsim.records import Cluster, EventKind, EventLog, Holds, SubSaves
+from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.durations import duration_of
 from cprsim.stand_in import StandIn
@@ -147,8 +147,8 @@ def syncs_per_trainer(log: SyncLog, setting: SyncSetting) -> float:
 def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -> list[Outage]:
     """Trainers and sync servers that failed in a simulated job, in the time of a stand-in's run.
 
-    A node is away from its failure to its replacement, in progress: while the whole job stands
-    still, so do the others, and it is replaced at once.
+    A node is away from its failure to its replacement, in hours of work: while the whole job
+    stands still, so do the others, and who comes back meanwhile was not away.
 
     Parameters
     ----------
@@ -156,19 +156,21 @@ def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -
     useful_h : progress [h] at which the job is complete
     run_h : hours of the stand-in's run without failures
     """
-    per_progress = run_h / useful_h
+    works = np.isin(log.activity[:-1], (Activity.USEFUL, Activity.LOST))
+    work_h = np.append(0.0, np.cumsum(np.where(works, np.diff(log.at_h), 0.0)))
     found = []
     for slots, is_server in (
         (cluster.replica_slots, False),
         (cluster.slots_that_hold(Holds.CENTRAL), True),
     ):
         for i in np.flatnonzero((log.kind == EventKind.FAILED) & np.isin(log.slot, slots)):
-            back = (log.kind[i:] == EventKind.REPLACED) & (log.slot[i:] == log.slot[i])
-            until_h = log.progress_h[i + int(np.argmax(back))] if back.any() else log.progress_h[i]
-            away_h = float(until_h - log.progress_h[i])
-            at_h = float(log.progress_h[i]) * per_progress
-            number = int(log.slot[i]) - slots.start
-            found.append(Outage(at_h, away_h * per_progress, number, is_server))
+            of_slot = np.isin(log.kind, (EventKind.REPLACED, EventKind.FAILED))
+            of_slot &= log.slot == log.slot[i]
+            later = np.flatnonzero(of_slot[i + 1 :])
+            back = i + 1 + int(later[0]) if len(later) else i
+            until_h = work_h[back if log.kind[back] == EventKind.REPLACED else i]
+            at_h, away_h = (float(h) * run_h / useful_h for h in (work_h[i], until_h - work_h[i]))
+            found.append(Outage(at_h, away_h, int(log.slot[i]) - slots.start, is_server))
     return found
 
 

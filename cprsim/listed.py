@@ -75,6 +75,7 @@ class ListedSystem:
         if not self.scenario.scopes:  # then the entry may have a detection of its own
             scopes = tuple(replace(scope, detect=job.costs.detect) for scope in scopes)
         policy = self.system.plan(self._facts(job, scopes), options, self.name)
+        policy = policy.with_storage(job.costs.reliability)
         require_legal(policy, job.cluster, scopes)
         own = self.entry.costs
         if own is not None and own.detect is not None:

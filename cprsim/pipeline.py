@@ -11,10 +11,7 @@ import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
-from cprsim.cluster import Block, JobSetting
-from cprsim.draws import CostDraws
-from cprsim.engine import compile_now, is_compiled, why_not
-from cprsim.engines import Arrays, ByRules, Engine, Events, Rows, folded, joined
+from cprsim.engines import Block, Engine, Rows, joined
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
@@ -27,13 +24,13 @@ from cprsim.records import (
     ShardLoss,
     stacked,
 )
-from cprsim.recovery.classic import as_system, unlike_a_system
+from cprsim.recovery.classic import as_system
 from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up
 STEP = 100  # replications by which those of a precision are counted
-EVENTS_AT_ONCE = 1000  # replications whose events are in memory at the same time
+SIMPY_AT_ONCE = 1000  # replications, until the next word of progress
 MOST_GROWTH = 4  # times the replications so far, until the next look at the precision reached
 ROW_BYTES = 700  # of a replication under one strategy, until its results are written
 LOSS_BYTES = 300  # of a shard that went back, in the same way
@@ -180,37 +177,27 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 def compile_engine(experiment: Experiment) -> None:
     """Compile the fast engine if it never was here: seconds that workers would all spend."""
-    setting, policy = _setting(experiment), experiment.policies[0]
-    engine = _engine(policy, experiment, keep_losses=False)
-    if isinstance(engine, ByRules):
-        engine.compile_now()
-    elif isinstance(engine, Arrays) and not is_compiled(setting, policy):
-        block = _block(experiment, setting, 0, _failures(experiment, 0, n_wanted=1))
-        compile_now(setting, policy, block.failures, block.costs)
+    _engine(experiment.policies[0], experiment, keep_losses=False).compile_now()
 
 
-def replay(experiment: Experiment, replication: int) -> dict[str, EventLog]:
-    """The event log of one replication under each strategy; draws its block alone."""
+def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
+    """The event log of one replication under each strategy; draws its block alone.
+
+    Parameters
+    ----------
+    whole : whether all saves are in it; else, where they are very many, only some
+    """
     block = _block_of_one(experiment, replication)
     return {
-        policy.name: block.simulate(policy, [0])
-        if policy.system is None
-        else _by_rules(policy, experiment).log(block, 0)
+        policy.name: _engine(policy, experiment).log(block, 0, whole=whole)
         for policy in experiment.policies
     }
 
 
-def fold(experiment: Experiment, logs: dict[str, EventLog]) -> Outcome:
-    """What the replication of some event logs cost."""
-    block = _block_of_one(experiment, int(next(iter(logs.values())).replication[0]))
-    kept = [
-        [
-            folded(logs[policy.name], block)
-            if policy.system is None
-            else _by_rules(policy, experiment).run(block, range(1))
-        ]
-        for policy in experiment.policies
-    ]
+def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
+    """What one replication costs under each strategy; draws its block alone."""
+    block = _block_of_one(experiment, replication)
+    kept = [[_engine(policy, experiment).run(block, range(1))] for policy in experiment.policies]
     return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
 
 
@@ -220,7 +207,7 @@ def _block_of_one(experiment: Experiment, replication: int) -> Block:
     number = block_of(most, replication)
     within = replication - replications_of(most, number).start
     only = _failures(experiment, number).of_these(range(within, within + 1))
-    return _block(experiment, _setting(experiment), number, only)
+    return _block(experiment, number, only)
 
 
 def _failures(experiment: Experiment, number: int, n_wanted: int | None = None) -> BlockFailures:
@@ -240,19 +227,8 @@ def _block_of(experiment: Experiment, number: int, failures: FailureBlocks | Non
     return _failures(experiment, number, n_wanted)
 
 
-def _setting(experiment: Experiment) -> JobSetting:
-    return JobSetting(
-        experiment.useful_h, experiment.cluster, experiment.costs, experiment.failures.clock
-    )
-
-
-def _block(
-    experiment: Experiment, setting: JobSetting, number: int, failures: BlockFailures
-) -> Block:
-    costs = CostDraws.of(
-        experiment.costs, experiment.seed, number, failures.n_of_block, failures.kept
-    )
-    return Block(setting, number, failures, costs)
+def _block(experiment: Experiment, number: int, failures: BlockFailures) -> Block:
+    return Block(number, failures, experiment.seed, experiment.shares)
 
 
 class _Course:
@@ -260,7 +236,6 @@ class _Course:
 
     def __init__(self, experiment: Experiment, keep_losses: bool) -> None:
         self.experiment = experiment
-        self._setting = _setting(experiment)
         self.runs = [_Run(policy, experiment, keep_losses) for policy in experiment.policies]
         self._keeps_losses = keep_losses
         self._n_losses = 0.0  # of a replication, where they are kept
@@ -323,15 +298,14 @@ class _Course:
         if self._n_at_once is not None:
             first = failures.replications.start
             some = range(replications.start - first, replications.stop - first)
-            return _block(self.experiment, self._setting, number, failures.of_these(some))
+            return _block(self.experiment, number, failures.of_these(some))
         if self._block is None or self._block.failures is not failures:
-            self._block = _block(self.experiment, self._setting, number, failures)
+            self._block = _block(self.experiment, number, failures)
         return self._block
 
     def _stretches(self, look_at: int) -> Iterator[tuple[int, int]]:
         """Replications to run at once until the next look at them."""
-        by_events = any(run.by_events for run in self.runs)
-        step = EVENTS_AT_ONCE if by_events else look_at
+        step = SIMPY_AT_ONCE if self.experiment.engine == "simpy" else look_at
         if self._n_losses > 0:
             most = LOSSES_SHARE * memory_bytes() / (LOSS_BYTES * self._n_losses)
             step = max(1, min(step, int(most)))
@@ -369,8 +343,7 @@ class _Run:
     def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        self._engine: Engine = _engine(policy, experiment, keep_losses)
-        self.by_events = isinstance(self._engine, Events)
+        self._engine = _engine(policy, experiment, keep_losses)
         self._looks = experiment.n_replications is None
         self._any_finished = False
         self._overhead_h: list[Floats] = []
@@ -397,34 +370,19 @@ class _Run:
         return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
 
-def _engine(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> Engine:
+def _engine(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:
     """What runs the replications under a policy."""
-    if policy.system is not None:
-        return _by_rules(policy, experiment, keep_losses)
-    if experiment.engine == "simpy":
-        return Events(policy)
-    if why_not(experiment.cluster, policy) is None:
-        return Arrays(policy, keep_losses)
-    if unlike_a_system(policy, experiment.costs, experiment.cluster) is None:
-        return replace(
-            _by_rules(_as_system(policy, experiment), experiment, keep_losses), parts=PARTS
-        )
-    return Events(policy)
-
-
-def _as_system(policy: RecoveryPolicy, experiment: Experiment) -> RecoveryPolicy:
-    return replace(policy, system=as_system(policy, experiment.costs, experiment.cluster))
-
-
-def _by_rules(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> ByRules:
-    """What runs the replications under a recovery system."""
-    assert experiment.shares is not None, "assembly says what failures kill"
-    return ByRules(
+    parts = None
+    if policy.system is None:
+        system = as_system(policy, experiment.costs, experiment.cluster)
+        policy = replace(policy, system=system)
+        parts = (*PARTS, *(part for part in system.parts if part not in PARTS))
+    return Engine(
         experiment.seed,
-        experiment.shares,
         experiment.simulated_job(policy),
         simpy_alone=experiment.engine == "simpy",
         keep_losses=keep_losses,
+        parts=parts,
     )
 
 

@@ -139,6 +139,15 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
+class Reliability:
+    """How often saves to the storage are no good, and how many it keeps."""
+
+    p_fail: float = 0.0  # that a save comes to nothing
+    p_corrupt: float = 0.0  # that one turns out useless when it is loaded
+    kept: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """What one save, load, detection and rescheduling take.
 
@@ -152,6 +161,7 @@ class Costs:
     reschedule: Duration
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
+    reliability: Reliability = Reliability()
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""

@@ -40,9 +40,11 @@ def tier_overhead_fraction(
 
     Notes
     -----
-    ``sum_i s_i/w_i + sum_i lambda_i (R_i + w_i/2 + b_i)``. Exact on the `progress` clock for b = 0
-    and a job of whole intervals of every tier; with b in the limit of a long job. On the other
-    clocks of first order in s/w and w lambda. Source: derived here; Young 1974 for one tier.
+    ``sum_i s_i/w_i + sum_i lambda_i (R_i + w_i/2 + b_i)``. On the `progress` clock, in a job of
+    whole intervals of every tier, it lacks the saves of nearer tiers that are made again on the way
+    back from a further one (``lambda_i s_j (w_i/w_j - 1)/2`` for each nearer tier j of nested
+    intervals) and nothing else for b = 0; with b in the limit of a long job. On the other clocks
+    of first order in s/w and w lambda. Source: derived here; Young 1974 for one tier.
     """
     wait, stall, rate, recovery, background = _checked(
         intervals_h, saves_h, failures_per_h, recoveries_h, backgrounds_h

@@ -113,7 +113,7 @@ def simulate_into(
 def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:
     if replay is not None:
         logs = _replayed(experiment, replay)
-        return pipeline.fold(experiment, logs), Logbook(replay, logs)
+        return pipeline.outcome_of_one(experiment, replay), Logbook(replay, logs)
     with progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
     return outcome, Logbook(SHOWN, _replayed(experiment, SHOWN))
@@ -123,5 +123,5 @@ def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:
     """The event logs of one replication, numbered as in the whole run and not as in its block."""
     return {
         name: replace(log, replication=np.full_like(log.replication, replication))
-        for name, log in pipeline.replay(experiment, replication).items()
+        for name, log in pipeline.replay(experiment, replication, whole=False).items()
     }

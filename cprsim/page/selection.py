@@ -18,7 +18,6 @@ from cprsim.report.selection_sentences import (
     flips,
     formula,
     left_out,
-    not_run,
     warnings,
 )
 from cprsim.results.manifest import read_manifest
@@ -70,7 +69,6 @@ def chapter_of_selection(made: Selected) -> Chapter:
                 *flips(chosen),
                 *drawn(chosen),
                 *left_out(chosen),
-                *not_run(chosen),
             ]
         )
     ]

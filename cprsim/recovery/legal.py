@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cprsim.errors import ParameterError
-from cprsim.records import Cluster
+from cprsim.records import Cluster, Storage
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -26,6 +26,7 @@ MOST_IN_FLIGHT = 8
 MOST_RULES = 16
 MOST_STAGES = 96
 MOST_SCOPES = 16
+MOST_ROLES = 16
 MOST_UNITS = 4096
 
 
@@ -37,7 +38,7 @@ def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -
 
 def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[str]:
     """All that makes no sense about a policy for a job, each in a sentence."""
-    yield from _of_sizes(policy, scopes)
+    yield from _of_sizes(policy, scopes, cluster)
     for tier in policy.tiers:
         yield from _of_tier(policy, tier, cluster)
     yield from _of_captures(policy)
@@ -45,19 +46,23 @@ def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Ite
     for number, rule in enumerate(policy.rules, 1):
         for problem in _of_rule(policy, rule, names, cluster):
             yield f"rule {number} {problem}"
+    yield from _of_links(policy)
     yield from _of_last_rule(policy)
     yield from _of_elastic(policy, cluster)
     if policy.tax.compute < 0 or policy.tax.nodes < 0 or policy.tax.memory < 0:
         yield "a tax can't be negative"
 
 
-def _of_sizes(policy: Policy, scopes: tuple[Scope, ...]) -> Iterator[str]:
+def _of_sizes(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> Iterator[str]:
     n_stages = sum(len(rule.stages) for rule in policy.rules)
+    asks_roles = any(rule.roles for rule in policy.rules)
     counts = {
         "tiers": (len(policy.tiers), MOST_TIERS),
         "rules": (len(policy.rules), MOST_RULES),
         "stages of all rules": (n_stages, MOST_STAGES),
         "scopes": (len(scopes), MOST_SCOPES),
+        "roles to tell apart": (len(cluster.roles) if asks_roles else 0, MOST_ROLES),
+        "links that loads share": (len(_links(policy)), 1),
     }
     for what, (n, most) in counts.items():
         if n > most:
@@ -110,8 +115,12 @@ def _of_captures(policy: Policy) -> Iterator[str]:
                 yield f"{what}: `{capture.after}` is no tier that is saved to at an interval"
             elif names[capture.after].role != names[capture.tier].role:
                 yield f"{what}: `{capture.after}` holds shards of another role"
+            elif followed.parts > 1:
+                yield f"{what}: what is saved in parts is not copied on"
             if capture.stall is not None:
                 yield f"{what}: what follows a tier does not stall the job"
+        if capture.parts < 1 or (capture.parts > 1 and capture.every_h is None):
+            yield f"{what}: saves at an interval alone are in parts, of which there is one at least"
         if not 1 <= capture.in_flight <= MOST_IN_FLIGHT:
             yield f"{what}: 1 to {MOST_IN_FLIGHT} saves can be in flight"
         if capture.every_nth < 1:
@@ -134,6 +143,13 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
             yield f"loads from `{name}`, which nothing is saved to"
     if any(name in policy.written for name in rule.needs):
         yield "needs a tier that is saved to: name it as a source"
+    names = {role.name for role in cluster.roles}
+    for name in rule.roles:
+        if name not in names:
+            yield f"names the role `{name}`, which the cluster does not have"
+    has_cost = any(s.kind is StageKind.LOAD and s.cost is not None for s in rule.stages)
+    if has_cost and any(isinstance(tiers[name].load, Storage) for name in rule.sources):
+        yield "loads over a shared link, which says what that takes: its load has no cost"
     if len({tiers[name].role for name in rule.sources}) > 1:
         yield "has sources of several roles"
     if rule.reverts in (Reverts.STRUCK, Reverts.SHARDS) and rule.to is not To.NEWEST:
@@ -158,12 +174,22 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
             yield "has a wait with a cost: it takes as long as nodes are missing"
 
 
+def _of_links(policy: Policy) -> Iterator[str]:
+    if _links(policy) and any(tier.p_corrupt for tier in policy.tiers):
+        yield "loads share a link and may find contents corrupt: write what a load takes as a time"
+
+
 def _of_last_rule(policy: Policy) -> Iterator[str]:
     if not policy.rules:
         return
     last = policy.rules[-1]
-    if last.scopes:
-        yield "the last rule must hold for all scopes"
+    if last.scopes or last.roles:
+        yield "the last rule must hold for all scopes and roles"
+
+
+def _links(policy: Policy) -> set[Storage]:
+    """The links that loads share."""
+    return {tier.load for tier in policy.tiers if isinstance(tier.load, Storage)}
 
 
 def _of_elastic(policy: Policy, cluster: Cluster) -> Iterator[str]:

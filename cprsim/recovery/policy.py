@@ -13,10 +13,10 @@ and contents are hours of progress.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
-from cprsim.records import Duration
+from cprsim.records import Duration, Reliability, Storage
 
 # --------------------------------------------------------------------------- what fails
 
@@ -119,14 +119,14 @@ class Tier:
     """A place for copies of the state of one role.
 
     A tier that no capture writes is live: its copies are always current, on each slot
-    that is not without that level of memory.
+    that is not without that level of memory. Loads from a `Storage` share its bandwidth.
     """
 
     name: str
     medium: Medium
     placement: Placement
     role: str
-    load: Duration | None = None  # to fetch the state from here; None: no time
+    load: Duration | Storage | None = None  # to fetch the state from here; None: no time
     generations: int = 1  # committed contents that are kept
     p_corrupt: float = 0.0  # that a committed content turns out useless when it is loaded
 
@@ -153,6 +153,7 @@ class Capture:
     background: Duration | None = None  # from then on until it commits; None: at once
     in_flight: int = 1  # so many at most
     when_busy: WhenBusy = WhenBusy.WAIT
+    parts: int = 1  # saves that make one content: the last of them completes it
     p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
     on_notice: bool = False  # saves when a failure is announced, and then alone
 
@@ -211,7 +212,8 @@ class Stage:
 class Rule:
     """What is done about a failure; the first rule of a policy that holds is taken.
 
-    A rule holds for its scopes (none: for all) if what it needs and one of its sources survive.
+    A rule holds for its scopes (none: for all), and where all struck slots are of its roles (none:
+    of any), if what it needs and one of its sources survive.
     """
 
     reverts: Reverts
@@ -222,6 +224,7 @@ class Rule:
     sources: tuple[str, ...] = ()  # written tiers, the fastest first
     replay_speed: float = 1.0  # of work that is done again
     speed_meanwhile: float = 1.0  # of the job, in stages that do not block it
+    roles: tuple[str, ...] = ()  # of all struck slots
 
     @property
     def stops_nothing(self) -> bool:
@@ -272,6 +275,26 @@ class Policy:
             if tier.name == name:
                 return tier
         raise KeyError(name)
+
+    def with_storage(self, reliability: Reliability) -> Policy:
+        """The same, with a storage that keeps so many saves, and saves that may be no good."""
+        if reliability == Reliability():
+            return self
+        remote = {tier.name for tier in self.tiers if tier.medium is Medium.REMOTE}
+        kept, p_corrupt = reliability.kept, reliability.p_corrupt
+        return replace(
+            self,
+            tiers=tuple(
+                replace(tier, generations=max(kept, tier.generations), p_corrupt=p_corrupt)
+                if tier.name in remote
+                else tier
+                for tier in self.tiers
+            ),
+            captures=tuple(
+                replace(capture, p_fail=reliability.p_fail) if capture.tier in remote else capture
+                for capture in self.captures
+            ),
+        )
 
     @property
     def leaves_stale(self) -> bool:

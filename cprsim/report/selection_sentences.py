@@ -20,7 +20,6 @@ def sentences(selection: Selection) -> list[list[str]]:
         flips(selection),
         drawn(selection),
         left_out(selection),
-        not_run(selection),
         warnings(selection),
     ]
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -183,18 +182,6 @@ def left_out(selection: Selection) -> list[str]:
     return [
         f"Not compared: {', '.join(selection.left_out)}. The curve does not say what they lose in "
         f"{quantity_of(selection.limit)}, as they save."
-    ]
-
-
-def not_run(selection: Selection) -> list[str]:
-    """Which strategies this job can't have, and why."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in selection.not_run:
-        by_reason.setdefault(reason, []).append(name)
-    return [
-        f"Not compared: {', '.join(names)}. With scopes or a horizon everything runs as a recovery "
-        f"system, which they can't: {reason}."
-        for reason, names in by_reason.items()
     ]
 
 

@@ -8,14 +8,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.quantities import Family, Model, PositiveTime, Quantity, Spread
-from cprsim.units import BANDWIDTH, TIME
+from cprsim.units import BANDWIDTH, SHARE, TIME
 
 TRANSFER = "transfer"
 Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
 _OR = ", or {family: gamma, mean: 94 s, shape: 2}"
 CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
+Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
 
 
@@ -91,6 +93,22 @@ class SaveCost(Model):
         None,
         description="How long the save then goes on beside the training until it is valid; absent: "
         "not at all.",
+    )
+    fails_fraction: Chance = Field(
+        0.0, alias="fails", description="Share of saves that come to nothing [per cent]; default 0."
+    )
+    corrupt_fraction: Chance = Field(
+        0.0,
+        alias="corrupt",
+        description="Share of saves found useless when they are loaded [per cent]; default 0.",
+    )
+    kept: int = Field(
+        1,
+        strict=True,
+        ge=1,
+        le=MOST_GENERATIONS,
+        description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
+        examples=[2],
     )
 
 

@@ -78,7 +78,6 @@ class Selection:
     drawn: Drawn | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
-    not_run: tuple[tuple[str, str], ...] = ()  # strategies that this job can't have, and why
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
 
     @property

@@ -17,7 +17,6 @@ from cprsim.errors import ParameterError
 from cprsim.listed import ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.recovery.classic import unlike_a_system
 from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.scenario.failures_schema import EMB_PS
 from cprsim.selector.limit import Limit, pls_alone
@@ -103,22 +102,13 @@ def bench_of(
             f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
         )
     given = _default_ways(experiment, limit) if ways is None else ways
-    runnable = {name: way for name, way in given.items() if not why_not_run(name, way, experiment)}
-    compared = known_ways(curve, limit, runnable, experiment)
+    compared = known_ways(curve, limit, given, experiment)
     return Bench(experiment, {FULL: None, **compared}, _losing(curve, limit, experiment), on_priced)
 
 
 def _default_ways(experiment: Experiment, limit: Limit) -> dict[str, Way]:
     """Where PLS is limited, all that reload servers lose the same: plain partial recovery."""
     return ways_of(experiment, WAYS if limit.quantity.metric is not None else {WHOLE: None})
-
-
-def why_not_run(name: str, way: Way, experiment: Experiment) -> str | None:
-    """Why a strategy can't run under this job; None where it can."""
-    if not experiment.by_rules or isinstance(way, ListedSystem):
-        return None
-    policy = _any_policy(name, way, experiment)
-    return unlike_a_system(policy, experiment.costs, experiment.cluster)
 
 
 def known_ways(

@@ -106,8 +106,6 @@ def _save_cost(experiment: Experiment) -> Input:
 def _detect_h(experiment: Experiment) -> float:
     """Expected hours until a failure is noticed, whatever its scope."""
     shares = experiment.shares
-    if shares is None:
-        return experiment.costs.detect.mean_h
     each = zip(shares.shares, experiment.scopes, strict=True)
     return sum(share * scope.detect.mean_h for share, scope in each) / sum(shares.shares)
 

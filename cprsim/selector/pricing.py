@@ -18,7 +18,6 @@ from cprsim.assemble import Experiment
 from cprsim.listed import JobNow, ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import Floats, OnFailure, RecoveryPolicy, SubSaves
-from cprsim.recovery.classic import as_system
 from cprsim.setting import n_saves_due
 from cprsim.staleness import Prediction, lost_portion
 
@@ -125,15 +124,12 @@ class Bench:
 
     def policy(self, strategy: str, interval_h: float, name: str) -> RecoveryPolicy:
         """The strategy at an interval, as the engines take it."""
-        way, experiment = self.ways[strategy], self.experiment
+        way = self.ways[strategy]
         if isinstance(way, ListedSystem):
             made = way.policy(self.job(strategy), interval_h if way.option else None)
             return replace(made, name=name)
         on_failure = OnFailure.ROLL_BACK if strategy == FULL else OnFailure.RELOAD
-        made = RecoveryPolicy(name, on_failure, interval_h, "selected", sub_saves=way)
-        if not experiment.by_rules:
-            return made
-        return replace(made, system=as_system(made, experiment.costs, experiment.cluster))
+        return RecoveryPolicy(name, on_failure, interval_h, "selected", sub_saves=way)
 
     def job(self, strategy: str) -> JobNow:
         """What a recovery system's policies follow from."""

@@ -22,7 +22,6 @@ from cprsim.selector.deciding import (
     difference,
     fit_tails,
     loses,
-    why_not_run,
 )
 from cprsim.selector.flips import flips
 from cprsim.selector.limit import Limit
@@ -68,8 +67,6 @@ def select(
         that is not fit for use
     """
     bench = bench_of(experiment, curve, limit, ways, on_priced)
-    reasons = {name: why_not_run(name, way, experiment) for name, way in (ways or {}).items()}
-    not_run = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     decided = fit_tails(bench, limit, decide(bench, limit))
     full = decided.full
 
@@ -95,8 +92,7 @@ def select(
         flips=flips(bench, decided, limit if limited else None) if explain else (),
         drawn=decide_again(bench, decided, limit, draws),
         notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),
-        left_out=tuple(name for name in ways or () if name not in {*bench.ways, *dict(not_run)}),
-        not_run=not_run,
+        left_out=tuple(name for name in ways or () if name not in bench.ways),
         limited=limited,
     )
 

@@ -43,7 +43,6 @@ def as_plain(selection: Selection) -> dict[str, Any]:
         "drawn": selection.drawn and _drawn(selection.drawn),
         "notes": list(selection.notes),
         "left_out": list(selection.left_out),
-        "not_run": dict(selection.not_run),
         "limited": selection.limited,
         "front": {name: [_candidate(one) for one in of] for name, of in selection.front.items()},
     }
@@ -105,7 +104,6 @@ def from_plain(plain: Mapping[str, Any]) -> Selection:
         drawn=plain["drawn"] and _drawn_from(plain["drawn"]),
         notes=tuple(plain.get("notes", ())),
         left_out=tuple(plain.get("left_out", ())),
-        not_run=tuple(plain.get("not_run", {}).items()),
         limited=bool(plain.get("limited", True)),
     )  # fmt: skip
 

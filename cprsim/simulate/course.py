@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import local
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -11,13 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.draws import Draws
+from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
+from cprsim.setting import ROUNDING
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
     FINISHED,
+    INTRICATE,
     LEFT,
     LOSS,
     NONE,
+    OF_JOB,
+    STOPPED,
     WANTS_COSTS,
     WANTS_FAILURES,
     WANTS_ROOM,
@@ -25,9 +31,12 @@ from cprsim.simulate.numbers import (
     numbers_of,
 )
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
+from cprsim.simulate.terms import Plan, plan_of
 from cprsim.simulate.transitions import stream_keys, uniform
 
-MOST_SAVES_SHOWN = 2000  # of a job, in the log of a replication; of more only some
+MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
+MOST_BY_EVENTS = 64  # replications that SimPy takes sooner than the compiler would
+TOLERANCE_H = 1e-6  # of the sums over one replication
 FIRST_DRAWS = 16  # of each cost that varies, in each replication
 
 
@@ -140,42 +149,60 @@ def run_block(
     Notes
     -----
     Replications in which a failure falls within a billionth of the job of another instant, so that
-    rounding decides which comes first, and those in which very many recoveries overlap, are left
-    to SimPy. Its rows are the same up to rounding.
+    rounding decides which comes first, and those in which loads over a shared link overlap, or very
+    many recoveries do, are left to SimPy. Its rows are the same up to rounding.
     """
     n = failures.n_replications
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
     rows = np.arange(replications.start, replications.stop)
-    hours, of_job = np.zeros((n, len(job.policy.parts))), np.zeros((n, 4))
-    counts: Ints = np.full((n, 3), LEFT, dtype=np.int64)
+    hours: Floats = np.zeros((OF_JOB + len(job.policy.parts), n))
+    counts: Ints = np.full((3, n), LEFT, dtype=np.int64)
     losses: list[NDArray[Any]] = []
     if not simpy_alone:
-        losses += _run_fast(job, failures, draws, rows, hours, of_job, counts, keep_losses)
-    finished = counts[:, 0] == FINISHED
-    left = rows[counts[rows, 0] == LEFT]
+        block = _Block(job, failures, draws, hours, counts, keep_losses)
+        losses += block.run(rows)
+    left = rows[counts[0, rows] == LEFT]
     for row in left.tolist():
         outcome = by_events(job, failures, draws, row)
-        finished[row] = outcome.finished
-        hours[row] = outcome.hours
+        counts[:, row] = (
+            FINISHED if outcome.finished else STOPPED, outcome.n_failures, outcome.n_saves
+        )  # fmt: skip
+        hours[OF_JOB:, row] = outcome.hours
         lost = losses_of(outcome, row)
         stale_h, net_h = lost["since_save_h"].sum(), lost["since_reload_h"].sum()
-        of_job[row] = outcome.wall_h, outcome.useful_h, stale_h, net_h
+        hours[:OF_JOB, row] = outcome.wall_h, outcome.useful_h, stale_h, net_h
         losses += [lost] if keep_losses else []
-        counts[row, 1:] = outcome.n_failures, outcome.n_saves
+    within = slice(replications.start, replications.stop)
     costs = CostBreakdown(
         replication=rows + first_number,
-        finished=finished[rows],
-        wall_h=of_job[rows, 0],
-        useful_h=of_job[rows, 1],
+        finished=counts[0, within] == FINISHED,
+        wall_h=hours[0, within],
+        useful_h=hours[1, within],
         parts=job.policy.parts,
-        hours=hours[rows],
-        n_failures=counts[rows, 1],
-        n_saves=counts[rows, 2],
+        hours=hours[OF_JOB:, within].T,
+        n_failures=counts[1, within],
+        n_saves=counts[2, within],
     )
-    kept = np.concatenate(losses) if losses else np.zeros(0, LOSS)
-    kept = kept[np.argsort(kept["replication"], kind="stable")]
-    return SystemRan(costs, of_job[rows, 2], of_job[rows, 3], kept, len(left))
+    require_sums(costs)
+    return SystemRan(costs, hours[2, within], hours[3, within], _in_order(losses), len(left))
+
+
+def require_sums(costs: CostBreakdown) -> None:
+    """Raise AccountingError where the parts of a replication do not add up to its wall time."""
+    off_h = np.abs(costs.useful_h + costs.hours.sum(axis=1) - costs.wall_h)
+    (off,) = np.nonzero(off_h > TOLERANCE_H + ROUNDING * costs.wall_h)
+    if len(off):
+        number, hours = costs.replication[off[0]], off_h[off[0]]
+        raise AccountingError(f"replication {number} does not add up: {hours:.3g} h are missing")
+
+
+def _in_order(losses: list[NDArray[Any]]) -> NDArray[Any]:
+    """Losses of all replications, one replication after the other."""
+    lost = np.concatenate(losses) if losses else np.zeros(0, LOSS)
+    if len(losses) > 1:
+        lost = lost[np.argsort(lost["replication"], kind="stable")]
+    return lost
 
 
 def losses_of(outcome: Outcome, row: int) -> NDArray[Any]:
@@ -196,55 +223,143 @@ def losses_of(outcome: Outcome, row: int) -> NDArray[Any]:
 
 
 def compile_for(job: SimulatedJob) -> None:
-    """Compile the fast engine, if it never was here, and run nothing."""
+    """Compile what `run_block` is sure to need, if it never was here, and run nothing."""
     nothing = GivenFailures(((),))
     draws = BlockDraws(job, 0, 0, 1, range(1))
     run_block(job, nothing, draws, range(0))
 
 
-def _run_fast(
-    job: SimulatedJob,
-    failures: ScopedFailures,
-    draws: BlockDraws,
-    rows: Ints,
-    hours: Floats,
-    of_job: Floats,
-    counts: Ints,
-    keep_losses: bool,
-) -> Iterator[NDArray[Any]]:
-    """Run replications by the compiled engine, and draw more of what they turn out to need.
+class _Block:
+    """A block of replications of one job, as far as the compiled engine has run it."""
 
-    Yields losses, of some replications at a time.
-    """
-    from cprsim.simulate import fast  # numba takes a third of a second to import
+    def __init__(
+        self,
+        job: SimulatedJob,
+        failures: ScopedFailures,
+        draws: BlockDraws,
+        hours: Floats,
+        counts: Ints,
+        keeps: bool,
+    ) -> None:
+        from cprsim.simulate import fast, steady  # numba takes a third of a second to import
 
-    numbers, _ = numbers_of(job)
-    slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), fast.SLOTS)
-    slots["recovery"] = NONE
-    scratch = np.zeros(1, fast.JOB)
-    n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
-    n_room = len(rows) if keep_losses else 0
-    while True:
-        drawn = fast.Drawn(
-            draws.tables(draws.of_saves, n_of_saves),
-            draws.tables(draws.of_failures, n_of_failures),
-            draws.keys,
-        )
-        strikes = failures.strikes(n_chunks)
-        losses = np.zeros(n_room, LOSS)
-        n_losses = fast.run(
-            numbers, drawn, strikes, rows, scratch, slots, hours, of_job, counts,
-            losses, keep_losses,
+        self._fast, self._steady = fast, steady
+        self._job, self._failures, self._draws = job, failures, draws
+        self._hours, self._counts, self._keeps = hours, counts, keeps
+        self._scratch = np.zeros(1, fast.JOB)
+
+    def run(self, rows: Ints) -> Iterator[NDArray[Any]]:
+        """Run some replications; their losses, of some at a time."""
+        plan = plan_of(self._job)
+        if plan is not None:
+            yield from self._run_steady(plan, rows)
+            rows = rows[self._counts[0, rows] == INTRICATE]
+        if plan is None or len(rows) > MOST_BY_EVENTS:
+            yield from self._run_any(rows)
+        else:
+            self._counts[0, rows] = LEFT
+
+    def _run_steady(self, plan: Plan, rows: Ints) -> Iterator[NDArray[Any]]:
+        """Run replications of the common case many abreast, as far as they are of it."""
+        n_chunks = 1
+        while True:
+            strikes = self._failures.strikes(n_chunks)
+            one_each = len(strikes.slot) == len(strikes.at_h)
+            tallies = plan.reloads and not self._keeps and one_each
+            unsure = np.empty(len(rows) if tallies else 0, dtype=np.int64)
+            n_unsure, losses = self._abreast(plan, strikes, rows, unsure)
+            yield losses
+            if n_unsure:
+                yield self._abreast(plan, strikes, unsure[:n_unsure], unsure[:0])[1]
+            rows = rows[self._counts[0, rows] == WANTS_FAILURES]
+            if not len(rows):
+                return
+            n_chunks += 1
+
+    def _abreast(
+        self, plan: Plan, strikes: ScopedStrikes, rows: Ints, unsure: Ints
+    ) -> tuple[int, NDArray[Any]]:
+        """How many are unsure (`steady.hurry`); the losses of all, where those are not tallied."""
+        loses = plan.reloads and not len(unsure)
+        progress_h, whole_h = np.empty((2, len(strikes.at_h) if loses else 0))
+        of_rows, n_strikes = _lined_up.of(strikes, rows)
+        _, n_unsure = self._steady.hurry(
+            plan, strikes, of_rows, n_strikes,
+            self._hours, self._counts, unsure, progress_h, whole_h,
         )  # fmt: skip
-        yield losses[:n_losses]
-        status = counts[rows, 0]
-        n_chunks += bool((status == WANTS_FAILURES).any())
-        n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
-        n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
-        n_room *= 1 + 3 * bool((status == WANTS_ROOM).any())
-        rows = rows[status > LEFT]
-        if not len(rows):
-            return
+        if not loses:
+            return n_unsure, np.zeros(0, LOSS)
+        losses = np.empty(n_struck(strikes, rows) if self._keeps else 0, LOSS)
+        slots = np.zeros(self._job.cluster.n_nodes, self._fast.SLOTS)
+        n_lost = self._steady.lose(
+            plan, strikes, rows, progress_h, whole_h,
+            self._hours, self._counts, losses, self._keeps, slots, self._scratch,
+        )  # fmt: skip
+        return n_unsure, losses[:n_lost]
+
+    def _run_any(self, rows: Ints) -> Iterator[NDArray[Any]]:
+        """Run replications of any job, and draw more of what they turn out to need."""
+        numbers, _ = numbers_of(self._job)
+        cluster, draws = self._job.cluster, self._draws
+        slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), self._fast.SLOTS)
+        slots["recovery"] = NONE
+        n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
+        n_room = len(rows) if self._keeps else 0
+        while True:
+            drawn = self._fast.Drawn(
+                draws.tables(draws.of_saves, n_of_saves),
+                draws.tables(draws.of_failures, n_of_failures),
+                draws.keys,
+            )
+            strikes = self._failures.strikes(n_chunks)
+            losses = np.zeros(n_room, LOSS)
+            n_losses = self._fast.run(
+                numbers, drawn, strikes, rows, self._scratch, slots, self._hours, self._counts,
+                losses, self._keeps,
+            )  # fmt: skip
+            yield losses[:n_losses]
+            status = self._counts[0, rows]
+            n_chunks += bool((status == WANTS_FAILURES).any())
+            n_of_saves *= 1 + bool((status == WANTS_SAVES).any())
+            n_of_failures *= 1 + bool((status == WANTS_COSTS).any())
+            n_room *= 1 + 3 * bool((status == WANTS_ROOM).any())
+            rows = rows[status > LEFT]
+            if not len(rows):
+                return
+
+
+class _LinedUp(local):
+    """The order in which replications are put abreast; kept for the next policy of a block."""
+
+    # by `first` alone, not by all strikes: the failures go when their block does
+    last: tuple[Ints, range, Ints] | None = None
+
+    def of(self, strikes: ScopedStrikes, rows: Ints) -> Ints:
+        """As `steady.line_up`, (2, n_rows)."""
+        from cprsim.simulate.steady import line_up
+
+        span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
+        whole = len(span) == len(rows)
+        if whole and self.last is not None:
+            of_first, of_rows, kept = self.last
+            if of_first is strikes.first and of_rows == span:
+                return kept
+        found = np.empty((2, len(rows)), dtype=np.int64)
+        line_up(strikes, rows, *found)
+        if whole:
+            self.last = strikes.first, span, found
+        return found
+
+
+_lined_up = _LinedUp()
+
+
+def n_struck(strikes: ScopedStrikes, rows: Ints) -> int:
+    """How many nodes the failures of some replications strike."""
+    if len(rows) == strikes.first.shape[1] - 1:
+        return len(strikes.slot)
+    first_slot, first = strikes.first_slot, strikes.first
+    return int((first_slot[first[:, rows + 1]] - first_slot[first[:, rows]]).sum())
 
 
 def by_events(
@@ -257,15 +372,29 @@ def by_events(
 
 
 def logged(
-    job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int, number: int
+    job: SimulatedJob,
+    failures: ScopedFailures,
+    draws: BlockDraws,
+    replication: int,
+    number: int,
+    *,
+    whole: bool = True,
 ) -> EventLog:
-    """The event log of one replication; its rows carry `number`."""
+    """The event log of one replication; its rows carry `number`.
+
+    Parameters
+    ----------
+    whole : whether all saves are in it, were they very many; else only some
+    """
     from cprsim.simulate import events, log
 
     n_saves = sum(
         job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
     )
     played = events.run(
-        job, failures.of(replication), draws.of(replication), skips=n_saves > MOST_SAVES_SHOWN
+        job,
+        failures.of(replication),
+        draws.of(replication),
+        skips=not whole and n_saves > MOST_SAVES_SHOWN,
     )
     return log.event_log(played.log, number)

@@ -22,11 +22,12 @@ from math import inf, isnan
 from typing import Any, NamedTuple
 
 import simpy
-from simpy.events import EventPriority
 
+from cprsim.budget import require_room
 from cprsim.recovery.policy import STAGE_ORDER
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, ROUNDING
 from cprsim.simulate import transitions
+from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
 from cprsim.simulate.job import (
     NOTICE,
     Outcome,
@@ -39,6 +40,7 @@ from cprsim.simulate.numbers import (
     ALL,
     DETECT,
     LOAD,
+    NEAR,
     NONE,
     PROGRESS,
     REPLAY,
@@ -50,9 +52,13 @@ from cprsim.simulate.numbers import (
     as_objects,
     numbers_of,
 )
+from cprsim.simulate.sharing import SharedLink
+from cprsim.simulate.spares import Spares
 
-# Of what comes at one instant: commits first, a failure last
-SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 7))
+ENTRY_BYTES = 400  # of a line of the log, until its timeline is drawn
+ENTRIES_SHARE = 0.2  # of the budget, for all lines of one replication
+STALE_BYTES, MANY_STALE = 200.0, 2**16  # shards that went back
+SOME_ENTRIES = 2**12  # after which they are counted
 
 WORKS, BOOKED = -2, -3  # what the job does, besides standing still for a part of its hours
 
@@ -67,6 +73,8 @@ class What(StrEnum):
     SAVE_RESUMED = "save resumed"  # it has stalled the job, and goes on in the background
     SAVE_AWAITED = "save awaited"  # the job stands still until one in the background commits
     SAVE_COMMITTED = "save committed"
+    PART_STARTED = "part started"  # a save that does not complete a content
+    PART_COMMITTED = "part committed"
     SAVE_FAILED = "save failed"
     SAVE_LEFT_OUT = "save left out"
     SAVE_ABANDONED = "save abandoned"
@@ -78,6 +86,7 @@ class What(StrEnum):
     ROLLED_BACK = "rolled back"
     STAGE = "stage"
     BACK = "back"
+    REPLACED = "replaced"  # back, and nobody waited for it
     RESUMED = "resumed"
     CAUGHT_UP = "caught up"
     FINISHED = "finished"
@@ -117,24 +126,6 @@ def run(
 # --------------------------------------------------------------------------- what goes on
 
 
-class Alarm(simpy.Event):
-    """Calls a function in so many hours, unless it is cancelled."""
-
-    def __init__(
-        self, env: simpy.Environment, delay_h: float, order: EventPriority, call: Callable[[], None]
-    ) -> None:
-        super().__init__(env)
-        self.at_h = env.now + delay_h
-        self._ok = True
-        self._value = None
-        self.callbacks.append(lambda _: call())
-        env.schedule(self, order, delay_h)
-
-    def cancel(self) -> None:
-        if self.callbacks is not None:
-            self.callbacks.clear()
-
-
 @dataclass(slots=True, eq=False)
 class Save:
     """A save under way."""
@@ -142,6 +133,7 @@ class Save:
     capture: int
     number: int  # of those of its capture that began
     content_h: float
+    completes: bool = True  # a content; else it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
     alarm: Alarm = field(init=False)  # of the end of the stall, then of the commit
 
@@ -156,65 +148,16 @@ class Recovery:
     slots: set[int]
     ahead: deque[tuple[Any, float]]  # stages, with their hours
     stage: Any = None  # the one that it is in
-    alarm: Alarm | None = None  # of the end of that; None while it waits for nodes
+    alarm: Alarm | None = None  # of the end of that; None while it waits, or shares a link
+    loading: set[int] | None = None  # shards to load, where later failures may take them over
+    n_sharing: int = 0  # shards to load over a link that loads share
 
     @property
     def has_load(self) -> bool:
         """Whether a load is before it or under way; one that takes no time is none."""
-        ahead = any(stage.kind == LOAD and hours > 0.0 for stage, hours in self.ahead)
+        takes_time = self.n_sharing > 0
+        ahead = any(s.kind == LOAD and (hours > 0.0 or takes_time) for s, hours in self.ahead)
         return ahead or self.stage.kind == LOAD
-
-
-@dataclass(slots=True, eq=False)
-class Spares:
-    """Nodes for slots that lost theirs, first come, first served. `n_free` NONE: without limit.
-
-    A slot: has a node --lose--> vacant --ask--> queued --(a node is free)--> has a node
-    """
-
-    env: simpy.Environment
-    n_free: int
-    on_return: Callable[[], None]
-    vacant: set[int] = field(default_factory=set)
-    queued: dict[int, None] = field(default_factory=dict)  # in the order in which they asked
-    repairs: set[Alarm] = field(default_factory=set)
-
-    def lose(self, slot: int, repair_h: float) -> None:
-        """The node of a slot goes to repair; a slot without one loses none."""
-        if self.n_free == NONE or slot in self.vacant:
-            return
-        self.vacant.add(slot)
-        repair = Alarm(self.env, repair_h, NODES, lambda: self._return(repair))
-        self.repairs.add(repair)
-
-    def ask(self, slots: Iterable[int]) -> None:
-        """Queue those of the slots that are vacant and have not asked before."""
-        for slot in sorted(self.vacant.intersection(slots)):
-            self.queued.setdefault(slot)
-        self._give()
-
-    def lacks(self, slots: set[int]) -> bool:
-        """Whether one of the slots has no node."""
-        return not self.vacant.isdisjoint(slots)
-
-    @property
-    def next_at_h(self) -> float:
-        """When the next slot in the queue gets its node; infinite where none waits."""
-        return min((repair.at_h for repair in self.repairs), default=inf) if self.queued else inf
-
-    def _return(self, repair: Alarm) -> None:
-        self.repairs.remove(repair)
-        self.n_free += 1
-        if self.queued:
-            self._give()
-            self.on_return()
-
-    def _give(self) -> None:
-        while self.n_free and self.queued:
-            slot = next(iter(self.queued))
-            del self.queued[slot]
-            self.vacant.remove(slot)
-            self.n_free -= 1
 
 
 @lru_cache(maxsize=256)
@@ -241,9 +184,10 @@ class Replication:
         self._job, self._draws = job, draws
         self._env = simpy.Environment()
         self._copies = transitions.copies_as_object()
-        self._slots = transitions.slots_as_objects(num.n_slots)
+        self._slots = transitions.SlotsAsObjects()
         transitions.begin(num, self._copies, self._slots)
         self._spares = Spares(self._env, num.n_spares, self._on_node)
+        self._link = SharedLink(self._env, num, self._on_stage_over)
 
         # Work
         self._progress_h = self._frontier_h = 0.0
@@ -257,7 +201,9 @@ class Replication:
 
         # Saves, by capture
         captures = range(num.n_captures)
-        self._due_h = [transitions.due_after(num, capture, 0.0) for capture in captures]
+        self._due_h = [inf for _ in captures]
+        self._due_completes = [True for _ in captures]
+        self._stand_on_grid(captures)
         self._n_begun = [0 for _ in captures]
         self._in_flight: list[list[Save]] = [[] for _ in captures]
         self._stalling: Save | None = None
@@ -395,13 +341,20 @@ class Replication:
         self._log(What.CYCLES_SKIPPED, n)
         self._book_work(self._due_h[capture] - (due_h - self._progress_h), work_h)
         self._hours[num.save] += n * saves.stall_h
-        self._n_begun[capture] += n
-        self._n_saves += n
-        for save in self._in_flight[capture]:
-            save.alarm.cancel()
-            save.number += n
-            save.content_h += n * saves.every_h
-            self._set_alarm(save, save.alarm.at_h + hours - self._env.now, self._on_commit)
+        first = number - n - len(self._in_flight[capture])
+        transitions.keep_latest(num, self._copies, capture, first, first + n - 1)
+        along = transitions.flushes_go_along(num, capture, self._rate)
+        for other, of in enumerate(num.captures[: num.n_captures]):
+            if other != capture and not (along and of.after == capture):
+                continue
+            nth = 1 if other == capture else of.nth
+            self._n_begun[other] += n // nth
+            self._n_saves += n // nth // of.parts
+            for save in self._in_flight[other]:
+                save.alarm.cancel()
+                save.number += n // nth
+                save.content_h += n * saves.every_h
+                self._set_alarm(save, save.alarm.at_h + hours - self._env.now, self._on_commit)
         self._step = Alarm(self._env, hours, JOB, self._take_step)
         self._run_clock(0.0 if num.clock == PROGRESS else 1.0)  # that of work has been moved on
         self._name_part("lost" if behind else "useful")
@@ -418,23 +371,41 @@ class Replication:
                 until_progress_h = min(until_progress_h, other_due_h)
         if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
             return 0
-        ends = [num.end_h, self._spares.next_at_h]
+        along = transitions.flushes_go_along(num, capture, self._rate)
+        ends = [num.end_h, self._spares.next_at_h, self._link.next_at_h]
         ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
         for other, in_flight in enumerate(self._in_flight):
-            if other != capture:
+            if other != capture and not (along and num.captures[other].after == capture):
                 ends += [save.alarm.at_h for save in in_flight]
         if failure is not None and num.clock != PROGRESS:
             ends.append(self._env.now + failure.at_h - self._age_h)
         within_h, until_h = (due_h - self._progress_h) / self._rate, min(ends) - self._env.now
+        n_on_time = 0
         for nth, save in enumerate(reversed(self._in_flight[capture]), 1):
             commits_in_h = save.alarm.at_h - self._env.now
+            late_h = transitions.is_late_h(num, capture, within_h, self._rate, nth, commits_in_h)
+            n_on_time += abs(late_h) <= ROUNDING * num.captures[capture].every_h
             if not transitions.is_in_rhythm(
-                num, capture, due_h, within_h, self._rate, nth, save.content_h, commits_in_h
+                num, capture, due_h, within_h, self._rate, nth,
+                save.content_h, save.completes, commits_in_h,
+            ):  # fmt: skip
+                return 0
+        saves = num.captures[capture]
+        commits_in_h = within_h + saves.stall_h + saves.background_h
+        if self._in_flight[capture]:
+            commits_in_h = self._in_flight[capture][0].alarm.at_h - self._env.now
+        for other, in_flight in enumerate(self._in_flight):
+            follows = num.captures[other].after == capture
+            if (
+                along
+                and follows
+                and any(s.alarm.at_h - self._env.now > commits_in_h for s in in_flight)
             ):
                 return 0
         return transitions.cycles_to_skip(
-            num, capture, due_h, within_h, self._rate, until_progress_h, until_progress_h, until_h
-        )
+            num, capture, n_on_time, due_h, within_h, self._rate,
+            until_progress_h, until_progress_h, until_h,
+        )  # fmt: skip
 
     # ----------------------------------------------------------------- saves
 
@@ -447,11 +418,12 @@ class Replication:
             is_full = len(self._in_flight[capture]) >= saves.in_flight
             if is_full and not saves.skips:
                 return True
-            self._due_h[capture] = transitions.due_after(self._num, capture, self._progress_h)
+            completing = self._due_completes[capture]
+            self._stand_on_grid([capture])
             if is_full:
                 self._log(What.SAVE_LEFT_OUT, self._tier_of(capture))
                 continue
-            save = self._begin_save(capture, self._progress_h)
+            save = self._begin_save(capture, self._progress_h, completing)
             stall_h = self._cost_h(saves.stall_h, f"stall/{self._tier_of(capture)}", save.number)
             if stall_h > 0.0:
                 self._stalling = save
@@ -470,10 +442,19 @@ class Replication:
             for save in in_flight
         )
 
-    def _begin_save(self, capture: int, content_h: float) -> Save:
-        save = Save(capture, self._n_begun[capture], content_h)
+    def _stand_on_grid(self, captures: Iterable[int]) -> None:
+        """The next saves of some captures are those that the grid has from here on."""
+        num = self._num
+        for capture in captures:
+            due_h = transitions.due_after(num, capture, self._progress_h)
+            self._due_h[capture] = due_h
+            self._due_completes[capture] = transitions.completes(num, capture, due_h)
+
+    def _begin_save(self, capture: int, content_h: float, completing: bool = True) -> Save:
+        save = Save(capture, self._n_begun[capture], content_h, completing)
         self._n_begun[capture] += 1
-        self._log(What.SAVE_STARTED, self._tier_of(capture))
+        what = What.SAVE_STARTED if completing else What.PART_STARTED
+        self._log(what, self._tier_of(capture))
         return save
 
     def _on_stalled(self, save: Save) -> None:
@@ -502,6 +483,9 @@ class Replication:
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
+        if not save.completes:
+            self._log(What.PART_COMMITTED, name)
+            return
         p_corrupt, corrupt = num.tiers[saves.tier].p_corrupt, False
         if saves.p_fail > 0.0 or p_corrupt > 0.0:
             u = self._draws.uniform(name, save.number)
@@ -523,8 +507,8 @@ class Replication:
                 else:
                     self._log(What.SAVE_LEFT_OUT, self._tier_of(flush))
 
-    def _abandon_saves(self, all_go_back: bool) -> None:
-        """Abandon what is under way; it is due again at once unless all go back."""
+    def _abandon_saves(self) -> None:
+        """Abandon what is under way; it is due again at once if what it holds is not undone."""
         under_way = [save for in_flight in self._in_flight for save in in_flight]
         if self._stalling is not None:
             under_way.append(self._stalling)
@@ -536,8 +520,15 @@ class Replication:
             if save in self._in_flight[save.capture]:
                 self._in_flight[save.capture].remove(save)
             self._log(What.SAVE_ABANDONED, self._tier_of(save.capture))
-            if not all_go_back and save.copied == NONE:
-                self._due_h[save.capture] = self._progress_h
+            if save.content_h <= self._progress_h and save.copied == NONE:
+                self._try_again(save)
+
+    def _try_again(self, save: Save) -> None:
+        """It is due as the job goes on: one save, also if the next one is due by then."""
+        is_due = self._due_h[save.capture] <= self._progress_h
+        is_due_completing = is_due and self._due_completes[save.capture]
+        self._due_completes[save.capture] = save.completes or is_due_completing
+        self._due_h[save.capture] = self._progress_h
 
     def _outlives(self, save: Save) -> bool:
         """Whether a save is a flush of something that is still there."""
@@ -633,22 +624,31 @@ class Replication:
                 fresh_h = max(content_h, self._reloaded_at_h.get(slot, content_h))
                 self._stale.append(StaleShard(before_h, slot, content_h, fresh_h))
                 self._reloaded_at_h[slot] = before_h
+        if len(self._stale) > MANY_STALE:
+            require_room(
+                STALE_BYTES * float(len(self._stale)),
+                f"the shards that go back in one replication, in {self._n_met} failures,",
+                "an MTBF {} times as long would fit",
+            )
         if reverts == ALL or not num.rules[rule].stops_nothing:
-            self._abandon_saves(reverts == ALL)
+            self._abandon_saves()
         goes_back = reverts == ALL or bool(reverted)
-        self._recover(
-            rule,
-            reverts == ALL,
-            set(struck),
-            self._stages(rule, failure.scope, source, goes_back, before_h - content_h, reverts),
-        )
+        lost_h = before_h - content_h
+        stages = self._stages(rule, failure.scope, source, goes_back, lost_h, reverts)
+        speed = num.rules[rule].speed
+        recovery = Recovery(self._n_failures, reverts == ALL, speed, set(struck), stages)
+        if reverted:
+            recovery.loading = set(reverted)
+        if source != NONE and num.tiers[source].shares:
+            recovery.n_sharing = num.tiers[source].size if reverts == ALL else len(reverted)
+        self._recover(recovery)
 
     def _roll_back(self, progress_h: float) -> float:
         """All go back to a progress."""
         self._progress_h = progress_h
         transitions.drop_beyond(self._num, self._copies, progress_h)
-        for capture in range(len(self._due_h)):
-            self._due_h[capture] = transitions.due_after(self._num, capture, progress_h)
+        captures = range(self._num.n_captures)
+        self._stand_on_grid([n for n in captures if self._due_h[n] > progress_h])
         self._log(What.ROLLED_BACK)
         return progress_h
 
@@ -710,28 +710,30 @@ class Replication:
                 hours += n_loads * self._cost_h(load_h, name, self._n_failures)
         return hours
 
-    def _recover(
-        self, rule: int, of_all: bool, slots: set[int], stages: deque[tuple[Any, float]]
-    ) -> None:
-        """A recovery begins, and takes slots over from those under way."""
-        struck = frozenset(slots)
+    def _recover(self, recovery: Recovery) -> None:
+        """A recovery begins, and takes slots and loads over from those under way."""
+        struck = frozenset(recovery.slots)
         for other in list(self._recoveries):
-            if of_all and other.stage.blocks:
-                slots |= other.slots
+            if recovery.of_all and other.stage.blocks:
+                recovery.slots |= other.slots
                 self._stop_recovery(other)
             elif other.slots & struck:
                 other.slots -= struck
                 if not other.slots and not (other.of_all and other.has_load):
                     self._stop_recovery(other)
-        speed = self._num.rules[rule].speed
-        recovery = Recovery(self._n_failures, of_all, speed, slots, stages)
+        for other in list(self._recoveries):
+            if recovery.loading and other.loading:
+                taken = other.loading & recovery.loading
+                other.loading -= taken
+                self._link.drop(other, len(taken))
         self._recoveries.append(recovery)
-        for slot in slots:
+        for slot in recovery.slots:
             self._slots[slot].recovery = recovery.number
         self._enter_next_stage(recovery)
 
     def _stop_recovery(self, recovery: Recovery) -> None:
         self._recoveries.remove(recovery)
+        self._link.stop(recovery)
         if recovery.alarm is not None:
             recovery.alarm.cancel()
 
@@ -744,6 +746,11 @@ class Replication:
                 self._spares.ask(recovery.slots)
                 if not self._spares.lacks(recovery.slots):
                     continue
+            elif recovery.stage.kind == LOAD and recovery.loading == set():
+                continue
+            elif recovery.stage.kind == LOAD and recovery.n_sharing:
+                n_sharing = len(recovery.loading or ()) or recovery.n_sharing
+                self._link.start(recovery, n_sharing)
             elif hours > 0.0:
                 recovery.alarm = Alarm(
                     self._env, hours, STAGES, lambda: self._on_stage_over(recovery)
@@ -753,10 +760,11 @@ class Replication:
             self._log(What.STAGE, STAGE_ORDER[recovery.stage.kind].value)
             return
         self._recoveries.remove(recovery)
+        was_waited_for = recovery.stage is None or recovery.stage.blocks
         for slot in sorted(recovery.slots):
             self._slots[slot].recovery = NONE
             transitions.come_back(self._copies, self._slots, slot)
-            self._log(What.BACK, slot)
+            self._log(What.BACK if was_waited_for else What.REPLACED, slot)
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()
@@ -775,6 +783,10 @@ class Replication:
 
     def _end(self, finished: bool) -> None:
         self._settle()
+        near_h = NEAR * self._num.useful_h
+        for save in [one for in_flight in self._in_flight for one in in_flight]:
+            if finished and save.alarm.at_h - self._env.now < near_h:  # the same instant
+                self._commit(save)
         self._outcome = Outcome(
             finished,
             self._env.now,
@@ -789,6 +801,13 @@ class Replication:
 
     def _log(self, what: What, detail: int | str = "") -> None:
         if self._entries is not None:
+            if len(self._entries) % SOME_ENTRIES == SOME_ENTRIES - 1:
+                require_room(
+                    ENTRY_BYTES * len(self._entries),
+                    f"the events of one replication, {self._n_met} failures among them,",
+                    "an MTBF {} times as long would fit",
+                    share=ENTRIES_SHARE,
+                )
             self._entries.append(Entry(self._env.now, what, "", self._progress_h, detail))
 
     def _name_part(self, part: str) -> None:

@@ -18,7 +18,7 @@ from cprsim.compiling import shared, uncounted
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, ROUNDING
 from cprsim.simulate import transitions
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -29,7 +29,9 @@ from cprsim.simulate.numbers import (
     LEFT,
     LOAD,
     MOST_CAPTURES,
+    NEAR,
     NONE,
+    OF_JOB,
     PROGRESS,
     REPLAY,
     SHARDS,
@@ -51,17 +53,23 @@ from cprsim.simulate.transitions import (
     begin,
     choose,
     come_back,
+    completes,
     cycles_to_skip,
     drop_beyond,
     due_after,
+    flushes_go_along,
     forget_wipes,
     goes_back_to,
     is_flushed,
     is_in_rhythm,
+    is_late_h,
     is_of,
     keep,
+    keep_latest,
+    number_of,
     rate,
     reverts_of,
+    shared_load_h,
     speed_of,
     survives,
     uniform,
@@ -72,10 +80,14 @@ shared(transitions, Path(__file__).parent)
 
 MOST_RECOVERIES = 64
 MOST_PARTS = len(PARTS_IN_ORDER)
-NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
 
-SAVES = np.dtype([("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8")])
-FLIGHT = np.dtype([("content_h", "f8"), ("at_h", "f8"), ("number", "i8"), ("order", "i8")])
+SAVES = np.dtype(
+    [("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8"), ("completes", "?")], align=True
+)
+FLIGHT = np.dtype(
+    [("content_h", "f8"), ("at_h", "f8"), ("number", "i8"), ("order", "i8"), ("completes", "?")],
+    align=True,
+)
 RECOVERY = np.dtype(
     [
         ("rule", "i8"),  # NONE: this place is free
@@ -89,8 +101,12 @@ RECOVERY = np.dtype(
         ("speed", "f8"),
         ("number", "i8"),  # of its failure
         ("n_slots", "i8"),
+        ("serial", "i8"),  # counts through all replications
+        ("n_loads", "i8"),  # shards to load
         ("blocks", "?"),
         ("loads", "?"),
+        ("shares", "?"),  # the link with other loads
+        ("hands_over", "?"),  # its shards to later failures that take them back again
         ("of_all", "?"),  # its rule reverts all
     ],
     align=True,
@@ -104,6 +120,7 @@ SLOTS = np.dtype(
         ("returns_at_h", "f8"),  # the nth node in repair
         ("reloaded_at_h", "f8"),  # progress at which its shard alone went back last ...
         ("course", "i8"),  # ... in this course
+        ("loaded_by", "i8"),  # the latest recovery that loads its shard, by serial
     ],
     align=True,
 )
@@ -125,9 +142,11 @@ JOB = np.dtype(
         ("stall_ends_at_h", "f8"),
         ("stall_content_h", "f8"),
         ("stall_number", "i8"),
+        ("stall_completes", "?"),
         ("stalled_by", "i8"),  # capture
         ("waits_for", "i8"),  # capture
         ("n_failures", "i8"),
+        ("serial", "i8"),  # of the latest recovery of all
         ("n_met", "i8"),  # failures, the missed ones included
         ("n_saves", "i8"),
         ("n_recoveries", "i8"),  # places in use, the free ones between them included
@@ -178,16 +197,34 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
     job.frontier_at_failure_h = -1.0
     job.status = GOING
     for capture in range(num.n_captures):
-        job.saves[capture].due_h = due_after(num, capture, 0.0)
+        stand_on_grid(num, job, capture, 0.0)
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
+
+
+@uncounted
+def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
+    """The next save of a capture is that which the grid has beyond some progress."""
+    due_h = due_after(num, capture, progress_h)
+    job.saves[capture].due_h = due_h
+    job.saves[capture].completes = completes(num, capture, due_h)
+
+
+@uncounted
+def try_again(job: Any, capture: int, completing: bool) -> None:
+    """An abandoned save is due as the job goes on: one save, also if the next is due by then."""
+    saves = job.saves[capture]
+    saves.completes = completing or (saves.due_h <= job.progress_h and saves.completes)
+    saves.due_h = job.progress_h
 
 
 @uncounted
 def commit(
     num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
-    capture: int, content_h: float, number: int,
+    capture: int, content_h: float, number: int, completing: bool,
 ) -> None:  # fmt: skip
     """A save comes to its end; the flushes that follow it begin."""
+    if not completing:
+        return
     saves = num.captures[capture]
     p_corrupt = num.tiers[saves.tier].p_corrupt
     corrupt = False
@@ -223,14 +260,17 @@ def begin_flush(
             job.status = WANTS_SAVES
             return
         background_h = drawn.of_saves[table, number, row]
-    add_flight(job, capture, content_h, job.now_h + background_h, number)
+    add_flight(job, capture, content_h, job.now_h + background_h, number, True)
 
 
 @uncounted
-def add_flight(job: Any, capture: int, content_h: float, at_h: float, number: int) -> None:
+def add_flight(
+    job: Any, capture: int, content_h: float, at_h: float, number: int, completing: bool
+) -> None:
     """A save goes on in the background, and commits at an instant."""
     flight = job.flights[capture][job.saves[capture].n_in_flight]
     flight.content_h, flight.at_h, flight.number = content_h, at_h, number
+    flight.completes = completing
     flight.order = job.latest
     job.saves[capture].n_in_flight += 1
 
@@ -242,25 +282,28 @@ def remove_flight(job: Any, capture: int, place: int) -> None:
     for n in range(place, last):
         here, after = job.flights[capture][n], job.flights[capture][n + 1]
         here.content_h, here.at_h = after.content_h, after.at_h
-        here.number, here.order = after.number, after.order
+        here.number, here.order, here.completes = after.number, after.order, after.completes
     job.saves[capture].n_in_flight = last
 
 
 @uncounted
-def commit_all_due(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
-    """Commit whatever is in flight and due by now, in the order of the instants."""
+def commit_all_due(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
+) -> None:
+    """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
         found, place, at_h = NONE, NONE, inf
         for capture in range(num.n_captures):
             for n in range(job.saves[capture].n_in_flight):
                 if job.flights[capture][n].at_h < at_h:
                     found, place, at_h = capture, n, job.flights[capture][n].at_h
-        if at_h > job.now_h:
+        if at_h > until_h:
             return
         content_h = job.flights[found][place].content_h
         number = job.flights[found][place].number
+        completing = job.flights[found][place].completes
         remove_flight(job, found, place)
-        commit(num, job, slots, drawn, row, found, content_h, number)
+        commit(num, job, slots, drawn, row, found, content_h, number, completing)
         if job.waits_for == found:
             job.waits_for = NONE
 
@@ -268,15 +311,16 @@ def commit_all_due(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -
 @uncounted
 def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
     """A save has stalled the job long enough: it goes on in the background, or commits."""
-    capture, number = job.stalled_by, job.stall_number
+    capture, number, completing = job.stalled_by, job.stall_number, job.stall_completes
     job.stalled_by = NONE
     background_h = num.captures[capture].background_h
     if isnan(background_h):
         background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
     if background_h > 0.0:
-        add_flight(job, capture, job.stall_content_h, job.now_h + background_h, number)
+        at_h = job.now_h + background_h
+        add_flight(job, capture, job.stall_content_h, at_h, number, completing)
     else:
-        commit(num, job, slots, drawn, row, capture, job.stall_content_h, number)
+        commit(num, job, slots, drawn, row, capture, job.stall_content_h, number, completing)
 
 
 @uncounted
@@ -311,8 +355,14 @@ def cycles_until(
         if saves.is_followed:  # commits of others may wait until the cycles are over
             for n in range(job.saves[other].n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
+    within_h = (due_h - job.progress_h) / per_h
+    n_on_time, n_in_flight = 0, job.saves[capture].n_in_flight
+    for n in range(n_in_flight):
+        commits_in_h = job.flights[capture][n].at_h - job.now_h
+        late_h = is_late_h(num, capture, within_h, per_h, n_in_flight - n, commits_in_h)
+        n_on_time += abs(late_h) <= ROUNDING * num.captures[capture].every_h
     return cycles_to_skip(
-        num, capture, due_h, (due_h - job.progress_h) / per_h, per_h,
+        num, capture, n_on_time, due_h, within_h, per_h,
         until_h, steady_h, ends_h - job.now_h,
     )  # fmt: skip
 
@@ -335,9 +385,19 @@ def are_in_rhythm(num: Numbers, job: Any, capture: int, within_h: float, per_h: 
         flight = job.flights[capture][n]
         if not is_in_rhythm(
             num, capture, job.saves[capture].due_h, within_h, per_h, n_in_flight - n,
-            flight.content_h, flight.at_h - job.now_h,
+            flight.content_h, flight.completes, flight.at_h - job.now_h,
         ):  # fmt: skip
             return False
+    if not flushes_go_along(num, capture, per_h):
+        return True
+    commits_in_h = within_h + num.captures[capture].stall_h + num.captures[capture].background_h
+    if n_in_flight:
+        commits_in_h = job.flights[capture][0].at_h - job.now_h
+    for flush in range(num.n_captures):
+        if num.captures[flush].after == capture:
+            for n in range(job.saves[flush].n_in_flight):
+                if job.flights[flush][n].at_h - job.now_h > commits_in_h:
+                    return False
     return True
 
 
@@ -362,7 +422,7 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
             if not saves.skips:
                 job.waits_for = capture
                 return
-            job.saves[capture].due_h = due_after(num, capture, job.progress_h)
+            stand_on_grid(num, job, capture, job.progress_h)
             continue
         number = job.saves[capture].n_begun
         stall_h = saves.stall_h
@@ -373,8 +433,9 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
             if isnan(stall_h):
                 stall_h = drawn.of_saves[saves.stall_table, number, row]
         job.saves[capture].n_begun += 1
-        job.saves[capture].due_h = due_after(num, capture, job.progress_h)
         job.stalled_by, job.stall_number = capture, number
+        job.stall_completes = job.saves[capture].completes
+        stand_on_grid(num, job, capture, job.progress_h)
         job.stall_content_h = job.progress_h
         job.stall_ends_at_h = job.now_h + stall_h
         if stall_h > 0.0:
@@ -385,8 +446,13 @@ def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> N
 @uncounted
 def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
     """A failure takes the saves under way, except flushes of what survives."""
+    if all_go_back:
+        for capture in range(num.n_captures):
+            if job.saves[capture].due_h > job.progress_h:
+                stand_on_grid(num, job, capture, job.progress_h)
     if job.stalled_by != NONE:
-        job.saves[job.stalled_by].due_h = job.progress_h
+        if job.stall_content_h <= job.progress_h:
+            try_again(job, job.stalled_by, job.stall_completes)
         job.stalled_by = NONE
     job.waits_for = NONE
     for capture in range(num.n_captures):
@@ -395,16 +461,13 @@ def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None
             flight = job.flights[capture][n]
             if (
                 after != NONE
-                and not (all_go_back and flight.content_h > job.progress_h)
+                and flight.content_h <= job.progress_h
                 and survives(num, job, slots, num.captures[after].tier, flight.order, False)
             ):
                 continue
+            if after == NONE and flight.content_h <= job.progress_h:
+                try_again(job, capture, flight.completes)
             remove_flight(job, capture, n)
-            if after == NONE:
-                job.saves[capture].due_h = job.progress_h
-    if all_go_back:
-        for capture in range(num.n_captures):
-            job.saves[capture].due_h = due_after(num, capture, job.progress_h)
 
 
 # --------------------------------------------------------------------------- recoveries
@@ -475,9 +538,14 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
         if stage.kind == DETECT and not stage.has_cost:
             hours = recovery.detect_h
         elif stage.kind == LOAD:
-            if not recovery.loads:
+            if not recovery.loads or (recovery.hands_over and recovery.n_loads == 0):
                 continue
             hours += recovery.load_h
+            if recovery.shares:
+                if is_shared_by_another(job, place):
+                    job.status = LEFT
+                    return
+                hours = shared_load_h(num, recovery.n_loads)
         elif stage.kind == REPLAY and not stage.has_cost:
             hours = recovery.replay_h
         elif stage.kind == WAIT:
@@ -488,6 +556,16 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
             recovery.ends_at_h = job.now_h + hours
             recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
             return
+
+
+@uncounted
+def is_shared_by_another(job: Any, place: int) -> bool:
+    """Whether another recovery loads over the link now."""
+    for n in range(job.n_recoveries):
+        other = job.recoveries[n]
+        if n != place and other.rule != NONE and other.shares and other.kind == LOAD:
+            return True
+    return False
 
 
 @uncounted
@@ -603,6 +681,9 @@ def strike(
     if not num.rules[rule].stops_nothing or reverts == ALL:
         abandon_saves(num, job, slots, reverts == ALL)
 
+    job.serial += 1
+    if n_lost:
+        take_loads(num, job, slots, source, reverts)
     place = 0
     while place < job.n_recoveries and job.recoveries[place].rule != NONE:
         place += 1
@@ -613,7 +694,11 @@ def strike(
     take_over(num, job, slots, place, reverts == ALL)
     recovery = job.recoveries[place]
     recovery.rule, recovery.stage, recovery.number = rule, -1, number
+    recovery.serial, recovery.kind = job.serial, NONE
     recovery.of_all = reverts == ALL
+    recovery.hands_over = n_lost > 0
+    recovery.n_loads = num.tiers[source].size if reverts == ALL and source != NONE else n_lost
+    recovery.shares = source != NONE and num.tiers[source].shares
     recovery.speed = num.rules[rule].speed
     recovery.load_h, recovery.replay_h = tried_h, replay_h
     detect_h = num.scopes[scope].detect_h
@@ -625,10 +710,28 @@ def strike(
         num.rules[rule].loads
         and (reverts != STRUCK or n_lost > 0)
         and (source != NONE or own_h >= 0.0 or isnan(own_h))
-        and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h))
+        and (tried_h > 0.0 or own_h > 0.0 or isnan(own_h) or recovery.shares)
     )
     next_stage(num, job, slots, drawn, row, place)
     forget_wipes(num, job, slots, oldest_flush(num, job))
+
+
+@uncounted
+def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> None:
+    """Shards that go back are loaded by a new recovery, not by one that is under way."""
+    first = num.tiers[tier].first
+    for n in range(num.tiers[tier].size if reverts == SHARDS else job.n_struck):
+        slot = first + n if reverts == SHARDS else slots[n].struck
+        if not is_of(num, tier, slot):
+            continue
+        for place in range(job.n_recoveries):
+            other = job.recoveries[place]
+            if other.rule == NONE or other.serial != slots[slot].loaded_by:
+                continue
+            other.n_loads -= 1
+            if other.shares and other.kind == LOAD:
+                job.status = LEFT
+        slots[slot].loaded_by = job.serial
 
 
 @uncounted
@@ -717,7 +820,7 @@ def has_load_to_come(num: Numbers, job: Any, place: int) -> bool:
 @uncounted
 def run(
     numbers: Any, drawn: Drawn, strikes: ScopedStrikes, rows: Ints,
-    scratch: Any, slots: Any, hours: Floats, of_job: Floats, counts: Ints,
+    scratch: Any, slots: Any, hours: Floats, counts: Ints,
     losses: Any, keeps: bool,
 ) -> int:  # fmt: skip
     """Run some replications; how many losses of them there are.
@@ -726,10 +829,9 @@ def run(
     ----------
     rows : (n_rows,) numbers of the replications
     scratch : (1,) of JOB
-    hours : (n_replications, n_parts)
-    of_job : (n_replications, 4) wall hours, useful hours, and staleness summed over shards: since
-        the content, and since the later of that and the shard's own last reload
-    counts : (n_replications, 3) status, failures, saves
+    hours : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
+        (since the content, and since the later of that and the shard's own last reload); the parts
+    counts : (3, n_replications) status, failures, saves
     losses : (n_room,) of LOSS, which are kept if `keeps`
     """
     num, job = numbers[0], scratch[0]
@@ -766,6 +868,7 @@ def run(
                 if job.progress_h >= num.useful_h and job.stalled_by == NONE:
                     wait_for_last(num, job)
                     if job.waits_for == NONE:
+                        commit_all_due(num, job, slots, drawn, row, job.now_h + near_h)
                         job.status = FINISHED
                         break
             held = job.stalled_by != NONE or job.waits_for != NONE
@@ -809,7 +912,7 @@ def run(
                         )  # fmt: skip
                         if n > 0:
                             skip(num, job, fastest, n, per_h)
-                            commit_all_due(num, job, slots, drawn, row)
+                            commit_all_due(num, job, slots, drawn, row, job.now_h)
                             continue
                 target_h = min(target_h, due_h)
                 reaches_h = job.now_h + (target_h - job.progress_h) / per_h
@@ -858,7 +961,7 @@ def run(
                 failure += 1
                 continue
             if flight_h <= job.now_h:
-                commit_all_due(num, job, slots, drawn, row)
+                commit_all_due(num, job, slots, drawn, row, job.now_h)
             changed = False
             for n in range(job.n_recoveries):
                 if job.recoveries[n].rule != NONE and job.recoveries[n].ends_at_h <= job.now_h:
@@ -871,14 +974,14 @@ def run(
             if job.now_h >= num.end_h and job.status == GOING:
                 job.status = FINISHED if num.end_is_planned else STOPPED
         for part in range(num.n_parts):
-            hours[row, part] = job.hours[part]
-        of_job[row, 0] = job.now_h
-        of_job[row, 1] = job.frontier_h
-        of_job[row, 2] = job.stale_h
-        of_job[row, 3] = job.stale_net_h
-        counts[row, 0] = job.status
-        counts[row, 1] = job.n_failures
-        counts[row, 2] = job.n_saves
+            hours[OF_JOB + part, row] = job.hours[part]
+        hours[0, row] = job.now_h
+        hours[1, row] = job.frontier_h
+        hours[2, row] = job.stale_h
+        hours[3, row] = job.stale_net_h
+        counts[0, row] = job.status
+        counts[1, row] = job.n_failures
+        counts[2, row] = job.n_saves
         if job.status >= LEFT:
             job.n_losses = n_losses
     return int(job.n_losses)
@@ -913,9 +1016,16 @@ def skip(num: Numbers, job: Any, capture: int, n: int, per_h: float) -> None:
     job.now_h += passed_h
     book(num, job, before_h, worked_h)
     job.hours[num.save] += n * stall_h
-    job.saves[capture].n_begun += n
-    job.n_saves += n
-    for k in range(job.saves[capture].n_in_flight):
-        job.flights[capture][k].content_h += n * every_h
-        job.flights[capture][k].at_h += passed_h
-        job.flights[capture][k].number += n
+    next_number = number_of(num, capture, due_h) - job.saves[capture].n_in_flight
+    keep_latest(num, job, capture, next_number, next_number + n - 1)
+    along = flushes_go_along(num, capture, per_h)
+    for other in range(num.n_captures):
+        if other != capture and not (along and num.captures[other].after == capture):
+            continue
+        nth = 1 if other == capture else num.captures[other].nth
+        job.saves[other].n_begun += n // nth
+        job.n_saves += n // nth // num.captures[other].parts
+        for k in range(job.saves[other].n_in_flight):
+            job.flights[other][k].content_h += n * every_h
+            job.flights[other][k].at_h += passed_h
+            job.flights[other][k].number += n // nth

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -16,6 +17,8 @@ KINDS: dict[What, EventKind] = {
     What.SAVE_STARTED: EventKind.SAVE_STARTED,
     What.SAVE_RESUMED: EventKind.SAVE_RESUMED,
     What.SAVE_COMMITTED: EventKind.SAVE_COMMITTED,
+    What.PART_STARTED: EventKind.SUB_SAVE_STARTED,
+    What.PART_COMMITTED: EventKind.SUB_SAVE_COMMITTED,
     What.SAVE_FAILED: EventKind.SAVE_ABANDONED,
     What.SAVE_ABANDONED: EventKind.SAVE_ABANDONED,
     What.FAILED: EventKind.FAILED,
@@ -23,13 +26,19 @@ KINDS: dict[What, EventKind] = {
     What.REVERTED: EventKind.REVERTED,
     What.ROLLED_BACK: EventKind.ROLLED_BACK,
     What.STAGE: EventKind.STAGE,
-    What.BACK: EventKind.REPLACED,
+    What.REPLACED: EventKind.REPLACED,
     What.RESUMED: EventKind.RESUMED,
     What.CAUGHT_UP: EventKind.CAUGHT_UP,
     What.FINISHED: EventKind.FINISHED,
     What.STOPPED: EventKind.STOPPED,
 }
 """What is not here (cycles taken at once, saves left out) is no event of the log."""
+SAVES_BEGIN = (What.SAVE_STARTED, What.PART_STARTED)
+SAVES_END = (
+    What.SAVE_COMMITTED, What.PART_COMMITTED, What.SAVE_FAILED, What.SAVE_ABANDONED
+)  # fmt: skip
+OVER = (What.FINISHED, What.STOPPED)
+OF_A_FAILURE = (What.FAILED, What.MISSED, What.REVERTED, What.ROLLED_BACK)
 
 
 def event_log(entries: Sequence[Entry], replication: int) -> EventLog:
@@ -39,11 +48,11 @@ def event_log(entries: Sequence[Entry], replication: int) -> EventLog:
     ----------
     replication : number that its rows carry
     """
-    kept = [entry for entry in entries if entry.what in KINDS]
+    kept = list(_in_full(_abandoned_first(entries)))
+    kept = kept[:1] + [one for before, one in pairwise(kept) if not _says_nothing(before, one)]
     n = len(kept)
-    over = (What.FINISHED, What.STOPPED)
     activities = [
-        Activity.OVER if entry.what in over else Activity[entry.part.upper()] for entry in kept
+        Activity.OVER if entry.part == "over" else Activity[entry.part.upper()] for entry in kept
     ]
     return EventLog(
         np.full(n, replication, dtype=np.int64),
@@ -56,3 +65,40 @@ def event_log(entries: Sequence[Entry], replication: int) -> EventLog:
             dtype=np.int64,
         ),
     )
+
+
+def _abandoned_first(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """The same, but what a failure abandons comes before the failure, at the progress of that."""
+    held: list[Entry] = []  # the failure, and what else it does, until that is known
+    for entry in entries:
+        if entry.what is What.SAVE_ABANDONED and held:
+            yield entry._replace(progress_h=held[0].progress_h)
+        elif held and entry.at_h == held[0].at_h and entry.what in OF_A_FAILURE:
+            held.append(entry)
+        else:
+            yield from held
+            held = [entry] if entry.what in OF_A_FAILURE else []
+            if not held:
+                yield entry
+    yield from held
+
+
+def _in_full(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """What is an event, and besides: a stage that goes on as another ends, a save cut off."""
+    part, n_open = "", 0
+    for _, together in groupby(entries, key=lambda entry: entry.at_h):
+        group = list(together)
+        events = [entry for entry in group if entry.what in KINDS]
+        if not events and group[-1].part != part:
+            yield group[-1]._replace(what=What.STAGE, detail="")
+        for entry in events:
+            n_open += (entry.what in SAVES_BEGIN) - (entry.what in SAVES_END)
+            if entry.what in OVER:
+                yield from [entry._replace(what=What.SAVE_ABANDONED, detail="")] * n_open
+            yield entry
+        part = group[-1].part
+
+
+def _says_nothing(before: Entry, entry: Entry) -> bool:
+    """Whether an entry is a stage that its hours go into anyhow."""
+    return entry.what is What.STAGE and entry.part == before.part

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import accumulate
-from math import floor, inf, nan
+from math import inf, nan
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints
-from cprsim.recovery.legal import MOST_RULES, MOST_SCOPES, MOST_STAGES, MOST_TIERS, MOST_UNITS
+from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints, Storage
+from cprsim.recovery.legal import (
+    MOST_ROLES,
+    MOST_RULES,
+    MOST_SCOPES,
+    MOST_STAGES,
+    MOST_TIERS,
+    MOST_UNITS,
+)
 from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
@@ -25,15 +32,19 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
+from cprsim.setting import n_saves_due
 from cprsim.simulate.job import SimulatedJob
 
 NONE = -1
-ROUNDING = 1e-9  # of an interval: how far from whole a multiple may be and still count as whole
 
 # What has become of a replication
 (
-    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM
-) = range(8)  # fmt: skip
+    GOING, FINISHED, STOPPED, LEFT, WANTS_FAILURES, WANTS_COSTS, WANTS_SAVES, WANTS_ROOM,
+    INTRICATE,  # for the loop of the common case
+) = range(9)  # fmt: skip
+
+NEAR = 1e-9  # of the job: instants nearer than that may change places by rounding
+OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
 
 # Members of the records, by number
 REVERTS = tuple(Reverts)
@@ -57,8 +68,10 @@ TIER = np.dtype(
         ("generations", "i8"),
         ("load_h", "f8"),
         ("load_table", "i8"),
+        ("shares", "?"),  # a link with other loads
         ("p_corrupt", "f8"),
-    ]
+    ],
+    align=True,
 )
 CAPTURE = np.dtype(
     [
@@ -67,6 +80,7 @@ CAPTURE = np.dtype(
         ("n_due", "i8"),  # how many saves the grid has
         ("after", "i8"),  # the capture whose commits it follows, or NONE
         ("nth", "i8"),
+        ("parts", "i8"),
         ("stall_h", "f8"),
         ("stall_table", "i8"),
         ("background_h", "f8"),
@@ -82,6 +96,7 @@ CAPTURE = np.dtype(
 RULE = np.dtype(
     [
         ("scopes", "i8"),  # bit mask
+        ("roles", "i8"),  # bit mask of those that all struck slots have to be of; 0: any
         ("reverts", "i8"),
         ("to", "i8"),
         ("first_stage", "i8"),  # in the list of all stages
@@ -110,6 +125,7 @@ SCOPE = np.dtype(
 )
 
 
+NO_LINK = Storage(inf)
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
 NUMBERS = np.dtype(
@@ -122,6 +138,11 @@ NUMBERS = np.dtype(
         ("tax", "f8"),
         ("n_slots", "i8"),
         ("n_spares", "i8"),  # NONE: without limit
+        ("role_ends", "i8", (MOST_ROLES,)),  # the slot after each role's last
+        # of the link that loads share
+        ("shard_bytes", "f8"),
+        ("link_bytes_per_h", "f8"),
+        ("server_bytes_per_h", "f8"),
         ("n_parts", "i8"),
         # columns of the parts that the engines book by themselves, NONE where a policy has none
         ("lost", "i8"),
@@ -196,6 +217,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     names = [tier.name for tier in policy.tiers]
     written_by = {capture.tier: number for number, capture in enumerate(policy.captures)}
     number_of_scope = {scope.name: number for number, scope in enumerate(job.scopes)}
+    number_of_role = {role.name: number for number, role in enumerate(cluster.roles)}
     followed = {capture.after for capture in policy.captures}
     of_saves: list[tuple[str, Duration]] = []
     of_failures: list[tuple[str, Duration]] = []
@@ -220,18 +242,22 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     def tier_row(tier: Tier) -> tuple[Any, ...]:
         role, place = cluster.slots(tier.role), tier.placement
         groups = place if isinstance(place, Groups) else Groups(1, 0)
+        shares = isinstance(tier.load, Storage) and tier.load.transfer_h(1) > 0.0
+        load = None if isinstance(tier.load, Storage) else tier.load
         return (
             tier.medium.level, role.start, len(role),
             place.copies if isinstance(place, Ring) else 0,
             groups.size, len(role) // groups.size if groups.strided else 1, groups.tolerates,
-            tier.generations, *fixed(of_failures, f"load/{tier.name}", tier.load), tier.p_corrupt,
+            tier.generations, *fixed(of_failures, f"load/{tier.name}", load), shares,
+            tier.p_corrupt,
         )  # fmt: skip
 
     def capture_row(capture: Capture) -> tuple[Any, ...]:
         every_h = inf if capture.every_h is None else capture.every_h
         return (
-            names.index(capture.tier), every_h, _n_due(every_h, job.useful_h),
+            names.index(capture.tier), every_h, n_saves_due(every_h, job.useful_h),
             NONE if capture.after is None else written_by[capture.after], capture.every_nth,
+            capture.parts,
             *fixed(of_saves, f"stall/{capture.tier}", capture.stall),
             *fixed(of_saves, f"background/{capture.tier}", capture.background),
             capture.in_flight, capture.when_busy is WhenBusy.SKIP, capture.tier in followed,
@@ -244,11 +270,13 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         kinds = {stage.kind for stage in rule.stages}
         return (
             sum(1 << number_of_scope[name] for name in named),
+            sum(1 << number_of_role[name] for name in set(rule.roles)),
             REVERTS.index(rule.reverts), TO.index(rule.to), first_stage, len(rule.stages),
             rule.replay_speed, rule.speed_meanwhile, rule.stops_nothing,
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
         )  # fmt: skip
 
+    link = next((t.load for t in policy.tiers if isinstance(t.load, Storage)), NO_LINK)
     stages = [
         (
             STAGE_ORDER.index(stage.kind), parts.index(stage.kind.value),
@@ -279,6 +307,9 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "tax": policy.tax.compute,
         "n_slots": cluster.n_nodes,
         "n_spares": NONE if cluster.n_spares is None else cluster.n_spares,
+        "shard_bytes": link.shard_bytes,
+        "link_bytes_per_h": link.bandwidth_bytes_per_h,
+        "server_bytes_per_h": link.server_bandwidth_bytes_per_h,
         "n_parts": len(parts),
         "lost": column("lost"),
         "save": column("save"),
@@ -298,6 +329,9 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     numbers = np.zeros(1, NUMBERS)
     for name, value in values.items():
         numbers[name] = value
+    ends = [*accumulate(role.n_nodes for role in cluster.roles)][:MOST_ROLES]
+    numbers["role_ends"][0] = cluster.n_nodes
+    numbers["role_ends"][0, : len(ends)] = ends
     speeds = (1.0,) if elastic is None else elastic.speed
     numbers["n_speeds"] = len(speeds)
     numbers["elastic_speed"][0, : len(speeds)] = speeds
@@ -308,10 +342,3 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         for place, row in enumerate(rows):
             numbers[name][0, place] = row
     return numbers, Tables(tuple(of_saves), tuple(of_failures))
-
-
-def _n_due(every_h: float, useful_h: float) -> int:
-    """How many saves the grid of an interval has in the job; one at its very end counts."""
-    if every_h >= useful_h * (1.0 - ROUNDING):
-        return 0
-    return floor(useful_h / every_h + ROUNDING)

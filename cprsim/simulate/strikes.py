@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from cprsim.failures.block import BlockFailures, Strikes
+from cprsim.failures.sources import are_no_hours
 from cprsim.records import Floats, Ints
 from cprsim.recovery.policy import Reach
 from cprsim.simulate.job import NOTICE, ScopedFailure
@@ -99,20 +100,27 @@ class ScopedBlock:
         return self._announced(found) if len(self._notice_h) else found
 
     def _scoped(self, drawn: Strikes) -> ScopedStrikes:
-        n_chunks, n_rows = drawn.first.shape[0], drawn.first.shape[1] - 1
-        n = np.diff(drawn.first, axis=1)  # (n_chunks, n_replications)
-        before = np.cumsum(n, axis=0) - n  # failures of the same replication in earlier chunks
-        row = np.repeat(np.tile(np.arange(n_rows), n_chunks), n.reshape(-1))
-        begin = np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
-        number = np.arange(len(row)) - begin + np.repeat(before.reshape(-1), n.reshape(-1))
-        scope = self._shares.of(self._keys[row], number)
+        scope = self._scopes(drawn)
         repair_h = self._failures.repair_h(len(drawn.slot))
+        if are_no_hours(repair_h):
+            repair_h = np.zeros(len(repair_h))  # compiled loops take one kind of array
         first_slot, slot = drawn.first_slot, drawn.slot
         if self._widens:
             first_slot, slot, repair_h = self._widened(scope, first_slot, slot, repair_h)
         return ScopedStrikes(
             drawn.until_h, drawn.first, drawn.at_h, scope, first_slot, slot, repair_h
         )
+
+    def _scopes(self, drawn: Strikes) -> Ints:
+        if len(self._shares.shares) == 1:
+            return np.zeros(len(drawn.at_h), dtype=np.int64)
+        n_chunks, n_rows = drawn.first.shape[0], drawn.first.shape[1] - 1
+        n = np.diff(drawn.first, axis=1)  # (n_chunks, n_replications)
+        before = np.cumsum(n, axis=0) - n  # failures of the same replication in earlier chunks
+        row = np.repeat(np.tile(np.arange(n_rows), n_chunks), n.reshape(-1))
+        begin = np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
+        number = np.arange(len(row)) - begin + np.repeat(before.reshape(-1), n.reshape(-1))
+        return self._shares.of(self._keys[row], number)
 
     def _announced(self, drawn: ScopedStrikes) -> ScopedStrikes:
         """The same with the notices of failures among them."""

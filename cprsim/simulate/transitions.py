@@ -15,6 +15,7 @@ import numpy as np
 from cprsim.records import Ints
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
 from cprsim.recovery.policy import Level
+from cprsim.setting import ROUNDING
 from cprsim.simulate.numbers import (
     ALL,
     MOST_SOURCES,
@@ -22,7 +23,6 @@ from cprsim.simulate.numbers import (
     NOBODY,
     NONE,
     PROGRESS,
-    ROUNDING,
     START,
     STEP_BEGUN,
     STRUCK,
@@ -69,12 +69,14 @@ def copies_as_object() -> SimpleNamespace:
     return SimpleNamespace(**{name: record[name].tolist() for name in record.dtype.names})
 
 
-def slots_as_objects(n_slots: int) -> list[SimpleNamespace]:
-    """Slots for a Python engine, none of them in a recovery."""
-    return [
-        SimpleNamespace(wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0)
-        for _ in range(n_slots)
-    ]
+class SlotsAsObjects(dict[int, SimpleNamespace]):
+    """Slots for a Python engine, none of them in a recovery; made as they are asked for."""
+
+    def __missing__(self, slot: int) -> SimpleNamespace:
+        found = self[slot] = SimpleNamespace(
+            wiped=[0] * N_LEVELS, recovery=NONE, is_recent=False, struck=0, recent=0
+        )
+        return found
 
 
 # --------------------------------------------------------------------------- copies
@@ -263,6 +265,8 @@ def choose(num: Numbers, copies: Copies, slots: Slots, scope: int) -> tuple[int,
     for rule in range(num.n_rules):
         if not num.rules[rule].scopes >> scope & 1:
             continue
+        if not is_of_its_roles(num, copies, slots, rule):
+            continue
         only_struck = num.rules[rule].reverts == STRUCK
         holds = True
         for place in range(MOST_SOURCES):
@@ -279,6 +283,19 @@ def choose(num: Numbers, copies: Copies, slots: Slots, scope: int) -> tuple[int,
     return NONE, NONE, -1.0
 
 
+def is_of_its_roles(num: Numbers, copies: Copies, slots: Slots, rule: int) -> bool:
+    """Whether all struck slots are of the roles that a rule is for."""
+    if num.rules[rule].roles == 0:
+        return True
+    for n in range(copies.n_struck):
+        role = 0
+        while slots[n].struck >= num.role_ends[role]:
+            role += 1
+        if not num.rules[rule].roles >> role & 1:
+            return False
+    return True
+
+
 def goes_back_to(num: Numbers, rule: int, progress_h: float, content_h: float) -> float:
     """The progress that all go back to under a rule that reverts all, or under none."""
     if rule == NONE or num.rules[rule].to == START:
@@ -293,6 +310,16 @@ def goes_back_to(num: Numbers, rule: int, progress_h: float, content_h: float) -
 def reverts_of(num: Numbers, rule: int) -> int:
     """Whose state goes back under a rule, or under none."""
     return ALL if rule == NONE else int(num.rules[rule].reverts)
+
+
+def shared_load_h(num: Numbers, n_shards: int) -> float:
+    """Hours to load so many shards with the link to themselves."""
+    return float(num.shard_bytes / rate_of_each(num, n_shards))
+
+
+def rate_of_each(num: Numbers, n_shards: int) -> float:
+    """Bytes per hour of each of so many shards that share the link."""
+    return float(min(num.server_bytes_per_h, num.link_bytes_per_h / n_shards))
 
 
 # --------------------------------------------------------------------------- work
@@ -344,6 +371,12 @@ def number_of(num: Numbers, capture: int, content_h: float) -> int:
     return number
 
 
+def completes(num: Numbers, capture: int, due_h: float) -> bool:
+    """Whether the save that the grid has at this progress completes a content."""
+    parts = num.captures[capture].parts
+    return bool(parts == 1 or (due_h < inf and number_of(num, capture, due_h) % parts == 0))
+
+
 def is_flushed(num: Numbers, flush: int, content_h: float) -> bool:
     """Whether a flush copies this content of the capture that it follows."""
     number = number_of(num, num.captures[flush].after, content_h)
@@ -372,6 +405,7 @@ def stream_keys(first: int, numbers: Ints) -> Ints:
 def cycles_to_skip(
     num: Numbers,
     capture: int,
+    n_on_time: int,
     due_h: float,
     within_h: float,
     progress_per_h: float,
@@ -383,6 +417,7 @@ def cycles_to_skip(
 
     Parameters
     ----------
+    n_on_time : of its saves in flight, those that commit when they do in a steady rhythm
     due_h : progress at which its next save is due
     within_h : wall hours until then
     until_progress_h : progress at which another save begins that does not hold the job
@@ -392,8 +427,9 @@ def cycles_to_skip(
     Notes
     -----
     Cycles are all alike while nothing else happens, their saves take what they always do, and none
-    has to wait for one before. So many of the last are left over that what is kept and what is in
-    flight then has been saved one by one.
+    has to wait for one before. So many of the last are left over that what is in flight then, and
+    what `keep_latest` does not know, has been saved one by one. Flushes go along if each is over
+    before the next begins.
     """
     saves = num.captures[capture]
     stall_h, behind_h = saves.stall_h, saves.background_h
@@ -403,7 +439,18 @@ def cycles_to_skip(
     if behind_h > 0.0 and stall_h + behind_h > (1.0 - ROUNDING) * saves.in_flight * cycle_h:
         return 0
     n_behind = ceil((stall_h + behind_h) / cycle_h) if behind_h > 0.0 else 0
-    left_over = num.tiers[saves.tier].generations + n_behind
+    # in flight at this point of a cycle: those begun in so many cycles before
+    n_steady = ceil((within_h + stall_h + behind_h) / cycle_h) - 1 if behind_h > 0.0 else 0
+    step, left_over = saves.parts, 0 if n_on_time == n_steady else n_behind
+    if num.tiers[saves.tier].p_corrupt > 0.0:
+        left_over += num.tiers[saves.tier].generations * saves.parts
+    along = flushes_go_along(num, capture, progress_per_h)
+    if along:
+        for flush in range(num.n_captures):
+            of = num.captures[flush]
+            if of.after == capture:
+                step *= of.nth
+                left_over += n_behind + of.nth * (num.tiers[of.tier].generations + 2)
     n = floor(
         min(
             (until_progress_h - due_h) / saves.every_h,
@@ -411,14 +458,39 @@ def cycles_to_skip(
             (steady_h - within_h) / cycle_h - left_over,
         )
     )
-    if saves.is_followed:
+    if saves.is_followed and not along:
         number = number_of(num, capture, due_h)
         for flush in range(num.n_captures):
             if num.captures[flush].after == capture:
                 nth = num.captures[flush].nth
                 first = number - n_behind - 1  # perhaps on its way
                 n = min(n, -(-first // nth) * nth - number)
-    return int(max(0, n))
+    return int(max(0, n - n % step))
+
+
+def flushes_go_along(num: Numbers, capture: int, progress_per_h: float) -> bool:
+    """Whether each flush of what a capture saves is over before the next of its kind begins."""
+    if not num.captures[capture].is_followed:
+        return False
+    cycle_h = num.captures[capture].every_h / progress_per_h + num.captures[capture].stall_h
+    for flush in range(num.n_captures):
+        of = num.captures[flush]
+        if of.after == capture:
+            steady = 0.0 <= of.background_h <= (1.0 - ROUNDING) * of.nth * cycle_h
+            if not steady or of.p_fail > 0.0:
+                return False
+    return True
+
+
+def keep_latest(num: Numbers, copies: Copies, capture: int, first: int, last: int) -> None:
+    """Commit the saves with these numbers, as far as they are kept in the end."""
+    tier, parts = num.captures[capture].tier, num.captures[capture].parts
+    if num.tiers[tier].p_corrupt > 0.0:
+        return  # some of them are left over
+    for number in range(max(first, last - num.tiers[tier].generations * parts + 1), last + 1):
+        if number % parts == 0:
+            content_h = min(number * num.captures[capture].every_h, num.useful_h)
+            keep(num, copies, tier, content_h, False)
 
 
 def is_in_rhythm(
@@ -429,6 +501,7 @@ def is_in_rhythm(
     progress_per_h: float,
     nth: int,
     content_h: float,
+    completing: bool,
     commits_in_h: float,
 ) -> bool:
     """Whether the nth latest save in flight is what it would be in a steady rhythm, or earlier.
@@ -436,14 +509,28 @@ def is_in_rhythm(
     One that was begun at another speed, or tried again late, may be in the way of the next, and
     be taken for another by flushes.
     """
+    late_h = is_late_h(num, capture, within_h, progress_per_h, nth, commits_in_h)
+    number = number_of(num, capture, due_h) - nth
+    return bool(
+        late_h <= ROUNDING * num.captures[capture].every_h
+        and number_of(num, capture, content_h) == number
+        and completing == completes(num, capture, content_h)
+    )
+
+
+def is_late_h(
+    num: Numbers,
+    capture: int,
+    within_h: float,
+    progress_per_h: float,
+    nth: int,
+    commits_in_h: float,
+) -> float:
+    """By how much the nth latest save in flight commits later than in a steady rhythm."""
     saves = num.captures[capture]
     cycle_h = saves.every_h / progress_per_h + saves.stall_h
     steady_h = within_h + saves.stall_h + saves.background_h - nth * cycle_h
-    number = number_of(num, capture, due_h) - nth
-    return bool(
-        commits_in_h <= steady_h + ROUNDING * cycle_h
-        and number_of(num, capture, content_h) == number
-    )
+    return float(commits_in_h - steady_h)
 
 
 def ages(num: Numbers, blocked: bool, behind: bool) -> bool:

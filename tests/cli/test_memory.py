@@ -19,7 +19,7 @@ LIMITED = """
 import os, resource
 from cprsim import pipeline
 from cprsim.cli import main, running
-import cprsim.plots, cprsim.report.run_report, cprsim.engine.steady, cprsim.engine.loops
+import cprsim.plots, cprsim.report.run_report, cprsim.simulate.steady, cprsim.simulate.fast
 
 cprsim.plots.draw_result = lambda *_: []
 pages = int(open("/proc/self/statm").read().split()[0])

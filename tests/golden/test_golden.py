@@ -14,8 +14,8 @@ import pytest
 from cprsim.assemble import assemble
 from cprsim.pipeline import replay
 from cprsim.scenario import load_scenario
-from tests.cluster.building import told
 from tests.making import SCENARIOS
+from tests.simulate.building import told
 
 HERE = Path(__file__).parent
 

@@ -13,11 +13,10 @@ import pytest
 
 from cprsim import pipeline
 from cprsim.budget import MEMORY
-from cprsim.cluster import simulation
 from cprsim.errors import BudgetError
 from cprsim.failures.block import BlockFailures
-from tests.engine.agreeing import columns_of
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
+from tests.simulate.agreeing import columns_of
 
 pytestmark = pytest.mark.long
 
@@ -134,7 +133,6 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
     assert at_once == [30]  # of the block
     monkeypatch.setenv(MEMORY, memory)
     monkeypatch.setattr(pipeline, "ROWS_SHARE", np.inf)
-    monkeypatch.setattr("cprsim.cluster.job.EVENTS_OF_ONE_SHARE", np.inf)
     assert_same_rows(pipeline.simulate(experiment), whole)
     assert 1 <= min(at_once) < 10
 
@@ -183,25 +181,6 @@ def test_shards_that_take_too_much_are_refused_early_with_what_would_fit(
     fits = int(str(refused.value).split("--replications ")[1].split()[0])
     assert 10 < fits < 1500
     assert pipeline.simulate(replace(many, n_replications=int(0.8 * fits))).strategies
-
-
-def test_logs_of_events_are_folded_in_parts_that_fit(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = replace(make(), engine="simpy", n_replications=12)
-    whole = pipeline.simulate(experiment)
-    lengths: list[int] = []
-    event_log = simulation.event_log
-
-    def noting(rows: Any) -> Any:
-        rows = list(rows)
-        lengths.append(len(rows))
-        return event_log(rows)
-
-    monkeypatch.setattr(simulation, "event_log", noting)
-    monkeypatch.setattr(simulation, "EVENTS_SHARE", 1e-5)
-    assert_same_rows(pipeline.simulate(experiment), whole)
-    assert max(lengths) < 10
 
 
 def test_the_events_of_one_replication_are_bounded(

@@ -111,6 +111,33 @@ def test_only_a_detection_without_a_cost_is_replaced(make: Make) -> None:
     assert costs[StageKind.WAIT] is None
 
 
-def test_partial_loads_that_share_a_bandwidth_are_refused(make: Make) -> None:
-    with pytest.raises(ScenarioError, match=r"recovery\.0.*own do not go with.*bandwidth"):
-        make("recovery=[{strategy: partial, costs: {save: 5 s}}]", "costs.load=transfer")
+def test_loads_that_share_a_bandwidth_go_with_own_costs(make: Make) -> None:
+    shared = ("costs.load=transfer", "failures.mtbf=1 h", "failures.role=any")
+    own = rows(make("recovery=[{strategy: partial, costs: {save: 5 s}}]", *shared))
+    known = rows(make("recovery=[partial]", "costs.save=5 s", *shared))
+    np.testing.assert_allclose(own.costs.wall_h, known.costs.wall_h, rtol=1e-9)
+    assert own.costs.hours_of("load").min() > 0.0
+
+
+def test_the_deeper_the_storage_the_less_corrupt_saves_cost(make: Make) -> None:
+    """With q of the saves corrupt and k kept, q^k of the failures start the job again."""
+    often = ("recovery=[full]", "costs.load=1 min", "failures.mtbf=5 h")
+    lost_h, restarts = [], []
+    for kept in (1, 2, 3):
+        save = f"costs.save={{stall: 5 s, corrupt: 20 %, fails: 10 %, kept: {kept}}}"
+        found = rows(make(*often, save))
+        (policy,) = make(*often, save).policies
+        lost_h.append(found.costs.hours_of("lost").mean())
+        restarts.append(policy.save_interval_h)
+    sound_h = rows(make(*often, "costs.save=5 s")).costs.hours_of("lost").mean()
+    assert lost_h[0] > 2.0 * lost_h[1] > 2.0 * lost_h[2] > 2.0 * sound_h
+    assert len(set(restarts)) == 1
+
+
+def test_corrupt_saves_over_a_shared_bandwidth_are_refused(make: Make) -> None:
+    with pytest.raises(ScenarioError, match="may find contents corrupt"):
+        rows(
+            make(
+                "recovery=[partial]", "costs.save={stall: 5 s, corrupt: 1 %}", "costs.load=transfer"
+            )
+        )

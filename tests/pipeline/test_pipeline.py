@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from cprsim import pipeline
-from cprsim.cluster import cost_breakdown
 from cprsim.errors import ScenarioError
 from cprsim.failures.distributions import LogNormal
 from cprsim.records import CostBreakdown, OnFailure
-from tests.engine.agreeing import assert_same
 from tests.making import Make, maker
+from tests.simulate.agreeing import assert_same
+from tests.simulate.folding import cost_breakdown
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -119,13 +119,24 @@ def test_priority_saving_runs_on_both_engines(make: Make) -> None:
     assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
 
 
-def test_the_fast_engine_where_it_does_not_apply_is_an_error_that_says_why(make: Make) -> None:
-    override = "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}"
-    simulation = "simulation={seed: 5, replications: 20, engine: %s}"
-    mfu = "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]"
-    with pytest.raises(ScenarioError, match=r"simulation\.engine.*rows are saved first"):
-        make(override, mfu, simulation % "fast")
-    assert pipeline.simulate(make(override, mfu, simulation % "auto")).strategies
+def test_priority_saving_with_finite_spares_and_shared_loads_runs_on_both_engines(
+    make: Make,
+) -> None:
+    changes = (
+        "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h, shard_size: 50 GB}",
+        "storage={bandwidth: 1 Gbit/s}",
+        "costs.load=transfer",
+        "recovery=[{strategy: cpr-mfu, target_pls: 0.1}]",
+    )
+    fast, simpy = (
+        pipeline.simulate(
+            make(f"simulation={{seed: 5, replications: 200, engine: {name}}}", *changes)
+        )
+        for name in ("fast", "simpy")
+    )
+    assert fast.strategies[0].policy.sub_saves is not None
+    assert_same(fast.strategies[0].costs, simpy.strategies[0].costs)
+    assert_same(fast.strategies[0].losses, simpy.strategies[0].losses)
 
 
 def test_finite_spares_run_on_both_engines(make: Make) -> None:

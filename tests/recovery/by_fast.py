@@ -8,7 +8,7 @@ import numpy as np
 
 from cprsim.simulate import fast
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import LOSS, numbers_of
+from cprsim.simulate.numbers import LOSS, OF_JOB, numbers_of
 from cprsim.simulate.strikes import ScopedStrikes
 from tests.recovery.random_policies import RandomDraws
 
@@ -40,8 +40,8 @@ def run(
         scratch = np.zeros(1, fast.JOB)
         slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), fast.SLOTS)
         slots["recovery"] = -1
-        hours = np.zeros((1, len(job.policy.parts)))
-        of_job, counts = np.zeros((1, 4)), np.zeros((1, 3), dtype=np.int64)
+        hours = np.zeros((OF_JOB + len(job.policy.parts), 1))
+        counts = np.zeros((3, 1), dtype=np.int64)
         losses = np.zeros(0, LOSS)
         fast.run(
             numbers,
@@ -51,13 +51,12 @@ def run(
             scratch,
             slots,
             hours,
-            of_job,
             counts,
             losses,
             False,
         )
         if counts[0, 0] != fast.WANTS_COSTS and counts[0, 0] != fast.WANTS_SAVES:
-            return int(counts[0, 0]), of_job[0, :3], hours[0], counts[0, 1:]
+            return int(counts[0, 0]), hours[:3, 0], hours[OF_JOB:, 0], counts[1:, 0]
         n_drawn *= 4
 
 

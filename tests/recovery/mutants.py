@@ -23,8 +23,7 @@ from cprsim.simulate.numbers import as_objects
 SOURCE = Path(str(transitions.__file__))
 
 LEFT_ALONE = {
-    "copies_as_object",  # these two only allocate
-    "slots_as_objects",
+    "copies_as_object",  # it only allocates
     "uniform",  # these two draw, and decide nothing
     "stream_keys",
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import floor, inf
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import STOPPED_BEYOND, Clock, Duration
+from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
@@ -73,7 +73,16 @@ class Save:
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
+    completes: bool = True  # a content: 3.2
     on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
+
+
+@dataclass(eq=False)
+class Again:
+    """A save that is due off the grid: tried again, or on notice."""
+
+    since_h: float  # of progress
+    completes: bool
 
 
 @dataclass(eq=False)
@@ -83,6 +92,11 @@ class Planned:
     kind: StageKind
     blocks: bool
     hours: float
+    link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
+
+    @property
+    def takes_time(self) -> bool:
+        return self.hours > 0.0 or (self.link is not None and self.link.transfer_h(1) > 0.0)
 
 
 @dataclass(eq=False)
@@ -93,8 +107,10 @@ class Recovery:
     slots: set[int]
     stages: list[Planned]
     speed: float  # of the job, in stages that do not block it
+    shards: set[int] | None = None  # that it has to load; None: it takes none back
     at: int = -1  # the stage that it is in
-    ends_at_h: float = inf  # that stage; a wait ends when it ends
+    ends_at_h: float = inf  # that stage; a wait ends when it ends, and so does a shared load
+    left_bytes: float = 0.0  # of each of its shards, in a shared load
 
     @property
     def stage(self) -> Planned:
@@ -108,7 +124,17 @@ class Recovery:
     def has_a_load(self) -> bool:
         """Before it or under way. Reading: a load that takes no time is none."""
         rest = self.stages[self.at :]
-        return any(stage.kind is StageKind.LOAD and stage.hours > 0.0 for stage in rest)
+        return any(stage.kind is StageKind.LOAD and stage.takes_time for stage in rest)
+
+    @property
+    def has_nothing_to_load(self) -> bool:
+        """Whether others load all shards that it takes back."""
+        return self.shards is not None and not self.shards
+
+    @property
+    def link(self) -> Storage | None:
+        """Over which it loads now. One that has just begun is in no stage."""
+        return self.stage.link if self.at >= 0 else None
 
 
 @dataclass(eq=False)
@@ -142,7 +168,7 @@ class Replication:
     finished: bool | None = None
     stalling: Save | None = None
     background: list[Save] = field(default_factory=list)
-    again: set[int] = field(default_factory=set)  # captures to be tried again: 3.8
+    again: dict[int, Again] = field(default_factory=dict)  # captures that are due off the grid
     recoveries: list[Recovery] = field(default_factory=list)
     without: dict[int, Level] = field(default_factory=dict)  # slot: the most lasting level, 2.2
     vacant: set[int] = field(default_factory=set)  # slots that lost their node and have no other
@@ -213,7 +239,8 @@ class Replication:
         ends = [save.ends_at_h for save in self.background]
         if self.stalling is not None:
             ends.append(self.stalling.ends_at_h)
-        ends += [recovery.ends_at_h for recovery in self.recoveries]
+        per_h = self.bytes_per_hour()
+        ends += [self.stage_ends_at_h(recovery, per_h) for recovery in self.recoveries]
         return ends + self.repaired_at_h
 
     def end_what_ends(self) -> None:
@@ -238,11 +265,12 @@ class Replication:
                 self.n_pooled += 1
                 self.give_nodes()
                 return True
+        per_h = self.bytes_per_hour()
         for recovery in self.recoveries:
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
                 if recovery.at >= 0 and recovery.waits
-                else recovery.ends_at_h <= self.now_h
+                else self.stage_ends_at_h(recovery, per_h) <= self.now_h
             )
             if has_ended:
                 self.enter_next_stage(recovery)
@@ -319,6 +347,7 @@ class Replication:
             self.work(hours, worked_to_h)
         if self.job.clock is Clock.UPTIME and not blocking:
             self.age_h += hours
+        self.move_bytes(until_h)
         self.now_h = until_h
 
     def work(self, hours: float, worked_to_h: float | None) -> None:
@@ -425,15 +454,26 @@ class Replication:
     def n_in_background(self, capture: int) -> int:
         return len([save for save in self.background if save.capture == capture])
 
+    def would_complete(self, number: int) -> bool:
+        """3.2 and 3.8: whether the save that is due completes a content."""
+        capture = self.job.policy.captures[number]
+        if number in self.again and self.again[number].completes:
+            return True
+        if capture.every_h is None or self.progress_h < self.due_h[number]:
+            return False  # what is due is tried again, and none on the grid beside it
+        return round(self.due_h[number] / capture.every_h) % capture.parts == 0
+
     def no_longer_due(self, number: int) -> None:
         every_h = self.job.policy.captures[number].every_h
-        self.again.discard(number)
+        self.again.pop(number, None)
         self.due_h[number] = self.next_due_h(every_h)
 
     def begin_save(self, number: int) -> None:
         """3.2: it holds the progress at its start."""
+        completes = self.would_complete(number)
         self.no_longer_due(number)
         save = self.new_save(number, self.progress_h)
+        save.completes = completes
         capture = self.job.policy.captures[number]
         save.ends_at_h = self.now_h + self.cost_h(
             capture.stall, f"stall/{capture.tier}", save.number
@@ -456,6 +496,8 @@ class Replication:
             self.commit(save)
 
     def commit(self, save: Save) -> None:
+        if not save.completes:
+            return
         capture = self.job.policy.captures[save.capture]
         tier = self.tiers[capture.tier]
         u = self.draws.uniform(tier.name, save.number)
@@ -495,7 +537,7 @@ class Replication:
         if failure.scope == NOTICE:
             for number, capture in enumerate(self.job.policy.captures):
                 if capture.on_notice:
-                    self.again.add(number)
+                    self.again[number] = Again(self.progress_h, True)
             return
         self.n_met += 1
         if self.hardly_gets_further():
@@ -560,6 +602,8 @@ class Replication:
         for n, rule in enumerate(rules):
             if rule.scopes and scope.name not in rule.scopes:
                 continue
+            if rule.roles and not all(self.role_of(slot) in rule.roles for slot in struck):
+                continue
             if not all(self.needed_survives(rule, self.tiers[name], struck) for name in rule.needs):
                 continue
             if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
@@ -569,6 +613,9 @@ class Replication:
                     return Choice(n, rule.reverts, rule.to, tier, content.content_h, tried_h)
                 tried_h += self.loads_h([tier], number)
         return Choice(len(rules) - 1, Reverts.ALL, To.START, tried_h=tried_h)
+
+    def role_of(self, slot: int) -> str:
+        return next(name for name, slots in self.role_slots.items() if slot in slots)
 
     def shards_needed(self, rule: Rule, tier: Tier, struck: set[int]) -> list[int]:
         slots = self.role_slots[tier.role]
@@ -595,7 +642,12 @@ class Replication:
         return sorted(there, key=lambda pair: (-pair[0].content_h, order[pair[1].name]))
 
     def loads_h(self, tiers: Sequence[Tier], number: int) -> float:
-        return sum(self.cost_h(tier.load, f"load/{tier.name}", number) for tier in tiers)
+        """Of those alone that share no link."""
+        hours = 0.0
+        for tier in tiers:
+            assert not isinstance(tier.load, Storage)
+            hours += self.cost_h(tier.load, f"load/{tier.name}", number)
+        return hours
 
     def revert(self, choice: Choice, struck: set[int]) -> None:
         """4.4"""
@@ -625,9 +677,14 @@ class Replication:
     def roll_back(self, to_h: float) -> None:
         self.progress_h = to_h
         self.drop_beyond(to_h)
-        self.again.clear()  # 3.8: the grid alone decides
-        for number in self.due_h:
-            self.no_longer_due(number)
+        # 3.8. Reading: a save that is due again is undone with the progress at which it became so
+        for number, again in list(self.again.items()):
+            if again.since_h > to_h:
+                del self.again[number]
+        for number, due_h in self.due_h.items():
+            if due_h > to_h:
+                every_h = self.job.policy.captures[number].every_h
+                self.due_h[number] = self.next_due_h(every_h)
 
     def abandon_saves(self, choice: Choice) -> None:
         """3.7 and 3.8"""
@@ -639,8 +696,11 @@ class Replication:
         self.background = [save for save in self.background if self.outlives(save)]
         for save in under_way:
             abandoned = save not in self.background
-            if abandoned and save.capture in self.due_h and choice.reverts is not Reverts.ALL:
-                self.again.add(save.capture)
+            undone = save.content_h > self.progress_h
+            if abandoned and save.capture in self.due_h and not undone:
+                before = self.again.get(save.capture)
+                completes = save.completes or (before is not None and before.completes)
+                self.again[save.capture] = Again(self.progress_h, completes)
 
     def outlives(self, save: Save) -> bool:
         """3.7: a flush goes on while what it copies is there, on all shards."""
@@ -654,6 +714,9 @@ class Replication:
         self, choice: Choice, scope: Scope, struck: set[int], number: int, progress_h: float
     ) -> None:
         """4.6"""
+        shards = self.shards_to_load(choice, struck)
+        if shards is not None and choice.reverts is not Reverts.ALL:
+            self.load_no_more(shards)
         slots = set(struck)
         for old in list(self.recoveries):
             if choice.reverts is Reverts.ALL and old.stage.blocks:
@@ -669,6 +732,7 @@ class Replication:
                 slots,
                 self.plan(choice, scope, struck, number, progress_h),
                 self.job.policy.rules[choice.rule].speed_meanwhile,
+                shards,
                 ends_at_h=self.now_h,
             )
         )
@@ -690,6 +754,7 @@ class Replication:
         planned = []
         for n, stage in enumerate(rule.stages):
             hours = self.cost_h(stage.cost, f"stage/{choice.rule}/{n}", number)
+            link = None
             if stage.kind is StageKind.WAIT:
                 assert stage.cost is None, "the page does not say what a wait with a cost is"
             elif stage.kind is StageKind.DETECT and stage.cost is None:
@@ -697,6 +762,11 @@ class Replication:
             elif stage.kind is StageKind.LOAD:
                 if nobody_goes_back or (source is None and stage.cost is None):
                     hours = 0.0
+                elif source is not None and isinstance(source.load, Storage):
+                    # The page does not say how such a load goes with others before it
+                    assert stage.cost is None
+                    assert choice.tried_h == 0.0
+                    link = source.load
                 else:
                     loads = [] if source is None else [source]
                     hours += choice.tried_h + self.loads_h(loads, number)
@@ -704,7 +774,7 @@ class Replication:
                 # Reading: nothing to do again where nobody went back
                 lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
                 hours = lost_h / rule.replay_speed
-            planned.append(Planned(stage.kind, stage.blocks, hours))
+            planned.append(Planned(stage.kind, stage.blocks, hours, link))
         return planned
 
     def enter_next_stage(self, recovery: Recovery) -> None:
@@ -719,9 +789,64 @@ class Replication:
                 if not recovery.slots.isdisjoint(self.vacant):
                     recovery.ends_at_h = inf
                     return
-            elif recovery.stage.hours > 0.0:
-                recovery.ends_at_h = self.now_h + recovery.stage.hours
+            elif recovery.stage.kind is StageKind.LOAD and recovery.has_nothing_to_load:
+                continue
+            elif recovery.stage.takes_time:
+                if recovery.stage.link is None:
+                    recovery.ends_at_h = self.now_h + recovery.stage.hours
+                else:
+                    recovery.ends_at_h = inf
+                    recovery.left_bytes = recovery.stage.link.shard_bytes
                 return
+
+    # ----------------------------------------------------------------- 5. loads
+
+    def shards_to_load(self, choice: Choice, struck: set[int]) -> set[int] | None:
+        """5: those that the failure takes back."""
+        if choice.source is None:
+            return None
+        slots = set(self.role_slots[choice.source.role])
+        return slots & struck if choice.reverts is Reverts.STRUCK else slots
+
+    def load_no_more(self, shards: set[int]) -> None:
+        """5: these are taken back again. What all have gone back to is loaded as a whole."""
+        for recovery in self.recoveries:
+            if recovery.shards is not None and not recovery.of_all:
+                recovery.shards -= shards
+
+    def stage_ends_at_h(self, recovery: Recovery, per_h: float) -> float:
+        """As far as can be told by now.
+
+        Parameters
+        ----------
+        per_h : bytes per hour of each shard that goes over the link
+        """
+        if recovery.link is None:
+            return recovery.ends_at_h
+        if recovery.has_nothing_to_load:
+            return self.now_h
+        return self.now_h + recovery.left_bytes / per_h
+
+    def bytes_per_hour(self) -> float:
+        """5: of each shard that goes over the one link, of whatever recovery."""
+        loading = [recovery for recovery in self.recoveries if recovery.link is not None]
+        n_shards = sum(len(recovery.shards or ()) for recovery in loading)
+        if n_shards == 0:
+            return 0.0
+        link = loading[0].link
+        assert link is not None
+        return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
+
+    def move_bytes(self, until_h: float) -> None:
+        """5: what goes over the link from now on."""
+        per_h = self.bytes_per_hour()
+        for recovery in self.recoveries:
+            if recovery.link is None:
+                continue
+            if self.stage_ends_at_h(recovery, per_h) <= until_h:
+                recovery.left_bytes = 0.0
+            else:
+                recovery.left_bytes -= per_h * (until_h - self.now_h)
 
     def end_recovery(self, recovery: Recovery) -> None:
         """Its slots are up: their memory counts from now on."""

@@ -8,15 +8,15 @@ that no two instants coincide that have nothing to do with each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role
+from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -40,8 +40,9 @@ from cprsim.recovery.policy import (
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.transitions import uniform
 
-STATE, READERS = "state", "readers"
+STATE, READERS, TRAINERS = "state", "readers", "trainers"
 MOST_FAILURES = 3000
+MOST_WITH_LINK = 300  # recoveries that do not block the job may pile up on a link
 
 T = TypeVar("T")
 
@@ -90,7 +91,7 @@ def random_job(dice: Dice) -> SimulatedJob:
     n_spares = dice.one_of([0, 0, 1, 1, 2, 3, 4]) if dice.chance(0.5) else None
     cluster = Cluster(roles, n_spares)
     policy = random_policy(dice, cluster, useful_h, tuple(scope.name for scope in scopes))
-    return SimulatedJob(
+    job = SimulatedJob(
         useful_h,
         cluster,
         dice.one_of(list(Clock)),
@@ -98,6 +99,7 @@ def random_job(dice: Dice) -> SimulatedJob:
         policy,
         useful_h * dice.between(0.5, 1.8) if dice.chance(0.3) else None,
     )
+    return with_more(dice.of_its_own(), job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ class Dice:
     """Random choices, in the words of this file."""
 
     rng: np.random.Generator
+
+    def of_its_own(self) -> Dice:
+        """Others, that leave what is drawn from these as it is."""
+        return Dice(self.rng.spawn(1)[0])
 
     def between(self, least: float, most: float) -> float:
         return float(self.rng.uniform(least, most))
@@ -316,8 +322,8 @@ def random_rule(
         stages,
         to,
         scopes,
-        needs,
-        sources,
+        needs=needs,
+        sources=sources,
         replay_speed=dice.between(1.1, 4.0) if dice.chance(0.5) else 1.0,
         speed_meanwhile=0.01 if waits and dice.chance(0.1) else speed,
     )
@@ -363,19 +369,179 @@ def random_cost(dice: Dice, kind: StageKind, useful_h: float) -> Duration | None
     return dice.duration(0.02 * useful_h)
 
 
+# --------------------------------------------------------------------------- more of a policy
+
+
+def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Rules for some roles, saves in parts, loads that share a link; jobs without stay the same."""
+    if dice.chance(0.35):
+        job = with_roles(dice, job)
+    if dice.chance(0.35):
+        job = with_parts(dice, job)
+    if dice.chance(0.4):
+        job = with_shared_loads(dice, job)
+    return job
+
+
+def with_roles(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Two roles at least, and rules that hold for some of them, the last one excepted."""
+    roles = list(job.cluster.roles)
+    if len(roles) == 1 or dice.chance(0.6):
+        roles.append(Role(TRAINERS, dice.whole(1, 4), Holds.REPLICA))
+    roles = dice.some_of(roles, len(roles))
+    job = replace(job, cluster=replace(job.cluster, roles=tuple(roles)))
+    other = dice.one_of([role for role in roles if role.name != STATE])
+    if len(job.policy.rules) == 1 or dice.chance(0.4):
+        job = with_tier_of(dice, job, other)
+    *rules, last = job.policy.rules
+    names = [role.name for role in roles]
+    for n, rule in enumerate(rules):
+        if not rule.roles and dice.chance(0.6):
+            rules[n] = replace(rule, roles=tuple(dice.some_of(names)[:2]))
+    return with_policy(job, rules=(*rules, last))
+
+
+def with_tier_of(dice: Dice, job: SimulatedJob, role: Role) -> SimulatedJob:
+    """A tier that holds the shards of another role, and a rule, mostly for it alone, from there."""
+    policy, useful_h = job.policy, job.useful_h
+    medium = dice.one_of([Medium.HOST, Medium.REMOTE])
+    place = Outside() if medium is Medium.REMOTE else random_placement(dice, role.n_nodes)
+    load = dice.duration_or_none(0.015 * useful_h)
+    tier = Tier(f"{medium.value}-{role.name}", medium, place, role.name, load, dice.whole(1, 2))
+    capture = Capture(
+        tier.name,
+        useful_h / dice.between(4.0, 20.0),
+        stall=dice.duration_or_none(0.01 * useful_h),
+        background=dice.duration_or_none(0.05 * useful_h),
+    )
+    rule = random_rule(
+        dice,
+        useful_h,
+        job.cluster.n_spares is not None,
+        dice.one_of([Reverts.ALL, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS]),
+        To.NEWEST,
+        sources=(tier.name,),
+    )
+    if dice.chance(0.8):
+        rule = replace(rule, roles=(role.name,))
+    return with_policy(
+        job,
+        rules=(rule, *policy.rules),
+        tiers=(*policy.tiers, tier),
+        captures=(*policy.captures, capture),
+    )
+
+
+def with_parts(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Contents in parts, where nothing copies them on; mostly some rule does not revert all."""
+    captures = job.policy.captures
+    job = with_policy(job, captures=tuple(in_parts(dice, one, captures) for one in captures))
+    if captures and dice.chance(0.7):
+        sources = [tier.name for tier in job.policy.tiers if tier.name in job.policy.written]
+        return with_rule_in_front(dice, job, list(Reverts)[1:], dice.one_of(sources))
+    return job
+
+
+def in_parts(dice: Dice, capture: Capture, among: Sequence[Capture]) -> Capture:
+    """Two to four, and often slow ones, so that the next is due before one commits."""
+    followed = any(other.after == capture.tier for other in among)
+    if capture.every_h is None or capture.parts > 1 or followed or dice.chance(0.2):
+        return capture
+    parts = dice.whole(2, 4)
+    every_h = capture.every_h / (parts if dice.chance(0.7) else 1.0)
+    background = capture.background
+    if dice.chance(0.5):
+        background = dice.duration(1.5 * every_h * capture.in_flight)
+    return replace(capture, every_h=every_h, background=background, parts=parts)
+
+
+def with_shared_loads(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Loads from some tiers share a link, mostly on the wall clock and for some shards alone."""
+    tiers = job.policy.tiers
+    written = [tier.name for tier in tiers if tier.name in job.policy.written]
+    if not written:
+        return job
+    links = [tier.load for tier in tiers if isinstance(tier.load, Storage)]
+    link = links[0] if links else random_link(dice, job.useful_h)
+    chosen = dice.some_of(written)
+    tiers = tuple(
+        replace(tier, load=link if tier.name in chosen else tier.load, p_corrupt=0.0)
+        for tier in tiers
+    )
+    job = replace(job, clock=Clock.WALL if dice.chance(0.6) else job.clock)
+    job = with_policy(job, tiers=tiers)
+    if dice.chance(0.8):
+        reverts = [Reverts.STRUCK, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS]
+        job = with_rule_in_front(dice, job, reverts, chosen[0])
+    shared = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
+    rules = [at_no_cost(rule) if shared & set(rule.sources) else rule for rule in job.policy.rules]
+    return with_policy(job, rules=tuple(rules))
+
+
+def with_rule_in_front(
+    dice: Dice, job: SimulatedJob, reverts: Sequence[Reverts], source: str
+) -> SimulatedJob:
+    """A further rule, for some of the scopes."""
+    chosen = dice.one_of(reverts)
+    rule = random_rule(
+        dice,
+        job.useful_h,
+        job.cluster.n_spares is not None,
+        chosen,
+        To.NEWEST,
+        scopes=tuple(scope.name for scope in dice.some_of(job.scopes)),
+        sources=() if chosen is Reverts.NOBODY else (source,),
+    )
+    return with_policy(job, rules=(rule, *job.policy.rules))
+
+
+def random_link(dice: Dice, useful_h: float) -> Storage:
+    """One that one to four servers fill."""
+    shard_bytes = dice.between(1.0, 100.0)
+    server_bytes_per_h = shard_bytes / (
+        useful_h * dice.one_of([0.01, 0.03, 0.1]) * dice.between(0.7, 1.3)
+    )
+    bytes_per_h = server_bytes_per_h * dice.between(1.0, 4.0)
+    if dice.chance(0.3):
+        server_bytes_per_h = float("inf")
+    return Storage(bytes_per_h, server_bytes_per_h, 0.0 if dice.chance(0.05) else shard_bytes)
+
+
+def at_no_cost(rule: Rule) -> Rule:
+    """Loads that take what the source says."""
+    stages = tuple(
+        replace(stage, cost=None) if stage.kind is StageKind.LOAD else stage
+        for stage in rule.stages
+    )
+    return replace(rule, stages=stages)
+
+
+def with_policy(job: SimulatedJob, **changes: Any) -> SimulatedJob:
+    return replace(job, policy=replace(job.policy, **changes))
+
+
 # --------------------------------------------------------------------------- failures
 
 
-def random_failures(dice: Dice, job: SimulatedJob) -> list[ScopedFailure]:
-    """In bursts, up to 100 times the useful time or to 3,000 of them."""
+def random_failures(
+    dice: Dice, job: SimulatedJob, bursts: tuple[float, float] = (0.2, 0.6)
+) -> list[ScopedFailure]:
+    """In bursts, up to 100 times the useful time or to 3,000 of them (300, if loads share a link).
+
+    Parameters
+    ----------
+    bursts : least and most chance that a failure is followed by another at once
+    """
     limit_h = STOPPED_BEYOND * job.useful_h
+    has_link = any(isinstance(tier.load, Storage) for tier in job.policy.tiers)
+    most = MOST_WITH_LINK if has_link else MOST_FAILURES
     mean_gap_h = job.useful_h / dice.one_of([0.5, 3.0, 6.0, 8.0, 12.0])
-    p_burst = dice.between(0.2, 0.6)
+    p_burst = dice.between(*bursts)
     repair_h = job.useful_h * dice.one_of([0.02, 0.1, 0.3])
     weights = dice.rng.random(len(job.scopes)) + 0.1
     at_h = 0.0
     failures: list[ScopedFailure] = []
-    while len(failures) < MOST_FAILURES:
+    while len(failures) < most:
         in_burst = failures and dice.chance(p_burst)
         gap_h = job.useful_h * dice.one_of([0.002, 0.01, 0.03]) if in_burst else mean_gap_h
         at_h += float(dice.rng.exponential(gap_h))
@@ -409,6 +575,8 @@ def kinds(job: SimulatedJob) -> set[str]:
     found |= {f"{scope.reach.name.lower()} scope" for scope in job.scopes}
     named = {
         "two roles": len(job.cluster.roles) > 1,
+        "three roles": len(job.cluster.roles) > 2,
+        "rules for roles": any(rule.roles for rule in policy.rules),
         "scopes": any(rule.scopes for rule in policy.rules),
         "scope without a new node": not all(scope.needs_node for scope in job.scopes),
         "spares": job.cluster.n_spares is not None,
@@ -439,6 +607,8 @@ def kinds_of_tiers(policy: Policy) -> set[str]:
             f"written to {tier.medium.value}": tier.name in policy.written,
             "generations": tier.name in policy.written and tier.generations > 1,
             "corrupt": tier.p_corrupt > 0.0,
+            "of another role": tier.name in policy.written and tier.role != STATE,
+            "shared load": isinstance(tier.load, Storage),
         }
         found |= {name for name, there in named.items() if there}
     return found
@@ -458,6 +628,8 @@ def kinds_of_captures(policy: Policy) -> set[str]:
             "skip": on_grid and capture.when_busy is WhenBusy.SKIP,
             "wait for a commit": on_grid and capture.when_busy is WhenBusy.WAIT,
             "fail": capture.p_fail > 0.0,
+            "in parts": capture.parts > 1,
+            "parts in flight": capture.parts > 1 and on_grid and capture.in_flight > 1,
         }
         found |= {name for name, there in named.items() if there}
     if len([one for one in policy.captures if one.every_h is not None]) > 1:
@@ -505,7 +677,7 @@ def costs_of(job: SimulatedJob) -> list[Duration | None]:
     policy = job.policy
     return [
         *(scope.detect for scope in job.scopes),
-        *(tier.load for tier in policy.tiers),
+        *(tier.load for tier in policy.tiers if not isinstance(tier.load, Storage)),
         *(capture.stall for capture in policy.captures),
         *(capture.background for capture in policy.captures),
         *(stage.cost for rule in policy.rules for stage in rule.stages),

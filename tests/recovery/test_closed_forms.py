@@ -247,9 +247,8 @@ SCOPES = (process_scope(), node_scope())
 def test_nested_tiers_cost_what_the_linear_system_says(
     clock: Clock, theory_h: Callable[..., float], recoveries_h: tuple[float, float]
 ) -> None:
-    # Remote saves without a stall are never struck: there the formula makes one again that the
-    # page leaves to the grid (the next test). On the wall clock a process that fails while a node
-    # is recovered has recovery begin anew, by its own rule: the same for equal recoveries.
+    # On the wall clock a process that fails while a node is recovered has recovery begin anew, by
+    # its own rule: the same for equal recoveries.
     stalls_h, rates = (0.125, 0.0), (0.15, 0.05)
     job = job_of(nested(1.0, EVERY, stalls_h, recoveries_h), 24.0, clock, SCOPES)
     ran = by_fast(job, failing(job, rates))
@@ -257,54 +256,11 @@ def test_nested_tiers_cost_what_the_linear_system_says(
     assert_mean(ran.wall_h - 24.0, theory, f"overhead, {clock} clock")
 
 
-def nested_by_grid_uptime_h(
-    n_points: int,
-    interval_h: float,
-    nth: int,
-    stalls_h: Sequence[float],
-    recoveries_h: Sequence[float],
-    rates: Sequence[float],
-) -> float:
-    """Overhead of two nested levels where a struck save is next due on the grid [h].
-
-    As `nested_uptime_h`, but if the failure of a process strikes a remote save, the job goes back
-    to that very point, and the next remote save is due at the next one.
-
-    Notes
-    -----
-    The newest remote save being that of point l, the hours to the end from point p are
-    ``a + b x``, x those from l itself; they follow from the points behind, and x from p = l.
-    """
-    total, share = sum(rates), rates[1] / sum(rates)
-    recovery_h = (1.0 - share) * recoveries_h[0] + share * recoveries_h[1]
-    unit_h = interval_h + stalls_h[0]
-    p_unit, p_save = np.exp(-total * unit_h), np.exp(-total * stalls_h[1])
-    in_unit_h = (1.0 - p_unit) * (1.0 / total + recovery_h)
-    in_save_h = (1.0 - p_save) * (1.0 / total + recovery_h)
-    to_end_h = np.zeros(n_points + 1)  # x of each l
-    for newest in range(n_points - nth, -1, -nth):
-        here = np.zeros(2)  # a, b at the end of the job
-        for point in range(n_points - 1, newest - 1, -1):
-            if (point + 1) % nth == 0:
-                struck = (1.0 - p_save) * ((1.0 - share) * here + share * np.array([0.0, 1.0]))
-                here = struck + np.array([in_save_h + p_save * to_end_h[point + 1], 0.0])
-            here = np.array([in_unit_h, (1.0 - p_unit) * share]) + p_unit * here
-            here /= 1.0 - (1.0 - p_unit) * (1.0 - share)
-        to_end_h[newest] = here[0] / (1.0 - here[1])
-    return float(to_end_h[0] - n_points * interval_h)
-
-
-def test_both_linear_systems_agree_where_no_remote_save_is_struck() -> None:
-    given = ((0.125, 0.0), (0.125, 0.5), (0.15, 0.05))
-    exact_h = nested_uptime_h(24.0, 1.0, EVERY, *given)
-    assert nested_by_grid_uptime_h(24, 1.0, 4, *given) == pytest.approx(exact_h, rel=1e-9)
-
-
 def test_nested_tiers_whose_saves_are_struck_on_the_uptime_clock() -> None:
     stalls_h, recoveries_h, rates = (0.125, 0.5), (0.125, 0.5), (0.3, 0.05)
     job = job_of(nested(1.0, EVERY, stalls_h, recoveries_h), 24.0, Clock.UPTIME, SCOPES)
     ran = by_fast(job, failing(job, rates))
-    theory = nested_by_grid_uptime_h(24, 1.0, 4, stalls_h, recoveries_h, rates)
+    theory = nested_uptime_h(24.0, 1.0, EVERY, stalls_h, recoveries_h, rates)
     assert_mean(ran.wall_h - 24.0, theory, "overhead, uptime clock")
 
 
@@ -319,8 +275,7 @@ def test_nested_tiers_gap_to_first_order_falls_as_their_stalls_do_on_the_uptime_
         job = job_of(nested(interval_h, (1, nth), stalls_h), useful_h, Clock.UPTIME, SCOPES)
         failures = failing(job, rates, 2 * N, until_h=2.0 * useful_h)
         overhead_h = by_fast(job, failures).wall_h - useful_h
-        n_points = n_slow * nth
-        theory = nested_by_grid_uptime_h(n_points, interval_h, nth, stalls_h, (0.0, 0.0), rates)
+        theory = nested_uptime_h(useful_h, interval_h, (1, nth), stalls_h, (0.0, 0.0), rates)
         assert_mean(overhead_h, theory, f"overhead at stalls of {stalls_h} h")
         gaps.append(overhead_h.mean() / useful_h - least_tier_overhead_fraction(stalls_h, rates))
     message = f"gaps {gaps[0]:.5f} and {gaps[1]:.5f}, ratio {gaps[0] / gaps[1]:.2f}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from math import isclose, nan
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Duration, Holds, Role
+from cprsim.records import Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.recovery.legal import problems
 from cprsim.recovery.policy import (
     Capture,
@@ -54,6 +54,9 @@ from tests.recovery.random_policies import (
     random_case,
     random_failures,
     random_job,
+    with_parts,
+    with_policy,
+    with_shared_loads,
 )
 from tests.recovery.test_events import saving_often
 
@@ -73,7 +76,9 @@ def corrupt(seed: int) -> Case:
     job, failures, draws = random_case(seed)
     policy = job.policy
     tiers = tuple(
-        replace(tier, generations=3, p_corrupt=0.5) if tier.name in policy.written else tier
+        replace(of_its_own_link(tier), generations=3, p_corrupt=0.5)
+        if tier.name in policy.written
+        else tier
         for tier in policy.tiers
     )
     roles = tuple(reversed(job.cluster.roles))
@@ -81,6 +86,21 @@ def corrupt(seed: int) -> Case:
         roles = (Role(READERS, 1 + seed % 3, Holds.NOTHING), *roles)
     cluster = Cluster(roles, job.cluster.n_spares)
     return replace(job, cluster=cluster, policy=replace(policy, tiers=tiers)), failures, draws
+
+
+def of_its_own_link(tier: Tier) -> Tier:
+    """Loads over a shared one may find nothing corrupt."""
+    if not isinstance(tier.load, Storage):
+        return tier
+    return replace(tier, load=Constant(tier.load.transfer_h(1)))
+
+
+def together(seed: int) -> Case:
+    """Failure upon failure while jobs save in parts and load over one link."""
+    dice = Dice(np.random.default_rng([seed, 5]))
+    job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
+    failures = random_failures(dice, job, bursts=(0.6, 0.9))
+    return job, failures[:100], RandomDraws(seed, 0.02 * job.useful_h)
 
 
 def steady(seed: int) -> Case:
@@ -110,6 +130,11 @@ def steady(seed: int) -> Case:
         at_h += float(dice.rng.exponential(gap_h))
         failures.append(ScopedFailure(at_h, (dice.whole(0, 4),), 0, (1.0,)))
     job = SimulatedJob(useful_h, cluster, dice.one_of(list(Clock)), scopes, policy)
+    more = dice.of_its_own()
+    if more.chance(0.35):
+        job = with_parts(more, job)
+    if more.chance(0.2):
+        job = with_shared_loads(more, job)
     return job, failures, RandomDraws(seed, 0.3 * every_h)
 
 
@@ -178,9 +203,16 @@ CASES: dict[str, Callable[[int], Case]] = {
     "often": often,
     "corrupt": corrupt,
     "steady": steady,
+    "together": together,
 }
-N_QUICK = {"random": 40, "often": 8, "corrupt": 8, "steady": 16}  # with every change
-N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200}
+N_QUICK = {
+    "random": 40,
+    "often": 8,
+    "corrupt": 8,
+    "steady": 16,
+    "together": 16,
+}  # with every change
+N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200, "together": 150}
 
 # --------------------------------------------------------------------------- three of a kind
 
@@ -229,12 +261,13 @@ def assert_same(ours: list[float], theirs: list[float]) -> None:
 
 @pytest.mark.long
 def test_the_compiled_engine_leaves_hardly_a_case_to_simpy() -> None:
-    """Those in which a failure strikes as something else happens."""
+    """Those in which a failure strikes as something else happens, or loads share the link."""
     left = [
         (kind, seed)
         for kind, n_cases in N_CASES.items()
         for seed in range(0, n_cases, 3)
         if by_fast.run(*CASES[kind](seed))[0] == fast.LEFT
+        and not loads_are_shared(CASES[kind](seed))
     ]
     assert len(left) < 0.005 * sum(N_CASES.values()), left
 
@@ -291,7 +324,8 @@ def test_replications_in_a_row_are_what_simpy_makes_of_each(seed: int) -> None:
     draws = BlockDraws(job, seed, 0, len(lists), range(len(lists)))
     run = partial(course.run_block, job, source, draws, range(len(lists)), keep_losses=True)
     ours, theirs = run(), run(simpy_alone=True)
-    assert ours.n_by_events < len(lists)
+    shares = any(isinstance(tier.load, Storage) for tier in job.policy.tiers)
+    assert shares or ours.n_by_events < len(lists)
     assert_same(numbers_of_block(ours), numbers_of_block(theirs))
 
 
@@ -307,14 +341,16 @@ def numbers_of_block(ran: SystemRan) -> list[float]:
 # --------------------------------------------------------------------------- what the cases are
 
 KINDS = """
-wall clock, uptime clock, progress clock, horizon, tax, two roles, spares, no spare
+wall clock, uptime clock, progress clock, horizon, tax, two roles, three roles, spares, no spare
 process scope, gpu scope, node scope, rack scope, all scope, scope without a new node, varying
 live, written, own, ring, copies in groups, parity, strided, outside, generations, corrupt
+of another role, shared load
 written to host, written to ssd, written to remote
 flush, flush of some, background, no background, no stall, in flight, skip, wait for a commit
-fail, several captures
+fail, several captures, in parts, parts in flight
 all, struck, shards, nobody, newest, step begun, step before, start
-scopes, several rules, several sources, needs, stops nothing, replay, replay under struck
+scopes, rules for roles, several rules, several sources, needs, stops nothing
+replay, replay under struck
 non-blocking, blocking after non-blocking, slower meanwhile, replay speed
 stage detect, stage save, stage wait, stage reschedule, stage regroup, stage load, stage replay
 stage rebuild
@@ -343,6 +379,84 @@ def test_all_that_can_happen_to_a_job_does_many_times() -> None:
             found.update({entry.what for entry in run_events(job, iter(failures), draws).log})
     fewest = {What.STOPPED: 10, What.ANNOUNCED: 0}
     assert {what.value: found[what] for what in What if found[what] < fewest.get(what, 20)} == {}
+
+
+@dataclass(eq=False)
+class Watched(naive.Replication):
+    """The naive interpreter, that tells how often rare things happen."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def choose(self, scope: Scope, struck: set[int], number: int) -> naive.Choice:
+        choice = super().choose(scope, struck, number)
+        job, policy = self.job, self.job.policy
+        of_any = tuple(replace(rule, roles=()) for rule in policy.rules)
+        self.job = with_policy(job, rules=of_any)
+        without_roles = super().choose(scope, struck, number)
+        self.job = job
+        if choice.rule != without_roles.rule:
+            self.seen["a rule is passed over for its roles"] += 1
+            roles = {self.role_of(slot) for slot in struck}
+            if roles & set(policy.rules[without_roles.rule].roles):
+                self.seen["a rule is passed over for one of several roles"] += 1
+        return choice
+
+    def begin_save(self, number: int) -> None:
+        if number in self.again and self.job.policy.captures[number].parts > 1:
+            if self.again[number].completes:
+                self.seen["the last part is tried again"] += 1
+            elif self.would_complete(number):
+                self.seen["a part is tried again as the last one"] += 1
+            else:
+                self.seen["a part is tried again"] += 1
+        super().begin_save(number)
+
+    def enter_next_stage(self, recovery: naive.Recovery) -> None:
+        super().enter_next_stage(recovery)
+        loading = [one for one in self.recoveries if one.link is not None]
+        if recovery in loading and len(loading) > 1:
+            self.seen["shared loads overlap"] += 1
+
+    def load_no_more(self, shards: set[int]) -> None:
+        for recovery in self.recoveries:
+            taken = (recovery.shards or set()) & shards
+            if taken and not recovery.of_all:
+                how = "as it loads" if recovery.link is not None else "before or after its load"
+                self.seen[f"a shard is taken back again {how}"] += 1
+                if recovery.link is not None and taken == recovery.shards:
+                    self.seen["the last shard of a shared load is taken back again"] += 1
+        super().load_no_more(shards)
+
+
+def loads_are_shared(case: Case) -> bool:
+    """Whether a load is under way as another begins, or loses shards to another."""
+    watched = Watched(*case)
+    watched.run()
+    return not {"shared loads overlap", "a shard is taken back again as it loads"}.isdisjoint(
+        watched.seen
+    )
+
+
+HAPPENINGS = """
+a rule is passed over for its roles, a rule is passed over for one of several roles
+a part is tried again, a part is tried again as the last one, the last part is tried again
+shared loads overlap, a shard is taken back again as it loads
+a shard is taken back again before or after its load
+the last shard of a shared load is taken back again
+"""
+
+
+@pytest.mark.long
+def test_what_is_rare_happens_at_least_20_times() -> None:
+    found: Counter[str] = Counter()
+    for kind in ("random", "together"):
+        for seed in range(N_CASES[kind]):
+            watched = Watched(*CASES[kind](seed))
+            watched.run()
+            found += watched.seen
+    named = HAPPENINGS.strip().replace("\n", ", ").split(", ")
+    assert {name: found[name] for name in named if found[name] < 20} == {}
+    assert set(found) == set(named)
 
 
 def test_each_policy_of_the_cases_is_legal() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock, Cluster, Holds, Role, Storage
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -42,6 +42,8 @@ from tests.recovery.random_policies import random_case
 
 SCOPES = ("all", "struck", "nobody", "quiet")
 ALL, STRUCK, NOBODY, QUIET = range(4)  # scopes: failures of one node each, told by their rule
+STATE = Role("state", 4, Holds.SHARD)
+TRAINERS = Role("trainers", 2, Holds.REPLICA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,10 @@ def job_of(
     n_spares: int | None = None,
     clock: Clock = Clock.WALL,
     horizon_h: float | None = None,
+    roles: tuple[Role, ...] = (STATE,),
     **more: Any,
 ) -> SimulatedJob:
-    cluster = Cluster((Role("state", 4, Holds.SHARD),), n_spares)
+    cluster = Cluster(roles, n_spares)
     scopes = tuple(Scope(name, Reach.NODE, Constant(0.5)) for name in SCOPES)
     policy = Policy("by hand", rules, tiers, captures, **more)
     return SimulatedJob(useful_h, cluster, clock, scopes, policy, horizon_h)
@@ -250,13 +253,16 @@ def test_a_save_that_has_committed_on_one_tier_alone_is_loaded_from_there() -> N
         "3 stage load",
         "3.5 back 1",
         "3.5 resumed",
-        "4 caught up",
-        "5.5 save started peers",
-        "5.75 save committed peers",
-        "5.75 save started remote",
-        "6 save resumed remote",
-        "7 save committed remote",
-        "7 finished",
+        "3.5 save started remote",  # what it holds is not undone
+        "3.75 save resumed remote",
+        "4.25 caught up",
+        "4.75 save committed remote",
+        "5.75 save started peers",
+        "6 save committed peers",
+        "6 save started remote",
+        "6.25 save resumed remote",
+        "7.25 save committed remote",
+        "7.25 finished",
     ]
 
 
@@ -424,7 +430,7 @@ PAIRS = {
         QUIET, ALL, 6.0, 1,  # at half the speed: 5 h are done
         [
             "6 failed 1", "6 rolled back", "6 stage detect", "6.5 stage load",
-            "7 back 0", "8 back 1", "8 resumed", "9 caught up",
+            "7 replaced 0", "8 back 1", "8 resumed", "9 caught up",
         ],
         {"lost": 1.0, "detect": 0.5, "load": 1.5, "degraded": 0.5},
     ),
@@ -489,7 +495,7 @@ def test_a_rule_that_stops_nothing_leaves_the_save_alone() -> None:
         "4.25 failed 0",
         "4.25 stage reschedule",
         "4.5 save committed remote",
-        "6.25 back 0",  # 1.75 h at half the speed
+        "6.25 replaced 0",  # 1.75 h at half the speed
         "9.375 save started remote",
         "9.875 save committed remote",
         "9.875 finished",
@@ -537,8 +543,48 @@ def test_many_saves_without_a_failure_are_taken_in_one_step() -> None:
     played = run(job, failure(700.5, 0))
     assert parts(job, played.outcome) == {"lost": 0.5, "save": 250.0, "load": 1.0}
     assert (played.outcome.wall_h, played.outcome.n_saves) == (1251.5, 1000)
-    assert told(played)[1] == "0 cycles skipped 558"  # of 560 before the failure, 1 is kept
+    assert told(played)[1] == "0 cycles skipped 559"  # of 560 before the failure
     assert len(played.log) < 30
+
+
+def test_of_many_parts_without_a_failure_each_fourth_is_a_save() -> None:
+    back = rule("all", stage("load"), sources=("remote",))
+    capture = saves("remote", 1.0, 0.25, parts=4)
+    job = job_of(1000.0, back, tiers=(remote(1.0),), captures=(capture,))
+    played = run(job, failure(703.0, 0))  # 562.5 h are done, and 560 saved
+    assert parts(job, played.outcome) == {"lost": 2.5, "save": 250.5, "load": 1.0}
+    assert (played.outcome.wall_h, played.outcome.n_saves) == (1254.0, 250)
+    assert len(played.log) < 60
+
+
+def test_cycles_are_not_skipped_past_the_end_of_a_shared_load() -> None:
+    link = Storage(0.04, shard_bytes=4.0)  # 100 h for a shard
+    tier = Tier("remote", Medium.REMOTE, Outside(), "state", link)
+    aside = rule("struck", stage("load", blocks=False), sources=("remote",), speed_meanwhile=0.5)
+    job = job_of(1000.0, aside, AGAIN, tiers=(tier,), captures=(saves("remote", 1.0, 0.25),))
+    played = run(job, failure(13.0, 0))
+    assert "113 replaced 0" in told(played)
+    # 0.5 h at the full speed before it; then 44 cycles of 2.25 h, but for 0.5 h of work: 44.5 h
+    assert parts(job, played.outcome) == {"save": 250.0, "degraded": 44.5}
+
+
+def test_a_slow_flush_on_its_way_does_not_go_along_with_skipped_cycles() -> None:
+    """The flush of 3 h ends at 9.25; those of 9 h and 15 h are corrupt."""
+    captures = (
+        saves("peers", 1.0, 0.25),
+        Capture(
+            "remote",
+            after="peers",
+            every_nth=3,
+            background=Constant(5.5),
+            when_busy=WhenBusy.SKIP,
+        ),
+    )
+    back = rule("all", stage("regroup", 0.5), sources=("remote",))
+    tiers = (peers(), remote(generations=3, p_corrupt=0.5))
+    job = job_of(200.0, back, tiers=tiers, captures=captures)
+    played = run(job, failure(30.0, 0), draws=Draws({("remote", 1): 0.1, ("remote", 2): 0.1}))
+    assert parts(job, played.outcome) == {"lost": 21.0, "save": 55.25, "regroup": 0.5}
 
 
 def off_the_grid() -> tuple[SimulatedJob, ScopedFailure]:
@@ -580,6 +626,309 @@ def test_on_the_clock_of_progress_no_failure_ages_in_a_save() -> None:
         "12 save committed remote",
         "12 finished",
     ]
+
+
+# --------------------------------------------------------------------------- contents in parts
+
+
+def in_parts(useful_h: float, every_h: float, behind_h: float, in_flight: int = 1) -> SimulatedJob:
+    """Two parts each; the struck alone go back."""
+    capture = saves("remote", every_h, 0.0, behind_h, in_flight=in_flight, parts=2)
+    again = rule("struck", stage("reschedule", 0.5), sources=("remote",))
+    return job_of(useful_h, again, AGAIN, tiers=(remote(),), captures=(capture,))
+
+
+def test_of_the_parts_of_a_content_the_last_is_a_save() -> None:
+    capture = saves("remote", 1.0, 0.25, parts=2)
+    back = rule("all", stage("load"), sources=("remote",))
+    job = job_of(4.0, back, tiers=(remote(),), captures=(capture,))
+    played = run_events(job, iter([failure(4.0, 0)]), Draws(), skips=False)
+    assert told(played) == [
+        "0 started",
+        "1 part started remote",
+        "1.25 part committed remote",
+        "2.25 save started remote",
+        "2.5 save committed remote",
+        "3.5 part started remote",
+        "3.75 part committed remote",
+        "4 failed 0",
+        "4 rolled back",  # to 2 h: of 3 h there is a part alone
+        "4 back 0",
+        "5 part started remote",
+        "5.25 part committed remote",
+        "5.5 caught up",
+        "6.25 save started remote",
+        "6.5 save committed remote",
+        "6.5 finished",
+    ]
+    assert played.outcome.n_saves == 2
+
+
+def test_a_part_tried_again_completes_nothing_and_the_last_one_does() -> None:
+    job = in_parts(10.0, 2.0, 2.0, in_flight=2)
+    played = run(job, failure(3.0, 0), failure(6.0, 1), failure(8.5, 2))
+    assert told(played) == [
+        "0 started",
+        "2 part started remote",
+        "2 save resumed remote",
+        "3 failed 0",
+        "3 reverted 0",
+        "3 save abandoned remote",
+        "3 stage reschedule",
+        "3.5 back 0",
+        "3.5 resumed",
+        "3.5 part started remote",  # that of 2 h, again
+        "3.5 save resumed remote",
+        "4.5 save started remote",
+        "4.5 save resumed remote",
+        "5.5 part committed remote",
+        "6 failed 1",
+        "6 reverted 1",
+        "6 save abandoned remote",
+        "6 stage reschedule",
+        "6.5 back 1",
+        "6.5 resumed",
+        "6.5 save started remote",  # that of 4 h, again, with what there is at 5.5 h
+        "6.5 save resumed remote",
+        "7 part started remote",
+        "7 save resumed remote",
+        "8.5 save committed remote",
+        "8.5 failed 2",
+        "8.5 reverted 2",
+        "8.5 save abandoned remote",
+        "8.5 stage reschedule",
+        "9 back 2",
+        "9 resumed",
+        "9 part started remote",
+        "9 save resumed remote",
+        "9.5 save started remote",
+        "9.5 save resumed remote",
+        "11 part committed remote",
+        "11.5 save committed remote",
+        "11.5 part started remote",
+        "11.5 save resumed remote",
+        "13.5 part committed remote",
+        "13.5 finished",
+    ]
+    assert played.outcome.stale == (
+        StaleShard(3.0, 0, 0.0, 0.0),
+        StaleShard(5.5, 1, 0.0, 0.0),
+        StaleShard(7.5, 2, 5.5, 5.5),
+    )
+
+
+def test_a_part_tried_again_stands_for_the_last_one_that_is_due_by_then() -> None:
+    job = in_parts(10.0, 2.0, 3.0)
+    played = run(job, failure(4.5, 0), failure(8.5, 1))
+    assert told(played) == [
+        "0 started",
+        "2 part started remote",
+        "2 save resumed remote",
+        "4 save awaited",
+        "4.5 failed 0",
+        "4.5 reverted 0",
+        "4.5 save abandoned remote",
+        "4.5 stage reschedule",
+        "5 back 0",
+        "5 resumed",
+        "5 save started remote",  # that of 2 h again, and that of 4 h
+        "5 save resumed remote",
+        "7 save awaited",
+        "8 save committed remote",
+        "8 part started remote",
+        "8 save resumed remote",
+        "8.5 failed 1",
+        "8.5 reverted 1",
+        "8.5 save abandoned remote",
+        "8.5 stage reschedule",
+        "9 back 1",
+        "9 resumed",
+        "9 part started remote",  # that of 6 h again: that of 8 h is due later
+        "9 save resumed remote",
+        "10.5 save awaited",
+        "12 part committed remote",
+        "12 save started remote",
+        "12 save resumed remote",
+        "14 save awaited",
+        "15 save committed remote",
+        "15 part started remote",
+        "15 save resumed remote",
+        "18 part committed remote",
+        "18 finished",
+    ]
+    assert parts(job, played.outcome) == {"save": 7.0, "reschedule": 1.0}
+    assert played.outcome.n_saves == 2
+    assert played.outcome.stale == (
+        StaleShard(4.0, 0, 0.0, 0.0),
+        StaleShard(6.5, 1, 4.0, 4.0),
+    )
+
+
+# --------------------------------------------------------------------------- rules for some roles
+
+
+@pytest.mark.parametrize(
+    ("slots", "log"),
+    [
+        ((0, 3), ["5 reverted 0", "5 reverted 3", "5 stage regroup", "5.5 back 0", "5.5 back 3"]),
+        ((0, 4), ["5 rolled back", "5 stage reschedule", "6 back 0", "6 back 4"]),
+        ((4,), ["5 rolled back", "5 stage reschedule", "6 back 4"]),
+    ],
+)
+def test_a_rule_for_some_roles_holds_where_all_struck_slots_are_of_them(
+    slots: tuple[int, ...], log: list[str]
+) -> None:
+    job = job_of(
+        10.0,
+        rule("struck", stage("regroup", 0.5), sources=("remote",), roles=("state",)),
+        rule("all", stage("reschedule", 1.0), sources=("remote",)),
+        tiers=(remote(),),
+        captures=(saves("remote", 4.0),),
+        roles=(STATE, TRAINERS),
+    )
+    played = told(run(job, failure(5.0, *slots)), since_h=5.0)
+    failed = [f"5 failed {slot}" for slot in slots]
+    assert played[: len(failed) + len(log)] == failed + log
+
+
+# --------------------------------------------------------------------------- loads that share
+
+
+def sharing(*rules: Rule) -> SimulatedJob:
+    """Saves at 4 and 8 h, and loads a shard in an hour, two in two hours."""
+    link = Storage(4.0, shard_bytes=4.0)
+    tier = Tier("remote", Medium.REMOTE, Outside(), "state", link)
+    return job_of(10.0, *rules, AGAIN, tiers=(tier,), captures=(saves("remote", 4.0),))
+
+
+def loads(reverts: str, *stages: Stage, **how: Any) -> Rule:
+    return rule(reverts, *stages, sources=("remote",), **how)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Failures, and what is logged from the first one on to where the job works again."""
+
+    rules: tuple[Rule, ...]
+    failures: tuple[ScopedFailure, ...]
+    log: list[str]
+    parts: dict[str, float]
+
+
+SHARES = {
+    "two recoveries": Sharing(
+        (loads("struck", stage("load")),),
+        (failure(5.0, 0), failure(5.5, 1)),
+        [
+            "5 failed 0", "5 reverted 0", "5 stage load",
+            "5.5 failed 1", "5.5 reverted 1", "5.5 stage load",
+            "6.5 back 0", "7 back 1", "7 resumed",
+        ],
+        {"load": 2.0},
+    ),
+    "shard by shard": Sharing(
+        (loads("struck", stage("load")),),
+        (failure(5.0, 0, 1), failure(6.0, 2, 3)),
+        [
+            "5 failed 0", "5 failed 1", "5 reverted 0", "5 reverted 1", "5 stage load",
+            "6 failed 2", "6 failed 3", "6 reverted 2", "6 reverted 3", "6 stage load",
+            "8 back 0", "8 back 1", "9 back 2", "9 back 3", "9 resumed",
+        ],
+        {"load": 4.0},
+    ),
+    "a shard is taken back again as it loads": Sharing(
+        (loads("struck", stage("load")),),
+        (failure(5.0, 0, 1), failure(6.0, 0)),
+        [
+            "5 failed 0", "5 failed 1", "5 reverted 0", "5 reverted 1", "5 stage load",
+            "6 failed 0", "6 reverted 0", "6 stage load", "7 back 1", "7.5 back 0", "7.5 resumed",
+        ],
+        {"load": 2.5},
+    ),
+    "a shard is taken back again, and the others go on faster": Sharing(
+        (loads("struck", stage("regroup", 0.5), stage("load")),),
+        (failure(5.0, 0, 1), failure(6.0, 0)),
+        [
+            "5 failed 0", "5 failed 1", "5 reverted 0", "5 reverted 1", "5 stage regroup",
+            "5.5 stage load",
+            "6 failed 0", "6 reverted 0", "6 stage regroup", "6.5 stage load",
+            "7 back 1", "7.75 back 0", "7.75 resumed",
+        ],
+        {"regroup": 1.0, "load": 1.75},
+    ),
+    "the last shard is taken back again as it loads": Sharing(
+        (loads("shards", stage("load"), stage("rebuild", 1.0)),),
+        (failure(5.0, 0), failure(6.0, 1)),
+        [
+            "5 failed 0", "5 reverted 0", "5 reverted 1", "5 reverted 2", "5 reverted 3",
+            "5 stage load",
+            "6 failed 1", "6 reverted 0", "6 reverted 1", "6 reverted 2", "6 reverted 3",
+            "6 stage rebuild", "6 stage load", "7 back 0", "10 stage rebuild",
+            "11 back 1", "11 resumed",
+        ],
+        {"load": 5.0, "rebuild": 1.0},
+    ),
+    "all shards are taken back again before they load": Sharing(
+        (loads("shards", stage("regroup", 1.0), stage("load"), stage("rebuild", 1.0)),),
+        (failure(5.0, 0), failure(5.5, 1)),
+        [
+            "5 failed 0", "5 reverted 0", "5 reverted 1", "5 reverted 2", "5 reverted 3",
+            "5 stage regroup",
+            "5.5 failed 1", "5.5 reverted 0", "5.5 reverted 1", "5.5 reverted 2", "5.5 reverted 3",
+            "5.5 stage regroup", "6 stage rebuild", "6.5 stage load", "7 back 0",
+            "10.5 stage rebuild", "11.5 back 1", "11.5 resumed",
+        ],
+        {"regroup": 1.5, "load": 4.0, "rebuild": 1.0},
+    ),
+    "all go back, and some of them again": Sharing(
+        (loads("struck", stage("load"), scopes=("struck",)), loads("all", stage("load"))),
+        (failure(5.0, 0), failure(6.0, 0, 1, 2, 3, scope=STRUCK)),
+        [
+            "5 failed 0", "5 rolled back", "5 stage load",
+            "6 failed 0", "6 failed 1", "6 failed 2", "6 failed 3",
+            "6 reverted 0", "6 reverted 1", "6 reverted 2", "6 reverted 3", "6 stage load",
+            "13 back 0", "13 back 1", "13 back 2", "13 back 3", "13 resumed",
+        ],
+        {"lost": 1.0, "load": 8.0},
+    ),
+    "some go back, and then all": Sharing(
+        (loads("struck", stage("load"), scopes=("struck",)), loads("all", stage("load"))),
+        (failure(5.0, 0, 1, scope=STRUCK), failure(6.0, 2)),
+        [
+            "5 failed 0", "5 failed 1", "5 reverted 0", "5 reverted 1", "5 stage load",
+            "6 failed 2",
+            "6 rolled back", "6 stage load", "10 back 0", "10 back 1", "10 back 2", "10 resumed",
+        ],
+        {"lost": 1.0, "load": 5.0},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+def test_loads_under_way_share_the_link(shares: Sharing) -> None:
+    job = sharing(*shares.rules)
+    played = run(job, *shares.failures)
+    assert told(played, since_h=5.0)[: len(shares.log)] == shares.log
+    assert parts(job, played.outcome) == shares.parts
+
+
+def test_a_shared_load_of_no_bytes_is_no_load_to_go_on_for() -> None:
+    tier = Tier("remote", Medium.REMOTE, Outside(), "state", Storage(4.0, shard_bytes=0.0))
+    rules = (
+        rule("nobody", stage("regroup", 0.25), scopes=("nobody",)),
+        loads("all", stage("reschedule", 1.0), stage("load"), stage("rebuild", 2.0)),
+    )
+    job = job_of(10.0, *rules, tiers=(tier,), captures=(saves("remote", 4.0),))
+    played = run(job, failure(3.0, 0), failure(3.5, 0, scope=NOBODY))
+    assert told(played, since_h=3.0)[:6] == [
+        "3 failed 0",
+        "3 rolled back",
+        "3 stage reschedule",
+        "3.5 failed 0",
+        "3.5 stage regroup",
+        "3.75 back 0",
+    ]
+    assert parts(job, played.outcome) == {"lost": 3.0, "reschedule": 0.5, "regroup": 0.25}
 
 
 # --------------------------------------------------------------------------- elastic jobs, spares

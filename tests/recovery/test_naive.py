@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Clock, Cluster, Duration, Holds, Role
+from cprsim.records import Clock, Cluster, Duration, Holds, Role, Storage
 from cprsim.recovery.policy import (
     OWN,
     Capture,
@@ -46,6 +46,8 @@ SCOPES = (
 STATE = Role("state", 4, Holds.SHARD)
 READERS = Role("readers", 2, Holds.NOTHING)
 READER = 4  # the first of them
+TRAINERS = Role("trainers", 2, Holds.REPLICA)
+TRAINER = 4  # the first of them, with no readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +303,24 @@ def test_a_save_struck_in_the_background_is_tried_again_with_what_there_is_then(
     assert ran.outcome.stale == (StaleShard(5.0, 0, 0.0), StaleShard(7.5, 1, 5.0))
 
 
+@pytest.mark.parametrize(
+    ("step_h", "parts"),
+    [
+        # to 5 h: what was held is done, and saved again until 11.5; the save of 8 h waits from 10.5
+        (2.0, {"lost": 2.0, "reschedule": 0.5, "save": 1.0}),
+        # to 3 h: it is undone; 4 h are saved from 8.5 to 12.5, when those of 8 h are due
+        (4.0, {"lost": 4.0, "reschedule": 0.5}),
+    ],
+)
+def test_a_struck_save_is_tried_again_unless_a_rollback_undoes_what_it_holds(
+    step_h: float, parts: dict[str, float]
+) -> None:
+    rule = Rule(Reverts.ALL, (stage("reschedule", 0.5),), To.STEP_BEFORE)
+    capture = saved("remote", 4.0, None, 4.0)
+    job = job_of(rule, tiers=(remote(),), captures=(capture,), step_h=step_h)
+    assert run(job, failure(7.0, 0)).parts == parts
+
+
 def test_after_a_rollback_the_grid_alone_says_when_to_save() -> None:
     rule = back_to("remote", stages=(stage("reschedule", 0.5),))
     job = job_of(rule, tiers=(remote(),), captures=(saved("remote", 4.0, 1.0),))
@@ -313,6 +333,105 @@ def test_a_rule_that_stops_nothing_abandons_no_save() -> None:
     job = job_of(rule, AGAIN, tiers=(remote(),), captures=(saved("remote", 4.0, 1.0),))
     ran = run(job, failure(4.5, 0))
     assert (ran.wall_h, ran.outcome.n_saves, ran.outcome.n_failures) == (12.0, 2, 1)
+
+
+# --------------------------------------------------------------------------- contents in parts
+
+
+def in_parts(
+    every_h: float,
+    stall_h: float | None = None,
+    background_h: float | None = None,
+    parts: int = 2,
+    **how: Any,
+) -> Capture:
+    return replace(saved("remote", every_h, stall_h, background_h, **how), parts=parts)
+
+
+def test_a_content_in_parts_is_there_with_the_last_of_them() -> None:
+    capture = in_parts(1.0, 0.25)
+    job = job_of(back_to("remote", stages=()), tiers=(remote(),), captures=(capture,))
+    ran = run(job)
+    assert ran.parts == {"save": 10 * 0.25}
+    assert ran.outcome.n_saves == 5
+    # progress 3.5, three parts on their way: the third kept nothing
+    ran = run(job, failure(4.25, 0))
+    assert ran.parts == {"lost": 1.5, "save": 11 * 0.25}
+    assert ran.outcome.n_saves == 5
+
+
+def test_a_part_stalls_the_job_and_is_in_flight_as_any_save() -> None:
+    capture = in_parts(2.0, None, 3.0)
+    ran = run(job_of(AGAIN, tiers=(remote(),), captures=(capture,)))
+    # as without parts: saves begin at 2, 5, 8, 11 and 14, and that of 10 h, a part, is awaited
+    assert (ran.wall_h, ran.outcome.n_saves) == (17.0, 2)
+
+
+def test_the_last_part_may_be_left_out() -> None:
+    capture = in_parts(2.0, None, 3.0, when_busy=WhenBusy.SKIP)
+    ran = run(job_of(AGAIN, tiers=(remote(),), captures=(capture,)))
+    assert (ran.wall_h, ran.outcome.n_saves) == (13.0, 0)  # those of 4 and 8 are
+
+
+@pytest.mark.parametrize(("number", "lost_h"), [(0, 1.5), (1, 3.5)])
+def test_only_the_last_part_may_come_to_nothing(number: int, lost_h: float) -> None:
+    capture = in_parts(1.0, p_fail=0.5)
+    job = job_of(back_to("remote", stages=()), tiers=(remote(),), captures=(capture,))
+    draws = Draws(u={("remote", number): 0.25})
+    assert run(job, failure(3.5, 0), draws=draws).parts == {"lost": lost_h}
+
+
+def again_in_parts(capture: Capture) -> SimulatedJob:
+    rule = struck_back_to("remote", stages=(stage("reschedule", 0.5),))
+    return job_of(rule, AGAIN, tiers=(remote(),), captures=(capture,))
+
+
+def test_a_part_that_is_tried_again_completes_nothing() -> None:
+    # the part of 2 is struck at 3 and tried at 3.5, to no content by 5.5; that of 4 is struck at 6
+    # and tried at 6.5 (progress 5.5): it completes one at 8.5
+    job = again_in_parts(in_parts(2.0, None, 2.0, in_flight=2))
+    ran = run(job, failure(3.0, 0), failure(6.0, 1), failure(8.5, 2))
+    assert ran.outcome.stale == (
+        StaleShard(3.0, 0, 0.0),
+        StaleShard(5.5, 1, 0.0),
+        StaleShard(7.5, 2, 5.5),
+    )
+
+
+def test_the_last_part_tried_again_completes_what_there_is_then() -> None:
+    # the save of 4 is struck at progress 5, and tried at 5.5; it commits at 7.5
+    job = again_in_parts(in_parts(2.0, None, 2.0, in_flight=2))
+    ran = run(job, failure(5.0, 0), failure(8.0, 1))
+    assert ran.outcome.stale == (StaleShard(5.0, 0, 0.0), StaleShard(7.5, 1, 5.0))
+
+
+def test_a_part_tried_again_stands_for_the_last_one_that_is_due_by_then() -> None:
+    # at 4.5 the save of 4 waits for the part of 2: one save of 4 at 5, which commits at 8
+    job = again_in_parts(in_parts(2.0, None, 3.0))
+    ran = run(job, failure(4.5, 0), failure(8.5, 1))
+    assert ran.outcome.stale == (StaleShard(4.0, 0, 0.0), StaleShard(6.5, 1, 4.0))
+    # the part of 6, begun at 8, is tried at 9; waits at 4, 6, 8 and 10 h, then for that of 10 h
+    assert ran.parts == {"save": 0.5 + 1.0 + 1.5 + 1.0 + 3.0, "reschedule": 1.0}
+    assert ran.outcome.n_saves == 2
+
+
+def test_a_part_and_the_last_one_stay_due_if_a_rollback_undoes_neither() -> None:
+    captures = (saved("memory", 4.0), in_parts(2.0, None, 3.0))
+    rule = back_to("memory", stages=(stage("reschedule", 0.5),))
+    job = job_of(rule, AGAIN, tiers=(in_memory(OWN), remote()), captures=captures)
+    # at 4.5 that of 4 h waits for the part of 2 h, and the memory has 4 h: one save at 5
+    ran = run(job, failure(4.5, 0, scope=PROCESS))
+    assert ran.parts == {"save": 0.5 + 1.0 + 1.0 + 1.0 + 3.0, "reschedule": 0.5}
+    assert ran.outcome.n_saves == 2 + 2
+
+
+def test_after_a_rollback_the_grid_alone_says_which_part_is_the_last() -> None:
+    capture = in_parts(1.0, 0.5)
+    job = job_of(back_to("remote", stages=()), tiers=(remote(),), captures=(capture,))
+    # in the save of 4, the second of its content: those of 3 and 4 again
+    ran = run(job, failure(5.75, 0))
+    assert ran.parts == {"lost": 2.0, "save": 3 * 0.5 + 0.25 + 8 * 0.5}
+    assert ran.outcome.n_saves == 5
 
 
 # --------------------------------------------------------------------------- what survives
@@ -466,6 +585,182 @@ def test_a_reader_loads_nothing_where_the_struck_alone_go_back() -> None:
     )
     assert run(job, failure(5.0, READER)).parts == {"reschedule": 0.25}
     assert run(job, failure(5.0, READER, 0)).parts == {"reschedule": 0.25, "load": 0.625}
+
+
+def for_roles(*roles: str, spares: int | None = None) -> SimulatedJob:
+    """The struck alone go back if they are of these roles, else all do."""
+    return job_of(
+        struck_back_to("remote", stages=(stage("wait"), stage("regroup", 0.5)), roles=roles),
+        back_to("remote", stages=(stage("wait"), stage("reschedule", 1.0))),
+        tiers=(remote(),),
+        captures=(saved("remote", 4.0),),
+        roles=(STATE, TRAINERS),
+        spares=spares,
+    )
+
+
+@pytest.mark.parametrize(
+    ("roles", "slots", "holds"),
+    [
+        (("state",), (0,), True),
+        (("state",), (0, 3), True),
+        (("state",), (0, TRAINER), False),
+        (("state",), (TRAINER,), False),
+        (("trainers",), (TRAINER, 5), True),
+        (("trainers", "state"), (0, TRAINER), True),
+        ((), (0, TRAINER), True),
+    ],
+)
+def test_a_rule_for_some_roles_holds_where_all_struck_slots_are_of_them(
+    roles: tuple[str, ...], slots: tuple[int, ...], holds: bool
+) -> None:
+    parts = {"regroup": 0.5} if holds else {"lost": 1.0, "reschedule": 1.0}
+    assert run(for_roles(*roles), failure(5.0, *slots)).parts == parts
+
+
+def test_a_slot_that_waits_for_a_node_is_of_no_role_that_counts() -> None:
+    # the trainer waits from 5 on, and has the node of slot 0 at 6.5; slot 0 has its node at 7
+    job = for_roles("state", spares=0)
+    waits = failure(5.0, TRAINER, repair_h=2.0)
+    ran = run(job, waits, failure(5.5, 0, TRAINER, repair_h=1.0))
+    assert ran.parts == {"lost": 1.0, "wait": 2.0, "reschedule": 0.5}
+    assert ran.outcome.stale == (StaleShard(4.0, 0, 4.0),)
+
+
+# --------------------------------------------------------------------------- loads that share
+
+
+LINK = Storage(4.0, shard_bytes=4.0)  # an hour for a shard alone
+SHRINKS = Elastic("state", (1.0, 0.75, 0.5, 0.25))
+
+
+def sharing(
+    *rules: Rule, link: Storage = LINK, elastic: Elastic | None = None, spares: int | None = None
+) -> SimulatedJob:
+    """Saved at 4 and 8 h."""
+    tier = Tier("remote", Medium.REMOTE, Outside(), "state", link)
+    captures = (saved("remote", 4.0),)
+    return job_of(*rules, AGAIN, tiers=(tier,), captures=captures, elastic=elastic, spares=spares)
+
+
+LOADS = struck_back_to("remote", stages=(stage("load"),))
+
+
+@pytest.mark.parametrize(
+    ("reverts", "server", "load_h"),
+    [
+        (Reverts.STRUCK, 4.0, 2.0),
+        (Reverts.STRUCK, 1.0, 4.0),  # its own bandwidth
+        (Reverts.SHARDS, 4.0, 4.0),
+        (Reverts.SHARDS, 0.5, 8.0),
+        (Reverts.ALL, 4.0, 4.0),
+    ],
+)
+def test_a_load_takes_as_long_as_its_shards_share_the_link(
+    reverts: Reverts, server: float, load_h: float
+) -> None:
+    rule = Rule(reverts, (stage("load"),), sources=("remote",))
+    ran = run(sharing(rule, link=Storage(4.0, server, 4.0)), failure(5.0, 0, 1))
+    assert ran.parts == {"load": load_h} | ({"lost": 1.0} if reverts is Reverts.ALL else {})
+
+
+def test_two_partial_recoveries_share_the_link() -> None:
+    # of slot 0 from 5 on: 2 bytes alone, 2 at half the rate; of slot 1 from 5.5: 2 so, 2 alone
+    ran = run(sharing(LOADS), failure(5.0, 0), failure(5.5, 1))
+    assert ran.parts == {"load": 0.5 + 1.0 + 0.5}
+    # 0 is back at 6.5, and 1 at 7
+    aside = struck_back_to("remote", stages=(stage("load", blocks=False),))
+    ran = run(sharing(aside, elastic=SHRINKS), failure(5.0, 0), failure(5.5, 1))
+    assert ran.parts == {"degraded": 0.5 * 0.25 + 1.0 * 0.5 + 0.5 * 0.25}
+
+
+def test_loads_share_the_link_shard_by_shard() -> None:
+    # of 0 and 1 from 5 on, 2 bytes each by 6; four shards from then on: 2 h more for those two,
+    # and 1 h alone for 2 and 3
+    ran = run(sharing(LOADS), failure(5.0, 0, 1), failure(6.0, 2, 3))
+    assert ran.parts == {"load": 1.0 + 2.0 + 1.0}
+
+
+def test_a_server_has_a_bandwidth_of_its_own() -> None:
+    # at 2 bytes an hour for each, two do not slow each other down
+    link = Storage(4.0, 2.0, 4.0)
+    ran = run(sharing(LOADS, link=link), failure(5.0, 0), failure(6.0, 1))
+    assert ran.parts == {"load": 2.0 + 1.0}
+
+
+def test_a_shard_that_is_taken_back_again_as_it_loads_begins_anew() -> None:
+    # 2 bytes of both by 6; then 2 of slot 1 and of slot 0 until 7, and 2 of slot 0 alone
+    aside = struck_back_to("remote", stages=(stage("load", blocks=False),))
+    ran = run(sharing(aside, elastic=SHRINKS), failure(5.0, 0, 1), failure(6.0, 0))
+    assert ran.parts == {"degraded": 2.0 * 0.5 + 0.5 * 0.25}
+
+
+def test_the_others_go_on_faster_without_a_shard_that_is_taken_back_again() -> None:
+    rule = struck_back_to("remote", stages=(stage("regroup", 0.5), stage("load")))
+    # 1 byte of both by 6, 2 of slot 1 alone by 6.5, 1 of both by 7, 3 of slot 0
+    ran = run(sharing(rule), failure(5.0, 0, 1), failure(6.0, 0))
+    assert ran.parts == {"regroup": 1.0, "load": 0.5 + 0.5 + 0.75}
+
+
+def all_shards(*stages: Stage) -> Rule:
+    return Rule(Reverts.SHARDS, stages, sources=("remote",))
+
+
+def test_a_shared_load_ends_as_its_last_shard_is_taken_back_again() -> None:
+    rule = all_shards(stage("load", blocks=False), stage("rebuild", 1.0, blocks=False))
+    ran = run(sharing(rule, elastic=SHRINKS), failure(5.0, 0), failure(6.0, 1))
+    # slot 0 rebuilds from 6 to 7, slot 1 from 10 to 11
+    assert ran.parts == {"degraded": 1.0 * 0.25 + 1.0 * 0.5 + 4.0 * 0.25}
+
+
+def test_a_load_is_left_out_if_all_its_shards_are_taken_back_before_it_begins() -> None:
+    stages = (stage("regroup", 1.0, blocks=False), stage("load", blocks=False))
+    rule = all_shards(*stages, stage("rebuild", 1.0, blocks=False))
+    ran = run(sharing(rule, elastic=SHRINKS), failure(5.0, 0), failure(5.5, 1))
+    # slot 0 rebuilds from 6 to 7; slot 1 loads from 6.5 to 10.5, and rebuilds to 11.5
+    assert ran.parts == {"degraded": 0.5 * 0.25 + 1.5 * 0.5 + 4.5 * 0.25}
+
+
+@pytest.mark.parametrize(("at_h", "hours"), [(5.5, 2.0), (6.5, 4.0)])
+def test_a_load_over_no_link_is_left_out_as_well_but_not_cut_short(
+    at_h: float, hours: float
+) -> None:
+    stages = [stage(kind, 1.0, blocks=False) for kind in ("regroup", "load", "rebuild")]
+    job = job_of(
+        all_shards(*stages),
+        AGAIN,
+        tiers=(remote(load_h=1.0),),
+        captures=(saved("remote", 4.0),),
+        elastic=SHRINKS,
+    )
+    # the second takes 1 + 2 + 1 h; so does the first, unless it has not begun to load
+    ran = run(job, failure(5.0, 0), failure(at_h, 1))
+    assert ran.parts == {"degraded": (hours + 4.0) * 0.25}
+
+
+def test_what_all_go_back_to_is_loaded_as_a_whole() -> None:
+    alone = struck_back_to("remote", stages=(stage("load"),), scopes=("process",))
+    every = back_to("remote", stages=(stage("load"),))
+    # 1 byte of each of 4 shards by 6; with the others 3 until 12, and theirs 1 until 13
+    ran = run(sharing(alone, every), failure(5.0, 0), failure(6.0, 0, 1, 2, 3, scope=PROCESS))
+    assert ran.parts == {"lost": 1.0, "load": 1.0 + 6.0 + 1.0}
+
+
+def test_what_all_go_back_to_takes_the_link_from_those_that_it_takes_over() -> None:
+    alone = struck_back_to("remote", stages=(stage("load"),), scopes=("process",))
+    every = back_to("remote", stages=(stage("load"),))
+    ran = run(sharing(alone, every), failure(5.0, 0, 1, scope=PROCESS), failure(6.0, 2))
+    assert ran.parts == {"lost": 1.0, "load": 1.0 + 4.0}
+
+
+def test_a_shared_load_of_no_bytes_is_no_load_to_go_on_for() -> None:
+    aside = nobody(stage("regroup", 0.25), scopes=("process",))
+    every = back_to(
+        "remote", stages=(stage("reschedule", 1.0), stage("load"), stage("rebuild", 2.0))
+    )
+    job = sharing(aside, every, link=Storage(4.0, shard_bytes=0.0))
+    ran = run(job, failure(3.0, 0), failure(3.5, 0, scope=PROCESS))
+    assert ran.parts == {"lost": 3.0, "reschedule": 0.5, "regroup": 0.25}
 
 
 # --------------------------------------------------------------------------- recoveries together

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,15 +10,17 @@ import pytest
 from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.kernel.replay import moments
-from cprsim.records import OnFailure, ShardLoss
+from cprsim.records import EventKind, OnFailure, in_order
 from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
 from cprsim.staleness.strategies import strategy_key
+from tests.simulate.agreeing import assert_same
+from tests.simulate.folding import shard_loss
 
 
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
-    """Partial recovery twice: as the engines know it, and as a system."""
+    """Partial recovery twice: as a strategy, and as a system of its own name."""
     changes = ["failures.role=any", "failures.mtbf=3 h", "simulation.replications=200"]
     made = assemble(load_scenario("scenarios/quickstart.yaml", changes))
     partial = next(policy for policy in made.policies if policy.name == "partial")
@@ -33,11 +35,18 @@ def experiment() -> Experiment:
 
 def test_each_shard_that_goes_back_has_its_row(experiment: Experiment) -> None:
     partial, system = (one.losses for one in pipeline.simulate(experiment).strategies)
+    simpy = pipeline.simulate(replace(experiment, engine="simpy")).strategies[1].losses
     assert len(partial.slot) > 300
-    for column in fields(ShardLoss):
-        np.testing.assert_allclose(
-            getattr(system, column.name), getattr(partial, column.name), rtol=1e-9, atol=1e-9
-        )
+    for found in (system, simpy):
+        assert_same(found, partial)
+
+
+def test_event_logs_tell_the_same_of_each_shard_that_goes_back(experiment: Experiment) -> None:
+    losses = pipeline.simulate(experiment).strategies[1].losses
+    for replication in range(20):
+        log = pipeline.replay(experiment, replication)["system"]
+        mine = np.flatnonzero(losses.replication == replication)
+        assert_same(shard_loss(log, experiment.cluster.n_emb_ps), in_order(losses, mine))
 
 
 def test_a_staleness_curve_prices_them_like_those_of_partial_recovery(
@@ -52,9 +61,12 @@ def test_a_staleness_curve_prices_them_like_those_of_partial_recovery(
 def test_the_kernel_does_to_the_model_what_it_does_under_partial_recovery(
     experiment: Experiment,
 ) -> None:
+    losses = pipeline.simulate(experiment).strategies[1].losses
     for replication in range(5):
         logs = pipeline.replay(experiment, replication)
         known, found = (list(moments(logs[name])) for name in ("partial", "system"))
+        lost = [slot for one in found if one.kind is EventKind.REVERTED for slot in one.slots]
+        assert lost == losses.slot[losses.replication == replication].tolist()
         assert [(one.kind, one.slots) for one in found] == [(one.kind, one.slots) for one in known]
         np.testing.assert_allclose(
             [one.progress_h for one in found], [one.progress_h for one in known], atol=1e-9

@@ -10,6 +10,8 @@ from cprsim.assemble import Experiment
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import Metric, Response, StalenessCurve
 
 SLOPES = {"partial": 0.010, "mfu": 0.006, "round-robin": 0.0098}
@@ -39,6 +41,8 @@ class Job:
             failures=JobClock(Exponential(self.mtbf_h), range(self.n_emb_ps), clock=Clock.PROGRESS),
             policies=(),
             seed=7,
+            scopes=(Scope("node", Reach.NODE, nothing),),
+            shares=ScopeShares((1.0,), (Reach.NODE,), self.n_emb_ps),
             n_replications=self.n_replications,
         )
         return replace(made, **changed)  # type: ignore[arg-type]

@@ -69,7 +69,6 @@ def selections(draw: Any) -> Selection:
         drawn=draw(st.none() | drawn),
         notes=draw(st.lists(names, max_size=2).map(tuple)),
         left_out=draw(st.lists(names, max_size=2).map(tuple)),
-        not_run=draw(st.dictionaries(names, names, max_size=2).map(lambda d: tuple(d.items()))),
         limited=draw(st.booleans()),
     )
 

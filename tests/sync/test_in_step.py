@@ -22,8 +22,8 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure
 from cprsim.stand_in import StandIn
 from cprsim.sync import Outage
-from tests.cluster.building import failures, policy, run
-from tests.cluster.test_beside import NEVER, SERVER, TRAINER, in_step
+from tests.simulate.building import failures, policy, run
+from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))

@@ -1,6 +1,6 @@
-"""Failure schedules by hand and by hypothesis: the engine gives the cluster's rows, or leaves them.
+"""Failure schedules by hand and by hypothesis: compiled loops give SimPy's rows, or leave them.
 
-Times are whole sixty-fourths of an hour, so that both engines add them without rounding and ties
+Times are whole sixty-fourths of an hour, so that all add them without rounding and ties
 are ties.
 """
 
@@ -15,15 +15,22 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cprsim import engine
-from cprsim.cluster import cost_breakdown, shard_loss
-from cprsim.draws import CostDraws
+from cprsim.engines import FAST, SIMPY, Rows
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import FailureSource, trace_of
 from cprsim.records import Clock, Cluster, Failure, FailureTrace, OnFailure
-from cprsim.setting import JobSetting
-from tests.cluster.building import FULL, NONE, PARTIAL, failures, policy, run, setting
-from tests.engine.agreeing import assert_agree
+from tests.simulate.agreeing import all_ways, assert_rows_agree, assert_same
+from tests.simulate.building import (
+    FULL,
+    NONE,
+    PARTIAL,
+    JobSetting,
+    failures,
+    policy,
+    run,
+    setting,
+)
+from tests.simulate.folding import cost_breakdown, shard_loss
 
 N_EMB_PS, N_TRAINERS = 3, 2
 
@@ -59,15 +66,18 @@ class Listed:
 
 def check(
     job: JobSetting, how: OnFailure, interval_h: float, strikes: list[Failure], border_h: float
-) -> engine.Ran:
-    costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
+) -> Rows:
+    """The rows of the compiled loops, as good as SimPy's and as the event log."""
     plan = policy(how, interval_h)
     source = cast(FailureSource, Listed(strikes, border_h))
-    block = BlockFailures(source, job.cluster, 1, 0, job.useful_h)
-    ran = engine.simulate(job, plan, block, costs, range(1))
+    failing = BlockFailures(source, job.cluster, 1, 0, job.useful_h)
+    ways = all_ways(job, plan, failing, 1)
     log = run(job, plan, strikes)
-    assert_agree(ran, cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS))
-    return ran
+    for rows in (*ways.compiled, ways.simpy):
+        assert_rows_agree(rows, ways.simpy)
+        assert_same(rows.costs, cost_breakdown(log, job.useful_h))
+        assert_same(rows.losses, shard_loss(log, N_EMB_PS))
+    return ways.fast
 
 
 def sixty_fourths(most_h: float, least_h: float = 0.0) -> st.SearchStrategy[float]:
@@ -121,17 +131,17 @@ def test_any_schedule(
 def test_a_second_server_fails_while_the_first_recovers() -> None:
     job = setting(10.0, n_emb_ps=3, save_h=0.25, load_h=0.5, detect_h=0.25, reschedule_h=0.5)
     ran = check(job, PARTIAL, 4.0, failures((3.0, [0]), (3.75, [1]), (9.0, [1])), inf)
-    assert ran.left.tolist() == []
+    assert ran.engines == {FAST}
     assert ran.costs.hours_of("detect").tolist() == [0.25 * 3]
     assert ran.losses.slot.tolist() == [0, 1, 1]
     assert ran.losses.since_save_h.tolist() == [3.0, 3.0, 2.75]
 
 
-def test_a_failure_on_the_edge_of_a_commit_is_left_to_the_cluster() -> None:
+def test_a_failure_on_the_edge_of_a_commit_is_left_to_simpy() -> None:
     job = setting(10.0, n_emb_ps=3, save_h=0.25)
     for how in (FULL, PARTIAL):
-        assert check(job, how, 4.0, failures((4.25, [0])), inf).left.tolist() == [0]
-        assert check(job, how, 4.0, failures((4.2, [0])), inf).left.tolist() == []
+        assert check(job, how, 4.0, failures((4.25, [0])), inf).engines == {SIMPY}
+        assert check(job, how, 4.0, failures((4.2, [0])), inf).engines == {FAST}
 
 
 def test_all_trainers_at_once_take_the_shards_with_them() -> None:
@@ -152,7 +162,7 @@ def test_a_job_that_gets_no_further_is_given_up_at_the_same_failure() -> None:
     strikes = [strike for _, strike in zip(range(1500), endless(0.375), strict=False)]
     for how in (FULL, NONE, PARTIAL):
         ran = check(job, how, 2.0, strikes, inf)
-        assert ran.left.tolist() == []
+        assert ran.engines == {FAST}
         assert not ran.costs.finished[0]
         assert ran.costs.n_failures[0] == 1000
 
@@ -160,6 +170,6 @@ def test_a_job_that_gets_no_further_is_given_up_at_the_same_failure() -> None:
 def test_a_job_beyond_its_deadline_is_stopped_there() -> None:
     for clock in Clock:
         slow = setting(1.0, clock=clock, n_emb_ps=3, reschedule_h=60.0)
-        ran = check(slow, FULL, inf, failures(0.25, 0.5, 0.6), inf)
+        ran = check(slow, FULL, inf, failures(0.25, 0.4375, 0.6), inf)
         assert ran.costs.wall_h.tolist() == ([100.0] if clock is not Clock.WALL else [61.6])
-        assert ran.left.tolist() == []
+        assert ran.engines == {FAST}

@@ -2,24 +2,22 @@
 
 Replications stand side by side in columns and take their nth step together: a step has no branch
 that depends on them, so that the machine takes several at once. What is out of the ordinary is
-`INTRICATE` and left to `loops.run`; rows are the same to the last bit.
+`INTRICATE` and left to `fast.run`.
 """
 
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cprsim.compiling import compiled, inlined
-from cprsim.engine.failing import hours_to_load, is_replica, is_shard
-from cprsim.engine.standing import FINISHED, GOING, INTRICATE, LEFT, WANTS_FAILURES
-from cprsim.engine.stretches import stretch, whole_h_of, whole_of
-from cprsim.engine.terms import Plan
-from cprsim.failures.block import Strikes
 from cprsim.records import Floats, Ints
 from cprsim.setting import HOPELESS_AFTER
+from cprsim.simulate.numbers import FINISHED, GOING, INTRICATE, LEFT, NONE, WANTS_FAILURES
+from cprsim.simulate.strikes import ScopedStrikes
+from cprsim.simulate.terms import Plan
 
 TOGETHER = 8  # replications that the machine may take at once
 ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
@@ -36,8 +34,21 @@ ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
 ) = range(0, 29 * ABREAST, ABREAST)  # fmt: skip
 
 
+class Stretch(NamedTuple):
+    """What a job does before the next failure, or before its end."""
+
+    n: float  # saves that commit
+    done_h: float  # of work since the last of them
+    worked_h: float
+    save_h: float
+    passed_h: float
+    reached: bool  # the progress at which the failure strikes
+    finished: bool
+    doubtful: bool  # rounding decides what comes before the failure
+
+
 @compiled
-def line_up(strikes: Strikes, rows: Ints, lined_up: Ints, n_strikes: Ints) -> None:
+def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints) -> None:
     """Put replications beside those with as many failures, `ABREAST` by `ABREAST`; most first.
 
     Parameters
@@ -69,7 +80,7 @@ def line_up(strikes: Strikes, rows: Ints, lined_up: Ints, n_strikes: Ints) -> No
 
 @compiled
 def hurry(
-    plan: Plan, strikes: Strikes, rows: Ints, n_strikes: Ints,
+    plan: Plan, strikes: ScopedStrikes, rows: Ints, n_strikes: Ints,
     hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
@@ -77,7 +88,7 @@ def hurry(
     Parameters
     ----------
     rows, n_strikes : (n_rows,) numbers of the replications, and of their failures; from `line_up`
-    hours, counts : (n_columns, n_replications) what comes out, columns as in HOURS and COUNTS
+    hours, counts : (n_columns, n_replications) what comes out, as of `fast.run`
     unsure : (n_rows,) where what the shards lose is to be summed, and each failure strikes one
         node; filled with the replications that need `lose` for it. Else (0,)
     progress_h, whole_h : (n_failures,) under partial recovery where it is not, what comes out for
@@ -119,7 +130,7 @@ def hurry(
                     whole_h[failure[i]] = columns[WHOLE_H + i]
             n_going = n_struck
             n_steps += 1
-        n_unfinished += write(some, columns, hours, counts)
+        n_unfinished += write(plan, some, columns, hours, counts)
         for i in range(n):
             if columns[UNSURE + i] > 0.0:
                 unsure[n_unsure] = some[i]
@@ -129,7 +140,7 @@ def hurry(
 
 @compiled
 def stand(
-    plan: Plan, strikes: Strikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+    plan: Plan, strikes: ScopedStrikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
     """Stand at the start of the job."""
     for i in range(END):
@@ -142,7 +153,13 @@ def stand(
 
 @compiled
 def look_ahead(
-    plan: Plan, strikes: Strikes, rows: Ints, n: int, chunk: Ints, failure: Ints, columns: Floats
+    plan: Plan,
+    strikes: ScopedStrikes,
+    rows: Ints,
+    n: int,
+    chunk: Ints,
+    failure: Ints,
+    columns: Floats,
 ) -> None:
     """Look up the next failure of the first replications."""
     first, at_h = strikes.first, strikes.at_h
@@ -179,12 +196,13 @@ def look_ahead(
 def take_step(plan: Plan, columns: Floats, n: int) -> None:
     """Take the first ones of the columns through their next failure, or to the end of their job."""
     n += -n % TOGETHER  # those beyond are over, or want more failures, and stay as they are
-    if plan.on_progress:
+    on_progress = plan.on_progress
+    if on_progress:  # so that either loop is without the other's case
         for i in range(n):
-            step(plan, columns, i, True)
+            step(plan, columns, i, on_progress)
     else:
         for i in range(n):
-            step(plan, columns, i, False)
+            step(plan, columns, i, on_progress)
 
 
 @inlined
@@ -251,12 +269,65 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     columns[N_FAILURES + i] += 1.0 if fails & (not intricate) & (not doubtful) else 0.0
 
 
+@inlined
+def stretch(
+    plan: Plan, progress_h: float, n_saved: float, left_h: float, until_h: float, on_progress: bool
+) -> Stretch:
+    """What comes next, for so many hours or, `on_progress`, until so much progress if that is less.
+
+    `on_progress` is that of the plan; a caller that writes it as a constant spares the other case.
+    """
+    saved_h = n_saved * plan.interval_h
+    beyond_h = progress_h - saved_h
+    n_left = float(plan.n_saves - n_saved)
+    n = min(np.floor((beyond_h + left_h) / plan.period_h), n_left)
+    if on_progress:
+        n = min(n, np.floor((until_h - saved_h) / plan.interval_h))
+    room_h, stall_h = plan.interval_h, plan.stall_h  # of work until the save after these, and it
+    if n == n_left:
+        room_h, stall_h = plan.tail_h, 0.0
+    rest_h = beyond_h + left_h - n * plan.period_h
+    edge_h = room_h + stall_h
+    reached = False
+    if on_progress:
+        edge_h = room_h
+        reach_h = until_h - saved_h - n * plan.interval_h
+        reached = reach_h <= rest_h and (n < n_left or reach_h < room_h)
+        rest_h = min(reach_h, room_h) if reached else rest_h
+    finished = n == n_left and rest_h >= room_h and not reached
+    near_h = min(rest_h, abs(rest_h - edge_h))
+    done_h = min(rest_h, room_h)
+    stalled_h = 0.0 if finished else rest_h - done_h
+    return Stretch(
+        n=n,
+        done_h=done_h,
+        worked_h=n * plan.interval_h + done_h - beyond_h,
+        save_h=n * plan.stall_h + stalled_h,
+        passed_h=n * plan.period_h + done_h + stalled_h - beyond_h,
+        reached=reached,
+        finished=finished,
+        doubtful=near_h < plan.near_h and left_h > plan.near_h,
+    )
+
+
+@inlined
+def whole_of(plan: Plan, n_saved: float) -> float:
+    """How many whole saves there are in the first ones of the grid."""
+    return n_saved if plan.n_per_whole == 1 else np.floor(n_saved / plan.n_per_whole)
+
+
+@inlined
+def whole_h_of(plan: Plan, n_whole: float) -> float:
+    """Progress that the nth whole save holds."""
+    return n_whole * plan.n_per_whole * plan.interval_h
+
+
 @compiled
 def tally(columns: Floats, n: int, n_steps: float) -> None:
     """Sum what the shards lost that failures have struck in this step, the one after so many.
 
     A shard loses the work since the last whole save; net, since its own last loss, if that is later
-    (`loops.run` and `lose` keep that of every shard). It is if the last loss of all is later and
+    (`fast.run` and `lose` keep that of every shard). It is if the last loss of all is later and
     was this shard's, and is not if there is no later one; between the two it is not known here.
     """
     for i in range(n):
@@ -276,7 +347,7 @@ def tally(columns: Floats, n: int, n_steps: float) -> None:
 
 
 @compiled
-def write(rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
+def write(plan: Plan, rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
     """What has become of some replications; how many did not finish."""
     n_unfinished = 0
     for i in range(len(rows)):
@@ -284,10 +355,14 @@ def write(rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
         if status == GOING:  # after very many failures, or where it can't end
             status = INTRICATE
         hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
-        hours[2, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
-        hours[3, row], hours[4, row] = columns[SAVE_H + i], columns[DETECT_H + i]
-        hours[6, row], hours[7, row] = columns[RESCHEDULE_H + i], columns[LOAD_H + i]
-        hours[8, row], hours[9, row] = columns[STALE_H + i], columns[NET_H + i]
+        hours[2, row], hours[3, row] = columns[STALE_H + i], columns[NET_H + i]
+        hours[plan.lost, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
+        hours[plan.detect, row] = columns[DETECT_H + i]
+        hours[plan.reschedule, row] = columns[RESCHEDULE_H + i]
+        if plan.save != NONE:
+            hours[plan.save, row] = columns[SAVE_H + i]
+        if plan.load != NONE:
+            hours[plan.load, row] = columns[LOAD_H + i]
         counts[0, row] = status
         counts[1, row] = int(columns[N_FAILURES + i])
         counts[2, row] = int(columns[N_SAVES + i])
@@ -297,8 +372,8 @@ def write(rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
 
 @compiled
 def lose(
-    plan: Plan, strikes: Strikes, rows: Ints, progress_h: Floats, whole_h: Floats,
-    hours: Floats, counts: Ints, losses: Any, keeps: bool, slots: Any, desks: Any,
+    plan: Plan, strikes: ScopedStrikes, rows: Ints, progress_h: Floats, whole_h: Floats,
+    hours: Floats, counts: Ints, losses: Any, keeps: bool, slots: Any, scratch: Any,
 ) -> int:  # fmt: skip
     """The shards that went back in what `hurry` finished, under partial recovery.
 
@@ -307,14 +382,14 @@ def lose(
     progress_h, whole_h, hours, counts : from `hurry`; the sums over losses go into `hours`
     losses : (n_room,) of LOSS, where they go: a row per struck node
     keeps : whether they are kept
-    slots, desks : as in `loops.run`
+    slots, scratch : as in `fast.run`
 
     Returns
     -------
     how many losses there are
     """
     first, first_slot, slot_of = strikes.first, strikes.first_slot, strikes.slot
-    course = desks[0].course
+    course = scratch[0].course
     n_losses = 0
     for row in rows:
         if counts[0, row] != FINISHED:
@@ -332,8 +407,8 @@ def lose(
                     continue
                 of_slot, fresh_h = slots[slot_of[i]], whole_h[failure]
                 if of_slot.course == course:
-                    fresh_h = max(fresh_h, of_slot.reverted_at_h)
-                of_slot.course, of_slot.reverted_at_h = course, at_h
+                    fresh_h = max(fresh_h, of_slot.reloaded_at_h)
+                of_slot.course, of_slot.reloaded_at_h = course, at_h
                 stale_h += since_save_h
                 net_h += at_h - fresh_h
                 if keeps:
@@ -342,6 +417,29 @@ def lose(
                     loss.since_save_h, loss.since_reload_h = since_save_h, at_h - fresh_h
                     n_losses += 1
             failure += 1
-        hours[8, row], hours[9, row] = stale_h, net_h
-    desks[0].course = course
+        hours[2, row], hours[3, row] = stale_h, net_h
+    scratch[0].course = course
     return n_losses
+
+
+@inlined
+def hours_to_load(plan: Plan, drawn_h: float, n_loading: int) -> float:
+    """Hours in which so many servers load, with the storage to themselves."""
+    if n_loading == 0:
+        return 0.0
+    if plan.shard_bytes > 0.0:
+        rate = min(plan.server_rate_bytes_per_h, plan.rate_bytes_per_h / n_loading)
+        return plan.shard_bytes / rate
+    return drawn_h
+
+
+@inlined
+def is_shard(plan: Plan, slot: int) -> bool:
+    """Whether a slot holds a shard."""
+    return plan.first_shard <= slot < plan.first_shard + plan.n_shards
+
+
+@inlined
+def is_replica(plan: Plan, slot: int) -> bool:
+    """Whether a slot holds a replica."""
+    return plan.first_replica <= slot < plan.first_replica + plan.n_replicas

@@ -1,4 +1,4 @@
-"""The two engines agree to 1e-9 in every row: a designed grid of scenarios.
+"""The two engines and the loop of the common case agree to 1e-9 in every row: a designed grid.
 
 Orthogonal rather than complete: each scenario takes the next value of every factor, with periods
 that have no common divisor, so that all pairs of neighbouring factors meet.
@@ -10,6 +10,7 @@ from math import inf
 
 import pytest
 
+from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
@@ -17,9 +18,8 @@ from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
-from cprsim.setting import JobSetting
-from tests.cluster.building import FULL, NONE, PARTIAL, policy, setting
-from tests.engine.agreeing import assert_agree, both
+from tests.simulate.agreeing import assert_both_agree
+from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, setting
 
 N_SCENARIOS, N_REPLICATIONS = 66, 1000
 USEFUL_H = 6.0
@@ -93,12 +93,11 @@ def test_rows_agree(number: int) -> None:
     setting_ = job(number)
     failing = source(number, setting_.cluster, setting_.clock)
     failures = BlockFailures(failing, setting_.cluster, 11 + number, 0, USEFUL_H)
-    ran, costs, losses = both(setting_, how, failures, N_REPLICATIONS)
-    assert_agree(ran, costs, losses)
-    assert len(ran.left) + ran.costs.n_replications == N_REPLICATIONS
+    rows = assert_both_agree(setting_, how, failures, N_REPLICATIONS)
+    assert rows.costs.n_replications == N_REPLICATIONS
     overlaps = setting_.clock is Clock.WALL and how.on_failure is PARTIAL
     if not (overlaps and isinstance(setting_.costs.load, Transfer)):
-        assert len(ran.left) == 0
+        assert rows.engines == {FAST}
 
 
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
@@ -109,7 +108,6 @@ def test_rows_agree_at_given_instants_of_a_clock(clock: Clock, how: OnFailure) -
     at_h = (0.9, 1.05, 6.5, 500.0)  # in a save, in a recovery, beyond the useful hours, after all
     failing = Injected(USEFUL_H, range(6), at_h=at_h, clock=clock, slots_at=slots_at)
     failures = BlockFailures(failing, job.cluster, 1, 0, USEFUL_H)
-    ran, costs, losses = both(job, policy(how, 0.8), failures, 3)
-    assert_agree(ran, costs, losses)
-    assert len(ran.left) == 0
-    assert ran.costs.n_failures.tolist() == [3, 3, 3]
+    rows = assert_both_agree(job, policy(how, 0.8), failures, 3)
+    assert rows.engines == {FAST}
+    assert rows.costs.n_failures.tolist() == [3, 3, 3]

@@ -7,9 +7,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from cprsim.cluster import cost_breakdown, shard_loss
 from cprsim.records import Clock, Storage, SubSaves, Transfer
-from tests.cluster.building import FULL, NONE, PARTIAL, failures, policy, run, setting, told
+from tests.simulate.building import FULL, NONE, PARTIAL, failures, policy, run, setting, told
+from tests.simulate.folding import cost_breakdown, shard_loss
 
 
 def test_without_failures_the_overhead_is_exactly_the_saves() -> None:
@@ -46,7 +46,7 @@ def test_full_recovery_goes_back_to_the_last_committed_save() -> None:
         "6.875 save_started -> save @4",
         "7.375 save_committed -> useful @4",
         "9.375 save_started -> save @6",
-        "9.875 save_committed -> useful @6",
+        "9.875 save_committed -> over @6",
         "9.875 finished -> over @6",
     ]
 
@@ -58,17 +58,16 @@ def test_partial_recovery_goes_on_where_it_was() -> None:
         "0 started -> useful @0",
         "2 save_started -> save @2",
         "2.5 save_committed -> useful @2",
-        "3.5 failed 1 -> detect @3",
-        "3.5 failed 2 -> detect @3",
-        "3.5 reverted 1 -> detect @3",
-        "3.5 reverted 2 -> detect @3",
-        "3.5 stage -> reschedule @3",
+        "3.5 failed 1 -> reschedule @3",
+        "3.5 failed 2 -> reschedule @3",
+        "3.5 reverted 1 -> reschedule @3",
+        "3.5 reverted 2 -> reschedule @3",
         "4.5 stage -> load @3",
         "4.75 resumed -> useful @3",
         "5.75 save_started -> save @4",
         "6.25 save_committed -> useful @4",
         "8.25 save_started -> save @6",
-        "8.75 save_committed -> useful @6",
+        "8.75 save_committed -> over @6",
         "8.75 finished -> over @6",
     ]
     assert cost_breakdown(log, 6.0).n_failures[0] == 1  # two nodes, one failure
@@ -80,9 +79,8 @@ def test_partial_recovery_goes_on_where_it_was() -> None:
 def test_without_checkpoints_a_failure_starts_the_job_again() -> None:
     job = setting(4.0, load_h=9.0, reschedule_h=1.0)
     assert told(run(job, policy(NONE), failures(3.0)))[1:] == [
-        "3 failed 0 -> detect @3",
-        "3 rolled_back -> detect @0",
-        "3 stage -> reschedule @0",
+        "3 failed 0 -> reschedule @3",
+        "3 rolled_back -> reschedule @0",
         "4 resumed -> lost @0",
         "7 caught_up -> useful @3",
         "8 finished -> over @4",
@@ -94,19 +92,18 @@ def test_a_save_that_is_struck_does_not_count_and_is_tried_again() -> None:
     full = told(run(job, policy(FULL, 2.0), failures(2.5)))
     assert full[1:6] == [
         "2 save_started -> save @2",
-        "2.5 save_abandoned -> detect @2",
-        "2.5 failed 0 -> detect @2",
-        "2.5 rolled_back -> detect @0",
-        "2.5 stage -> reschedule @0",
+        "2.5 save_abandoned -> reschedule @2",
+        "2.5 failed 0 -> reschedule @2",
+        "2.5 rolled_back -> reschedule @0",
+        "3.5 resumed -> lost @0",
     ]
     partial = run(job, policy(PARTIAL, 2.0), failures(2.5))
-    assert told(partial)[1:9] == [
+    assert told(partial)[1:8] == [
         "2 save_started -> save @2",
-        "2.5 save_abandoned -> detect @2",
-        "2.5 failed 0 -> detect @2",
-        "2.5 reverted 0 -> detect @2",
-        "2.5 stage -> reschedule @2",
-        "3.5 resumed -> useful @2",
+        "2.5 save_abandoned -> reschedule @2",
+        "2.5 failed 0 -> reschedule @2",
+        "2.5 reverted 0 -> reschedule @2",
+        "3.5 resumed -> save @2",
         "3.5 save_started -> save @2",
         "4.5 save_committed -> useful @2",
     ]
@@ -159,6 +156,19 @@ def test_servers_recover_in_parallel_and_the_least_advanced_holds_the_job_up() -
     assert shard_loss(log, 4).since_save_h.tolist() == [2.0, 2.0]
 
 
+def test_where_the_least_advanced_recovery_ends_the_next_holds_the_job_up() -> None:
+    job = setting(4.0, n_trainers=2, load_h=2.0, reschedule_h=0.5)
+    log = run(job, policy(PARTIAL), failures(1.0, (1.25, [4])))  # a trainer has nothing to load
+    assert told(log)[1:] == [
+        "1 failed 0 -> reschedule @1",
+        "1 reverted 0 -> reschedule @1",
+        "1.25 failed 4 -> reschedule @1",
+        "1.75 stage -> load @1",
+        "3.5 resumed -> useful @1",
+        "6.5 finished -> over @4",
+    ]
+
+
 def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count() -> None:
     log = run(setting(10.0), policy(PARTIAL, 8.0), failures(2.0, 5.0, (6.0, [1]), 9.0))
     loss = shard_loss(log, 4)
@@ -174,7 +184,7 @@ class TestSavesInTheBackground:
         assert told(log)[1:4] == [
             "2 save_started -> save @2",
             "2.25 save_resumed -> useful @2",
-            "3 save_abandoned -> detect @2.75",
+            "3 save_abandoned -> save @2.75",  # as it is tried again at once
         ]
         assert shard_loss(log, 4).since_save_h.tolist() == [2.75, 3.25]
 
@@ -198,11 +208,11 @@ class TestSavesInTheBackground:
     def test_a_save_waits_for_the_one_before(self) -> None:
         job = setting(3.0, background_h=1.5)
         assert told(run(job, policy(FULL, 1.0)))[1:8] == [
-            "1 save_started -> save @1",
+            "1 save_started -> useful @1",
             "1 save_resumed -> useful @1",
             "2 save_due -> save @2",
-            "2.5 save_committed -> save @2",
-            "2.5 save_started -> save @2",
+            "2.5 save_committed -> useful @2",
+            "2.5 save_started -> useful @2",
             "2.5 save_resumed -> useful @2",
             "3.5 save_due -> save @3",
         ]
@@ -237,7 +247,7 @@ class TestSubSaves:
             "3.5 sub_save_started -> save @3",
             "3.75 sub_save_committed -> useful @3",
             "4.75 save_started -> save @4",
-            "5 save_committed -> useful @4",
+            "5 save_committed -> over @4",
         ]
 
     def test_without_extra_cost_an_interval_costs_the_same_as_one_whole_save(self) -> None:
@@ -266,13 +276,13 @@ class TestSubSaves:
     def test_one_that_is_struck_is_tried_again_as_what_it_was(self) -> None:
         job = setting(4.0, save_h=1.0)
         log = told(run(job, policy(PARTIAL, 2.0, self.HALVES), failures(1.25, (3.0, [1]))))
-        assert [line for line in log if "save" in line][:6] == [
+        assert [line for line in log if " save_" in line or " sub_save_" in line][:6] == [
             "1 sub_save_started -> save @1",
-            "1.25 save_abandoned -> detect @1",
+            "1.25 save_abandoned -> save @1",
             "1.25 sub_save_started -> save @1",
             "1.75 sub_save_committed -> useful @1",
             "2.75 save_started -> save @2",
-            "3 save_abandoned -> detect @2",
+            "3 save_abandoned -> save @2",
         ]
         assert "3 save_started -> save @2" in log
 
@@ -288,13 +298,13 @@ class TestClocks:
         job = setting(6.0, clock=Clock.PROGRESS, save_h=1.0, reschedule_h=1.0)
         log = run(job, policy(FULL, 2.0), failures(3.0, 3.5))
         failed = [line for line in told(log) if "failed" in line]
-        assert failed == ["4 failed 0 -> detect @3", "6.5 failed 0 -> detect @3.5"]
+        assert failed == ["4 failed 0 -> reschedule @3", "6.5 failed 0 -> reschedule @3.5"]
 
     def test_on_the_uptime_clock_saves_and_rework_age_but_recovery_does_not(self) -> None:
         job = setting(6.0, clock=Clock.UPTIME, save_h=1.0, reschedule_h=1.0)
         log = run(job, policy(FULL, 2.0), failures(2.5, 4.0))
         failed = [line for line in told(log) if "failed" in line]
-        assert failed == ["2.5 failed 0 -> detect @2", "5 failed 0 -> detect @1.5"]
+        assert failed == ["2.5 failed 0 -> reschedule @2", "5 failed 0 -> reschedule @1.5"]
 
     def test_a_failure_at_a_whole_interval_of_progress_comes_after_the_save(self) -> None:
         job = setting(6.0, clock=Clock.PROGRESS, save_h=1.0)
@@ -357,10 +367,9 @@ class TestSpares:
     def test_without_a_free_spare_the_slot_waits_for_a_repair(self) -> None:
         job = setting(4.0, n_spares=1, reschedule_h=0.5)
         log = run(job, policy(PARTIAL, 9.0), failures(1.0, (2.0, [1]), repair_h=3.0))
-        assert told(log)[5:] == [
-            "2 failed 1 -> detect @1.5",
-            "2 reverted 1 -> detect @1.5",
-            "2 stage -> wait @1.5",
+        assert told(log)[4:] == [
+            "2 failed 1 -> wait @1.5",
+            "2 reverted 1 -> wait @1.5",
             "4 stage -> reschedule @1.5",
             "4.5 resumed -> useful @1.5",
             "7 finished -> over @4",

@@ -1,13 +1,13 @@
-"""Jobs for the tests of the cluster: short to write, explicit in what they cost."""
+"""Jobs for the tests of the simulation: short to write, explicit in what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import inf, sqrt
 
-from cprsim.cluster import JobSetting, replicate
-from cprsim.cluster.log import event_log
-from cprsim.draws import CostDraws
+from cprsim.engines import Block, Engine, Rows
+from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
     Activity,
@@ -27,9 +27,27 @@ from cprsim.records import (
     SubSaves,
     Transfer,
 )
-from cprsim.setting import SavePlan
+from cprsim.recovery.classic import as_system, draw_names
+from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate import events
+from cprsim.simulate.course import BlockDraws
+from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.log import event_log
+from cprsim.simulate.strikes import ScopeShares
+from tests.simulate.folding import FOLDED, require_agreement
 
 FULL, PARTIAL, NONE = OnFailure.ROLL_BACK, OnFailure.RELOAD, OnFailure.RESTART
+SEED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetting:
+    """A job without its recovery."""
+
+    useful_h: float
+    cluster: Cluster
+    costs: Costs
+    clock: Clock
 
 
 def policy(
@@ -101,10 +119,65 @@ def failures(
     return made
 
 
+def simulated(job: JobSetting, how: RecoveryPolicy) -> SimulatedJob:
+    """The job under a strategy, as the engines take it."""
+    system = as_system(how, job.costs, job.cluster)
+    scopes = (Scope("node", Reach.NODE, job.costs.detect),)
+    renamed = draw_names(scopes, len(system.rules))
+    return SimulatedJob(job.useful_h, job.cluster, job.clock, scopes, system, renamed=renamed)
+
+
+def block_of(job: JobSetting, failing: BlockFailures, number: int = 0, seed: int = SEED) -> Block:
+    """A block of failures, each of which kills nodes."""
+    shares = ScopeShares((1.0,), (Reach.NODE,), job.cluster.n_nodes)
+    return Block(number, failing, seed, shares)
+
+
+def engine(
+    job: JobSetting,
+    how: RecoveryPolicy,
+    *,
+    simpy_alone: bool = False,
+    keep_losses: bool = True,
+    seed: int = SEED,
+) -> Engine:
+    """What runs the job; the parts of its hours are those of a folded log."""
+    return Engine(
+        seed, simulated(job, how), simpy_alone=simpy_alone, keep_losses=keep_losses, parts=FOLDED
+    )
+
+
+def ran(
+    job: JobSetting,
+    how: RecoveryPolicy,
+    failing: BlockFailures,
+    replications: range,
+    *,
+    simpy_alone: bool = False,
+    keep_losses: bool = True,
+) -> Rows:
+    """Some replications of the first block."""
+    runs = engine(job, how, simpy_alone=simpy_alone, keep_losses=keep_losses)
+    return runs.run(block_of(job, failing), replications)
+
+
 def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -> EventLog:
-    """The event log of one replication."""
-    costs = CostDraws.of(job.costs, seed=1, block=0, n_replications=1)
-    return event_log([replicate(job, how, SavePlan.of(how, job.useful_h), costs, iter(strikes))])
+    """The event log of one replication, event by event; its accounts and losses agree with it."""
+    one, struck = simulated(job, how), [scoped(strike) for strike in strikes]
+
+    def outcome(logged: bool) -> tuple[EventLog, Outcome]:
+        draws = BlockDraws(one, 1, 0, 1, range(1)).of(0)
+        played = events.run(one, iter(struck), draws, logged=logged, skips=not logged)
+        return event_log(played.log, 0), played.outcome
+
+    log, accounts = outcome(logged=True)
+    for found in (accounts, outcome(logged=False)[1]):
+        require_agreement(log, found, one.policy.parts, job.useful_h, job.cluster.n_emb_ps)
+    return log
+
+
+def scoped(failure: Failure) -> ScopedFailure:
+    return ScopedFailure(failure.at_h, failure.slots, 0, failure.repair_h)
 
 
 def told(log: EventLog) -> list[str]:

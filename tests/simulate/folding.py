@@ -1,10 +1,10 @@
-"""From the event log to costs and losses: pure functions, nothing is measured twice."""
+"""From the event log to costs and losses, for itself: a check that logs, accounts, losses agree."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cprsim.errors import AccountingError
+from cprsim.engines import with_parts
 from cprsim.records import (
     PARTS,
     Activity,
@@ -16,34 +16,43 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
+from cprsim.simulate.course import losses_of
+from cprsim.simulate.job import Outcome
 
+FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into
+WORKING = (Activity.USEFUL, Activity.LOST)
 TOLERANCE_H = 1e-6  # of sums over one replication, in hours
 
 
 def cost_breakdown(log: EventLog, useful_h: float) -> CostBreakdown:
     """Hours of each activity in each replication of the log.
 
+    While the job works, hours that do not become progress are `degraded`: some trainers are away.
+
     Raises
     ------
-    AccountingError
+    AssertionError
         if a replication's parts do not add up to its wall time, a finished one did not do all its
-        useful work, or it did not do again exactly what its failures had undone
+        useful work, it did not do again exactly what its failures had undone, or anything but
+        work made progress
     """
     numbers, row = np.unique(log.replication, return_inverse=True)
     ends = np.append(np.flatnonzero(np.diff(row)), len(row) - 1)
     hours = _hours_by_activity(log, row, ends, len(numbers))
+    worked_h, degraded_h = _work(log, row, ends, len(numbers))
     finished = log.kind[ends] == EventKind.FINISHED
+    standing_h = hours[:, Activity.SAVE : Activity.OVER]
     breakdown = CostBreakdown(
         replication=numbers,
         finished=finished,
         wall_h=log.at_h[ends],
-        useful_h=hours[:, Activity.USEFUL],
-        parts=PARTS,
-        hours=hours[:, Activity.LOST : Activity.OVER],
+        useful_h=worked_h[:, 0],
+        parts=FOLDED,
+        hours=np.column_stack([worked_h[:, 1], standing_h, degraded_h]),
         n_failures=_count_failures(log, row, len(numbers)),
         n_saves=np.bincount(row[log.kind == EventKind.SAVE_COMMITTED], minlength=len(numbers)),
     )
-    _require_sums(breakdown, hours, useful_h)
+    _require_sums(breakdown, useful_h)
     _require_work_redone(breakdown, _undone_h(log, row, len(numbers)))
     return breakdown
 
@@ -69,19 +78,71 @@ def shard_loss(log: EventLog, n_emb_ps: int) -> ShardLoss:
     )
 
 
+def require_agreement(
+    log: EventLog, accounts: Outcome, parts: tuple[str, ...], useful_h: float, n_emb_ps: int
+) -> None:
+    """The log of one replication folds to what its engine has booked meanwhile.
+
+    Parameters
+    ----------
+    parts : of the hours of the accounts
+    """
+    costs, losses = cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps)
+    booked = CostBreakdown(
+        replication=log.replication[:1],
+        finished=np.array([accounts.finished]),
+        wall_h=np.array([accounts.wall_h]),
+        useful_h=np.array([accounts.useful_h]),
+        parts=parts,
+        hours=np.array([accounts.hours]),
+        n_failures=np.array([accounts.n_failures]),
+        n_saves=np.array([accounts.n_saves]),
+    )
+    booked_columns = with_parts(booked, FOLDED).columns()
+    for name, column in costs.columns().items():
+        np.testing.assert_allclose(column, booked_columns[name], rtol=1e-9, atol=1e-9, err_msg=name)
+    lost = losses_of(accounts, int(log.replication[0]))
+    for name in lost.dtype.names or ():
+        np.testing.assert_allclose(
+            getattr(losses, name), lost[name], rtol=1e-9, atol=1e-9, err_msg=name
+        )
+
+
 def _hours_by_activity(log: EventLog, row: Ints, ends: Ints, n: int) -> Floats:
-    spent_h = np.diff(log.at_h, append=0.0)
-    spent_h[ends] = 0.0  # the job is over
     n_activities = len(Activity)
     cell = row * n_activities + log.activity
-    return _sum_by(cell, spent_h, n * n_activities).reshape(n, -1)
+    return _sum_by(cell, _spent_h(log, ends), n * n_activities).reshape(n, -1)
+
+
+def _spent_h(log: EventLog, ends: Ints) -> Floats:
+    """Hours from each event to the next of its replication."""
+    spent_h = np.diff(log.at_h, append=0.0)
+    spent_h[ends] = 0.0  # the job is over
+    return spent_h
+
+
+def _work(log: EventLog, row: Ints, ends: Ints, n: int) -> tuple[Floats, Floats]:
+    """Progress made as useful and as lost work, (n, 2), and the hours of work that made none."""
+    made_h = np.diff(log.progress_h, append=0.0)
+    made_h[ends] = 0.0
+    goes_back = np.append(log.kind[1:] == EventKind.ROLLED_BACK, False)
+    assert not (goes_back & (np.diff(log.at_h, append=0.0) > 0.0)).any(), "a failure comes first"
+    made_h[goes_back] = 0.0
+    works = np.isin(log.activity, WORKING)
+    assert (np.abs(made_h[~works]) <= TOLERANCE_H).all(), "progress is made by work alone"
+    worked_h = _sum_by(row[works] * 2 + log.activity[works], made_h[works], 2 * n).reshape(n, 2)
+    degraded_h = _sum_by(row[works], (_spent_h(log, ends) - made_h)[works], n)
+    return worked_h, degraded_h
 
 
 def _count_failures(log: EventLog, row: Ints, n: int) -> Ints:
-    """Failures, not failed nodes: nodes that fail together are one."""
+    """Failures, not failed nodes: nodes that fail together, one after the other, are one."""
+    strikes = np.isin(log.kind, (EventKind.FAILED, EventKind.MISSED))
+    same = np.append(False, (np.diff(log.at_h) == 0) & (np.diff(row) == 0) & strikes[:-1])
+    number = np.cumsum(strikes & ~same)  # of the failure that an event is of
     failed = log.kind == EventKind.FAILED
-    first = failed & ~np.append(False, failed[:-1] & (np.diff(log.at_h) == 0) & (np.diff(row) == 0))
-    return np.bincount(row[first], minlength=n)
+    _, first = np.unique(number[failed], return_index=True)
+    return np.bincount(row[failed][first], minlength=n)
 
 
 def _undone_h(log: EventLog, row: Ints, n: int) -> Floats:
@@ -119,8 +180,8 @@ def _sum_by(cell: Ints, values: Floats, n: int) -> Floats:
     return np.bincount(cell, weights=values, minlength=n).astype(np.float64)
 
 
-def _require_sums(breakdown: CostBreakdown, hours: Floats, useful_h: float) -> None:
-    off = np.abs(hours.sum(axis=1) - breakdown.wall_h) > TOLERANCE_H
+def _require_sums(breakdown: CostBreakdown, useful_h: float) -> None:
+    off = np.abs(breakdown.useful_h + breakdown.hours.sum(axis=1) - breakdown.wall_h) > TOLERANCE_H
     off |= breakdown.finished & (np.abs(breakdown.useful_h - useful_h) > TOLERANCE_H)
     _refuse(breakdown, off, "does not add up to its wall time and useful work")
 
@@ -131,5 +192,4 @@ def _require_work_redone(breakdown: CostBreakdown, undone_h: Floats) -> None:
 
 
 def _refuse(breakdown: CostBreakdown, off: Bools, what: str) -> None:
-    if off.any():
-        raise AccountingError(f"replication {breakdown.replication[off][0]} {what}")
+    assert not off.any(), f"replication {breakdown.replication[off][0]} {what}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.cluster import cost_breakdown, shard_loss
-from cprsim.records import Clock, EventKind, EventLog, OnFailure, SubSaves
-from tests.cluster.building import PARTIAL, failures, policy, run, setting
+from cprsim.records import Clock, EventKind, EventLog, Holds, OnFailure, SubSaves
+from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, failures, policy, run, setting
+from tests.simulate.folding import cost_breakdown, shard_loss
 
 N_EMB_PS, N_TRAINERS = 3, 2
 ENDS_A_SAVE = (
@@ -30,11 +31,17 @@ strikes = st.lists(
 ).map(sorted)
 
 
+def in_step(job: JobSetting) -> JobSetting:
+    """The same with trainers that go on without each other."""
+    roles = [replace(one, others_go_on=one.holds is Holds.REPLICA) for one in job.cluster.roles]
+    return replace(job, cluster=replace(job.cluster, roles=tuple(roles)))
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
-    """One replication of a job of 10 h: with and without background saves and spares."""
-    how = draw(st.sampled_from(OnFailure))
-    job = setting(
+    """One replication of a job of 10 h: with and without background saves, spares, a team."""
+    how = draw(st.sampled_from([FULL, PARTIAL, NONE]))
+    plain = setting(
         10.0,
         clock=draw(st.sampled_from(Clock)),
         n_emb_ps=N_EMB_PS,
@@ -46,6 +53,7 @@ def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
         detect_h=draw(hours),
         reschedule_h=draw(hours),
     )
+    job = in_step(plain) if draw(st.booleans()) else plain
     interval_h = draw(st.sampled_from([0.7, 1.0, 2.5, 3.3, 10.0, inf]))
     sub_saves = draw(st.sampled_from([None, SubSaves("mfu", 0.5), SubSaves("ssu", 0.125, 0.01)]))
     when = failures(*draw(strikes), repair_h=draw(hours))

@@ -7,10 +7,13 @@ from math import inf
 
 import pytest
 
-from cprsim.cluster import JobSetting, cost_breakdown, shard_loss
-from cprsim.engine import why_not
-from cprsim.records import Cluster, Holds, Role
-from tests.cluster.building import FULL, PARTIAL, failures, policy, run, setting, told
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import Exponential
+from cprsim.failures.job_clock import JobClock
+from cprsim.records import Clock, Cluster, Holds, Role
+from tests.simulate.agreeing import assert_both_agree
+from tests.simulate.building import FULL, PARTIAL, JobSetting, failures, policy, run, setting, told
+from tests.simulate.folding import cost_breakdown, shard_loss
 
 # slots: 0 to 3 embedding servers, 4 to 7 trainers, 8 and 9 sync servers
 TRAINER, ANOTHER, SERVER = 4, 5, 8
@@ -36,13 +39,12 @@ def test_a_lost_trainer_costs_its_share_of_the_time_that_it_is_away() -> None:
     assert told(log) == [
         "0 started -> useful @0",
         "3 failed 4 -> useful @3",
-        "5 replaced 4 -> useful @5",
-        "10 stage -> reschedule @10",
-        "10.5 resumed -> useful @10",  # a quarter of 2 h
-        "10.5 finished -> over @10",
+        "5 replaced 4 -> useful @4.5",
+        "10.5 finished -> over @10",  # a quarter of 2 h
     ]
     costs = cost_breakdown(log, 10.0)
-    assert (costs.wall_h[0], costs.hours_of("reschedule")[0], costs.n_failures[0]) == (10.5, 0.5, 1)
+    assert (costs.wall_h[0], costs.hours_of("degraded")[0], costs.n_failures[0]) == (10.5, 0.5, 1)
+    assert costs.hours_of("reschedule")[0] == 0.0
 
 
 def test_a_sync_server_costs_nothing() -> None:
@@ -56,12 +58,12 @@ def test_two_trainers_away_at_once_cost_both_shares() -> None:
     assert cost_breakdown(log, 10.0).wall_h[0] == 10.0 + 2 * 2.0 / 4
 
 
-def test_what_was_missing_until_the_end_is_made_up_for_too() -> None:
+def test_a_job_that_ends_before_the_trainer_is_back_is_slow_to_its_end() -> None:
     log = run(in_step(), NEVER, failures((9.0, [TRAINER])))
-    assert cost_breakdown(log, 10.0).wall_h[0] == 10.25  # one hour of two lay within the job
+    assert cost_breakdown(log, 10.0).wall_h[0] == pytest.approx(9.0 + 1.0 / 0.75)
 
 
-def test_a_save_goes_on_while_a_trainer_is_replaced_and_nothing_is_owed_for_it() -> None:
+def test_a_save_goes_on_while_a_trainer_is_replaced_and_is_no_slower() -> None:
     job = in_step(save_h=1.0)
     log = run(job, policy(PARTIAL, 6.0), failures((6.5, [TRAINER])))
     costs = cost_breakdown(log, 10.0)
@@ -69,7 +71,7 @@ def test_a_save_goes_on_while_a_trainer_is_replaced_and_nothing_is_owed_for_it()
     assert costs.wall_h[0] == 11.0 + 1.5 / 4  # half an hour of the two was the save
 
 
-def test_an_embedding_server_stalls_all_as_before_and_nothing_is_owed_meanwhile() -> None:
+def test_an_embedding_server_stalls_all_as_before_and_nothing_is_slow_meanwhile() -> None:
     log = run(in_step(), NEVER, failures((3.0, [TRAINER]), (4.0, [0])))
     costs = cost_breakdown(log, 10.0)
     assert costs.wall_h[0] == 10.0 + 2.0 + 1.0 / 4  # a trainer is away, but for 1 h all stand
@@ -87,7 +89,7 @@ def test_full_recovery_rolls_all_back_whoever_fails() -> None:
         assert cost_breakdown(log, 10.0).wall_h[0] == 13.0
 
 
-def test_a_failure_while_catching_up_cuts_it_short_and_it_goes_on_after() -> None:
+def test_a_failure_later_than_the_job_would_have_taken_strikes_it_still() -> None:
     log = run(in_step(), NEVER, failures((3.0, [TRAINER]), (10.25, [0])))
     assert cost_breakdown(log, 10.0).wall_h[0] == 10.0 + 0.5 + 2.0
 
@@ -117,10 +119,17 @@ def test_waiting_for_a_spare_is_away_too() -> None:
     assert cost_breakdown(log, 10.0).wall_h[0] == 10.0 + (4.0 + 1.5) / 4
 
 
-def test_the_fast_engine_leaves_it_to_events() -> None:
-    job = in_step()
-    assert "others go on" in (why_not(job.cluster, NEVER) or "")
-    assert why_not(job.cluster, policy(FULL, 2.0)) is None
+@pytest.mark.parametrize("clock", list(Clock))
+@pytest.mark.parametrize("n_trainers", [1, 4])
+def test_both_engines_agree(clock: Clock, n_trainers: int) -> None:
+    job = in_step(n_trainers=n_trainers, save_h=0.1, load_h=0.3)
+    job = replace(job, clock=clock)
+    source = JobClock(Exponential(2.0), range(job.cluster.n_nodes), 1, clock)
+    failing = BlockFailures(source, job.cluster, 4, 0, job.useful_h)
+    for how in (policy(PARTIAL, 2.0), policy(FULL, 2.0)):
+        rows = assert_both_agree(job, how, failing, 300)
+        slows = how.on_failure is PARTIAL and n_trainers > 1
+        assert (rows.costs.hours_of("degraded") > 0).any() == slows
 
 
 @pytest.mark.parametrize("n", [2, 5, 20])

@@ -1,7 +1,7 @@
 """SimPy's model alone agrees with the exact expectations for exponential failures, on all clocks.
 
 |mean - theory| <= 4 standard errors, fixed seeds. Smaller errors than this many replications show
-are left to tests/engine/test_closed_forms.py, where every row of this model is one of the engine's.
+are left to test_closed_forms.py, where rows of this model are those of the compiled loops.
 """
 
 from __future__ import annotations
@@ -10,14 +10,23 @@ import numpy as np
 import pytest
 
 from cprsim import analytic
-from cprsim.cluster import Block, JobSetting, cost_breakdown, shard_loss
-from cprsim.draws import CostDraws
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.intervals import expected_pls
 from cprsim.records import Clock, CostBreakdown, OnFailure, RecoveryPolicy, ShardLoss, stacked
-from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
+from tests.simulate.building import (
+    FULL,
+    NONE,
+    PARTIAL,
+    JobSetting,
+    block_of,
+    engine,
+    policy,
+    priced,
+    setting,
+    z_score,
+)
 
 N_BLOCKS = 1  # of 4,000 replications
 
@@ -39,10 +48,10 @@ def simulate(
     for number in range(n_blocks):
         failures = BlockFailures(source, job.cluster, 20, number, job.useful_h)
         n = failures.n_replications
-        draws = CostDraws.of(job.costs, 20, number, n)
-        log = Block(job, number, failures, draws).simulate(how, range(n))
-        costs.append(cost_breakdown(log, job.useful_h))
-        losses.append(shard_loss(log, job.cluster.n_emb_ps))
+        runs = engine(job, how, simpy_alone=True, seed=20)
+        rows = runs.run(block_of(job, failures, number, seed=20), range(n))
+        costs.append(rows.costs)
+        losses.append(rows.losses)
     return stacked(costs), stacked(losses)
 
 

@@ -1,6 +1,7 @@
 """The fast engine against the exact expectations: 100,000 replications, 4 standard errors.
 
-SimPy's model is held to them through the engine: the first rows of each case are the same in both.
+The general loop and SimPy are held to them through the loop of the common case: the first rows of
+each case are the same in all three.
 """
 
 from __future__ import annotations
@@ -8,18 +9,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic, engine
-from cprsim.draws import CostDraws
+from cprsim import analytic
+from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
-from cprsim.setting import JobSetting
-from tests.cluster.building import FULL, NONE, PARTIAL, policy, priced, setting, z_score
-from tests.engine.agreeing import assert_agree, both
+from cprsim.simulate.terms import plan_of
+from tests.simulate.agreeing import assert_both_agree
+from tests.simulate.building import (
+    FULL,
+    NONE,
+    PARTIAL,
+    JobSetting,
+    block_of,
+    engine,
+    policy,
+    priced,
+    setting,
+    simulated,
+    z_score,
+)
 
 N_BLOCKS = 7  # of 4,000 replications and six times 16,000
-N_IN_BOTH = 1000
+N_IN_ALL = 1000
 
 # useful, interval, save, recovery, MTBF [h]; the first saves for a quarter of the interval
 SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0, 0.9, 3.0, 6.0)]
@@ -28,14 +41,14 @@ SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0
 def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) -> CostBreakdown:
     source = JobClock(Exponential(mtbf_h), job.cluster.shard_slots, 1, job.clock)
     plan, blocks = policy(how, interval_h), []
+    assert plan_of(simulated(job, plan)) is not None
     for number in range(N_BLOCKS):
         failures = BlockFailures(source, job.cluster, 31, number, job.useful_h)
-        n = failures.n_replications
-        draws = CostDraws.of(job.costs, 31, number, n)
         if number == 0:
-            assert_agree(*both(job, plan, failures, N_IN_BOTH))
-        ran = engine.simulate(job, plan, failures, draws, range(n), failures.replications.start)
-        assert len(ran.left) == 0
+            assert_both_agree(job, plan, failures, N_IN_ALL)
+        runs = engine(job, plan, seed=31)
+        ran = runs.run(block_of(job, failures, number, seed=31), range(failures.n_replications))
+        assert ran.engines == {FAST}
         blocks.append(ran.costs)
     return stacked(blocks)
 

@@ -1,0 +1,29 @@
+"""Instants at which something happens, by SimPy, and what comes first of those at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import simpy
+from simpy.events import EventPriority
+
+# Of what comes at one instant: commits first, a failure last
+SAVES, NODES, STAGES, JOB, END, FAILURES = (EventPriority(n) for n in range(1, 7))
+
+
+class Alarm(simpy.Event):
+    """Calls a function in so many hours, unless it is cancelled."""
+
+    def __init__(
+        self, env: simpy.Environment, delay_h: float, order: EventPriority, call: Callable[[], None]
+    ) -> None:
+        super().__init__(env)
+        self.at_h = env.now + delay_h
+        self._ok = True
+        self._value = None
+        self.callbacks.append(lambda _: call())
+        env.schedule(self, order, delay_h)
+
+    def cancel(self) -> None:
+        if self.callbacks is not None:
+            self.callbacks.clear()
