@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from cprsim.errors import ParameterError
 from cprsim.records import Cluster, Storage
@@ -167,7 +168,9 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
     if cluster.n_spares is not None and StageKind.WAIT not in kinds:
         yield "never waits for a node, where spares are finite"
     for stage in rule.stages:
-        free = (StageKind.DETECT, StageKind.LOAD, StageKind.REPLAY, StageKind.WAIT)
+        free = {StageKind.DETECT, StageKind.LOAD, StageKind.REPLAY, StageKind.WAIT}
+        if policy.elastic is not None and policy.elastic.regroup_h:
+            free.add(StageKind.REGROUP)
         if stage.cost is None and stage.kind not in free:
             yield f"has a stage `{stage.kind.value}` without a cost"
         if stage.cost is not None and stage.kind is StageKind.WAIT:
@@ -205,6 +208,8 @@ def _of_elastic(policy: Policy, cluster: Cluster) -> Iterator[str]:
         yield f"units of {elastic.unit_nodes} do not divide the {n_nodes} nodes of the role"
     elif not 1 <= len(elastic.speed) <= min(MOST_UNITS, n_nodes // elastic.unit_nodes + 1):
         yield f"knows {len(elastic.speed)} speeds; at most one for each number of units lost"
+    if len(elastic.regroup_h) > MOST_UNITS or any(not 0.0 <= h < inf for h in elastic.regroup_h):
+        yield f"a regrouping takes no negative time; at most {MOST_UNITS} times can be said"
     if elastic.speed and elastic.speed[0] != 1.0:
         yield "the speed without any unit lost is 1"
     if any(not 0.0 <= speed <= 1.0 for speed in elastic.speed):

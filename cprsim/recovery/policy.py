@@ -200,7 +200,8 @@ class Stage:
     """One stage of a recovery.
 
     Without `cost`, detection takes what the scope says, a load what the source says, a replay what
-    was lost over the rule's replay speed, and a wait as long as nodes are missing.
+    was lost over the rule's replay speed, a wait as long as nodes are missing, and a regrouping
+    what `Elastic` says.
     """
 
     kind: StageKind
@@ -240,12 +241,14 @@ class Elastic:
     """The speed of the job without some units of a role: groups of neighbouring slots.
 
     `speed[d]` is the speed without d units, relative to none missing; without more than the table
-    knows the job stands still.
+    knows the job stands still. `regroup_h[d]` is what a regrouping without a cost of its own takes
+    with d units missing as it begins; with more than the table knows, what its last entry says.
     """
 
     role: str
     speed: tuple[float, ...]
     unit_nodes: int = 1
+    regroup_h: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Duration
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-Kind = Literal["time", "size", "bandwidth", "count", "share", "number", "table", "word"]
+Kind = Literal["time", "size", "bandwidth", "count", "share", "number", "table", "times", "word"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,16 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.quantities import PREDICATE, Model, Quantity
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
+_TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 _TYPES: dict[str, Any] = {
-    "time": Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")],
+    "time": _TIME,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")],
     "count": Annotated[int, Field(strict=True, ge=0, le=10**9)],
     "share": Annotated[float, Field(strict=True, ge=0, le=1)],
     "number": Annotated[float, Field(strict=True)],
     "table": Annotated[tuple[float, ...], Field(min_length=1, max_length=4096)],
+    "times": Annotated[tuple[_TIME, ...], Field(min_length=1, max_length=4096)],
     "word": Annotated[str, Field(strict=True, max_length=60)],
 }
 

@@ -43,6 +43,7 @@ from cprsim.simulate.numbers import (
     NEAR,
     NONE,
     PROGRESS,
+    REGROUP,
     REPLAY,
     SHARDS,
     STRUCK,
@@ -162,8 +163,10 @@ class Recovery:
 
 @lru_cache(maxsize=256)
 def _numbers(job: SimulatedJob) -> Numbers:
-    """A job's numbers as objects."""
-    return as_objects(numbers_of(job)[0][0])
+    """A job's numbers as objects, and the names of its parts."""
+    num = as_objects(numbers_of(job)[0][0])
+    num.parts = job.policy.parts
+    return num
 
 
 # --------------------------------------------------------------------------- the job
@@ -262,7 +265,7 @@ class Replication:
         self._doing = column
         runs = transitions.ages(self._num, self._blocked, True)
         self._run_clock(1.0 if runs else 0.0)
-        self._name_part(self._job.policy.parts[column])
+        self._name_part(self._num.parts[column])
 
     def _work(self) -> None:
         """Work up to where a save is due, the frontier is reached, or the job ends."""
@@ -746,15 +749,18 @@ class Replication:
                 self._spares.ask(recovery.slots)
                 if not self._spares.lacks(recovery.slots):
                     continue
+            elif recovery.stage.kind == REGROUP and not recovery.stage.has_cost:
+                hours = transitions.regroup_h_of(self._num, self._copies, self._slots)
+                if hours == 0.0:
+                    continue
+                self._end_stage_in(recovery, hours)
             elif recovery.stage.kind == LOAD and recovery.loading == set():
                 continue
             elif recovery.stage.kind == LOAD and recovery.n_sharing:
                 n_sharing = len(recovery.loading or ()) or recovery.n_sharing
                 self._link.start(recovery, n_sharing)
             elif hours > 0.0:
-                recovery.alarm = Alarm(
-                    self._env, hours, STAGES, lambda: self._on_stage_over(recovery)
-                )
+                self._end_stage_in(recovery, hours)
             else:
                 continue
             self._log(What.STAGE, STAGE_ORDER[recovery.stage.kind].value)
@@ -765,6 +771,9 @@ class Replication:
             self._slots[slot].recovery = NONE
             transitions.come_back(self._copies, self._slots, slot)
             self._log(What.BACK if was_waited_for else What.REPLACED, slot)
+
+    def _end_stage_in(self, recovery: Recovery, hours: float) -> None:
+        recovery.alarm = Alarm(self._env, hours, STAGES, lambda: self._on_stage_over(recovery))
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()

@@ -33,6 +33,7 @@ from cprsim.simulate.numbers import (
     NONE,
     OF_JOB,
     PROGRESS,
+    REGROUP,
     REPLAY,
     SHARDS,
     STOPPED,
@@ -68,6 +69,7 @@ from cprsim.simulate.transitions import (
     keep_latest,
     number_of,
     rate,
+    regroup_h_of,
     reverts_of,
     shared_load_h,
     speed_of,
@@ -548,6 +550,8 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
                 hours = shared_load_h(num, recovery.n_loads)
         elif stage.kind == REPLAY and not stage.has_cost:
             hours = recovery.replay_h
+        elif stage.kind == REGROUP and not stage.has_cost:
+            hours = regroup_h_of(num, job, slots)
         elif stage.kind == WAIT:
             if num.n_spares == NONE:
                 continue

@@ -157,6 +157,8 @@ NUMBERS = np.dtype(
         ("unit", "i8"),
         ("n_speeds", "i8"),
         ("elastic_speed", "f8", (MOST_UNITS,)),
+        ("n_regroups", "i8"),
+        ("elastic_regroup_h", "f8", (MOST_UNITS,)),
         ("n_tiers", "i8"),
         ("tiers", TIER, (MOST_TIERS,)),
         ("n_captures", "i8"),
@@ -335,6 +337,9 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
     speeds = (1.0,) if elastic is None else elastic.speed
     numbers["n_speeds"] = len(speeds)
     numbers["elastic_speed"][0, : len(speeds)] = speeds
+    regroup_h = () if elastic is None else elastic.regroup_h
+    numbers["n_regroups"] = len(regroup_h)
+    numbers["elastic_regroup_h"][0, : len(regroup_h)] = regroup_h
     nested = {
         "tiers": tiers, "captures": captures, "rules": rules, "stages": stages, "scopes": scopes
     }  # fmt: skip

@@ -164,7 +164,8 @@ class ScopedBlock:
         """The failures of one replication, in order, for as long as anybody asks."""
         key, before_h = self._keys[replication : replication + 1], 0.0
         for number, failure in enumerate(self._failures.of(replication)):
-            scope = int(self._shares.of(key, np.array([number]))[0])
+            several = len(self._shares.shares) > 1
+            scope = int(self._shares.of(key, np.array([number]))[0]) if several else 0
             named = np.array(failure.slots)
             wide = self._shares.widened(scope, named)
             hours = failure.repair_h if wide is named else failure.repair_h[:1] * len(wide)

@@ -332,6 +332,19 @@ def rate(num: Numbers, speed: float, replay_speed: float, behind: bool) -> float
 
 def speed_of(num: Numbers, copies: Copies, slots: Slots) -> float:
     """Speed of an elastic job by which of its units have a slot in a recovery."""
+    n_lost = n_units_lost(num, copies, slots)
+    return float(num.elastic_speed[n_lost]) if n_lost < num.n_speeds else 0.0
+
+
+def regroup_h_of(num: Numbers, copies: Copies, slots: Slots) -> float:
+    """Hours of a regrouping of an elastic job that begins now."""
+    if num.n_regroups == 0:
+        return 0.0
+    return float(num.elastic_regroup_h[min(n_units_lost(num, copies, slots), num.n_regroups - 1)])
+
+
+def n_units_lost(num: Numbers, copies: Copies, slots: Slots) -> int:
+    """Units of an elastic job that have a slot in a recovery."""
     n_lost = 0
     for n in range(copies.n_recent):
         place = slots[n].recent - num.elastic_first
@@ -348,7 +361,7 @@ def speed_of(num: Numbers, copies: Copies, slots: Slots) -> float:
             ):
                 counted = True
         n_lost += not counted
-    return float(num.elastic_speed[n_lost]) if n_lost < num.n_speeds else 0.0
+    return n_lost
 
 
 # --------------------------------------------------------------------------- saves

@@ -16,6 +16,7 @@ from cprsim.records import STOPPED_BEYOND, Clock, Duration, Storage
 from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
+    Elastic,
     Groups,
     Level,
     Outside,
@@ -93,6 +94,7 @@ class Planned:
     blocks: bool
     hours: float
     link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
+    by_units: bool = False  # what it takes hangs on the units that are missing then
 
     @property
     def takes_time(self) -> bool:
@@ -290,10 +292,13 @@ class Replication:
         elastic = self.job.policy.elastic
         if elastic is None:
             return 1.0
+        n_missing = self.n_units_missing(elastic)
+        return elastic.speed[n_missing] if n_missing < len(elastic.speed) else 0.0
+
+    def n_units_missing(self, elastic: Elastic) -> int:
         slots = self.role_slots[elastic.role]
         recovering = {slot for recovery in self.recoveries for slot in recovery.slots}
-        units = {slots.index(slot) // elastic.unit_nodes for slot in recovering & set(slots)}
-        return elastic.speed[len(units)] if len(units) < len(elastic.speed) else 0.0
+        return len({slots.index(slot) // elastic.unit_nodes for slot in recovering & set(slots)})
 
     def waits_for_a_commit(self) -> bool:
         """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
@@ -774,7 +779,8 @@ class Replication:
                 # Reading: nothing to do again where nobody went back
                 lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
                 hours = lost_h / rule.replay_speed
-            planned.append(Planned(stage.kind, stage.blocks, hours, link))
+            by_units = stage.kind is StageKind.REGROUP and stage.cost is None
+            planned.append(Planned(stage.kind, stage.blocks, hours, link, by_units))
         return planned
 
     def enter_next_stage(self, recovery: Recovery) -> None:
@@ -791,6 +797,14 @@ class Replication:
                     return
             elif recovery.stage.kind is StageKind.LOAD and recovery.has_nothing_to_load:
                 continue
+            elif recovery.stage.by_units:
+                elastic = self.job.policy.elastic
+                assert elastic is not None, "the page: what an elastic job's table says"
+                hours = [*elastic.regroup_h, *([elastic.regroup_h[-1]] * 1000)]
+                takes_h = hours[self.n_units_missing(elastic)]
+                if takes_h > 0.0:
+                    recovery.ends_at_h = self.now_h + takes_h
+                    return
             elif recovery.stage.takes_time:
                 if recovery.stage.link is None:
                     recovery.ends_at_h = self.now_h + recovery.stage.hours

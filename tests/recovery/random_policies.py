@@ -380,7 +380,31 @@ def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         job = with_parts(dice, job)
     if dice.chance(0.4):
         job = with_shared_loads(dice, job)
+    if job.policy.elastic is not None and dice.chance(0.5):
+        job = with_regroup_by_units(dice, job)
     return job
+
+
+def with_regroup_by_units(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Some regroupings take what hangs on the units that are missing, or no time."""
+    longest_h = 0.01 * job.useful_h
+    hours = [0.0 if dice.chance(0.2) else dice.between(0.1, 1.0) * longest_h for _ in range(3)]
+    regroup_h = tuple(hours[: dice.whole(1, 3)])
+    rules = tuple(
+        replace(
+            rule,
+            stages=tuple(
+                replace(stage, cost=None)
+                if stage.kind is StageKind.REGROUP and dice.chance(0.8)
+                else stage
+                for stage in rule.stages
+            ),
+        )
+        for rule in job.policy.rules
+    )
+    assert job.policy.elastic is not None
+    elastic = replace(job.policy.elastic, regroup_h=regroup_h)
+    return with_policy(job, rules=rules, elastic=elastic)
 
 
 def with_roles(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -670,6 +694,9 @@ def kinds_of_elastic(policy: Policy) -> set[str]:
         found.add("elastic with a zero")
     if elastic.unit_nodes > 1:
         found.add("units of several nodes")
+    stages = [stage for rule in policy.rules for stage in rule.stages]
+    if any(stage.kind is StageKind.REGROUP and stage.cost is None for stage in stages):
+        found.add("regroup by units")
     return found
 
 

@@ -354,7 +354,7 @@ replay, replay under struck
 non-blocking, blocking after non-blocking, slower meanwhile, replay speed
 stage detect, stage save, stage wait, stage reschedule, stage regroup, stage load, stage replay
 stage rebuild
-elastic, elastic with a zero, units of several nodes
+elastic, elastic with a zero, units of several nodes, regroup by units
 """
 
 

@@ -28,6 +28,8 @@ from tests.simulate.building import (
     z_score,
 )
 
+pytestmark = pytest.mark.long  # the compiled engine is held to them beside, and SimPy to its rows
+
 N_BLOCKS = 1  # of 4,000 replications
 
 # useful, interval, save, recovery, MTBF [h]; the first has a save of a quarter of the interval,

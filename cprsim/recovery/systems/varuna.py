@@ -7,9 +7,9 @@ recalled). Saves every 10 steps, as well as the stall, the restarts and the tabl
 the tests hold this to, are of the public artifact of Oobleck, which runs Varuna too and was
 executed.
 
-Assumptions: a restart takes as long whatever the number of nodes, as rules know no cost by nodes.
-In the artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many saves
-are made between failures; where hardly one is, each restart decides whether another fits in: with a
+Assumptions: without `restarts`, a restart takes as long whatever the number of nodes. In the
+artifact it takes 33 to 96 s on 29 to 15 of them. Their mean changes little where many saves are
+made between failures; where hardly one is, each restart decides whether another fits in: with a
 failure each 10 min 4 % fewer samples are trained than in the artifact, but 1 % more with restarts
 by nodes (derived; both in the tests). With fewer units than the table of throughput knows the job
 stands still until one is back. A node that comes back in the very restart that another one's loss
@@ -18,7 +18,7 @@ strikes waits for that one too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
@@ -53,6 +53,11 @@ class Options:
         "time",
         "stall of a restart, the load included; default: the job's rescheduling and load",
     )
+    restarts: tuple[float, ...] | None = option(
+        None,
+        "times",
+        "the same with one unit missing, with two and so on, instead of one `restart`",
+    )
 
 
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
@@ -62,6 +67,10 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         raise ParameterError(f"`every_steps` of varuna is {options.every_steps}; at least 1")
     if options.restart is not None and not options.restart >= 0.0:
         raise ParameterError(f"`restart` of varuna is {options.restart} h; it can't be negative")
+    if options.restarts is not None:
+        if options.restart is not None:
+            raise ParameterError("`restart` and `restarts` of varuna both say what one takes")
+        elastic = replace(elastic, regroup_h=(options.restarts[0], *options.restarts))
     stages = (
         Stage(StageKind.DETECT),
         *restarting(facts, options),
@@ -69,7 +78,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         *growing(facts, options),
     )
-    load = facts.load if options.restart is None else None
+    own = options.restart is not None or options.restarts is not None
+    load = None if own else facts.load
     return Policy(
         name,
         rules=(Rule(Reverts.ALL, stages, sources=("remote",)),),
@@ -89,6 +99,8 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
 
 def restarting(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
     """On the nodes that are left."""
+    if options.restarts is not None:
+        return (Stage(StageKind.REGROUP),)
     if options.restart is not None:
         return (Stage(StageKind.REGROUP, Constant(options.restart)),)
     return Stage(StageKind.RESCHEDULE, facts.reschedule), Stage(StageKind.LOAD)
@@ -96,6 +108,8 @@ def restarting(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
 
 def growing(facts: JobFacts, options: Options) -> tuple[Stage, ...]:
     """With a node that has come back, from a save made for it; the load is booked as `regroup`."""
+    if options.restarts is not None:
+        return Stage(StageKind.SAVE, facts.save_stall), Stage(StageKind.REGROUP)
     restart = facts.load if options.restart is None else Constant(options.restart)
     return Stage(StageKind.SAVE, facts.save_stall), Stage(StageKind.REGROUP, restart)
 

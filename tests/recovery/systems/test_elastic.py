@@ -22,7 +22,7 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.elastic_table import elastic_of
 from cprsim.recovery.legal import require_legal
-from cprsim.recovery.policy import Policy, Reach, Reverts, Rule, Scope, Stage, StageKind, To
+from cprsim.recovery.policy import Policy, Reach, Scope, To
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import oobleck, varuna
 from cprsim.simulate.course import BlockDraws, SystemRan, run_block
@@ -156,17 +156,13 @@ def varuna_of(artifact: Artifact) -> tuple[Policy, JobFacts]:
     return varuna.plan(facts, options, "varuna"), facts
 
 
-def restarts_by_nodes_left(policy: Policy, artifact: Artifact) -> tuple[Policy, tuple[Scope, ...]]:
-    """A scope for each node that leaves, so that each restart takes what it takes on those left."""
-    lefts = range(MOST - 1, FEWEST, -1)
-    scopes = tuple(replace(NODE, name=f"{left} left") for left in lefts)
-    last = policy.rules[-1]
-    rules = []
-    for left, scope in zip(lefts, scopes, strict=True):
-        restart = Stage(StageKind.REGROUP, Constant((artifact.restart_s[left] - 15.8) * SECOND))
-        stages = (Stage(StageKind.DETECT), restart, Stage(StageKind.WAIT, blocks=False))
-        rules.append(Rule(Reverts.ALL, stages, scopes=(scope.name,), sources=last.sources))
-    return replace(policy, rules=(*rules, last)), scopes
+def with_restarts_by_nodes_left(artifact: Artifact) -> tuple[Policy, JobFacts]:
+    """Each restart takes what it takes on the nodes that are left."""
+    facts = facts_of(BATCH / artifact.varuna[0] * SECOND)
+    lefts = range(MOST - 1, FEWEST - 1, -1)
+    restarts = tuple((artifact.restart_s[left] - 15.8) * SECOND for left in lefts)
+    options = varuna.Options(throughput=artifact.varuna, restarts=restarts)
+    return varuna.plan(facts, options, "varuna"), facts
 
 
 @pytest.mark.parametrize("starts_at_s", [0.0, 30.0])
@@ -174,9 +170,8 @@ def restarts_by_nodes_left(policy: Policy, artifact: Artifact) -> tuple[Policy, 
 def test_varuna_trains_as_many_samples_as_the_artifact(
     artifact: Artifact, gap_s: float, starts_at_s: float
 ) -> None:
-    policy, facts = varuna_of(artifact)
-    policy, scopes = restarts_by_nodes_left(policy, artifact)
-    found = samples_per_s(policy, facts, artifact.varuna[0], gap_s, starts_at_s, scopes)
+    policy, facts = with_restarts_by_nodes_left(artifact)
+    found = samples_per_s(policy, facts, artifact.varuna[0], gap_s, starts_at_s)
     assert_within(found, VARUNA[gap_s], 0.025)
 
 
