@@ -20,7 +20,7 @@ from unittest.mock import patch
 import pytest
 
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.records import Cluster, Holds, Role
+from cprsim.records import Cluster, Holds, Role, Storage
 from cprsim.recovery.policy import (
     OWN,
     Capture,
@@ -29,6 +29,7 @@ from cprsim.recovery.policy import (
     Medium,
     Outside,
     Reach,
+    Rule,
     Scope,
     Tax,
     Tier,
@@ -36,6 +37,7 @@ from cprsim.recovery.policy import (
     WhenBusy,
 )
 from cprsim.simulate import events, fast, transitions
+from cprsim.simulate import sharing as links
 from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
 from tests.recovery import by_fast, naive
 from tests.recovery.mutants import Mutant, all_mutants, as_python
@@ -45,19 +47,26 @@ from tests.recovery.test_events import (
     AGAIN,
     ALL,
     NOBODY,
+    SHARES,
+    STATE,
     STRUCK,
+    TRAINERS,
     Draws,
     failure,
     job_of,
+    loads,
+    peers,
     remote,
     rule,
     saves,
+    sharing,
     stage,
 )
 
 N_MUTANTS, SEED = 50, 1
 LIMIT_S = 2.0  # of processor time, for a replication that takes some hundredths of it
 SKIPPING = ("cycles_to_skip", "is_in_rhythm")  # functions that say how much may be skipped
+IN_COMPILED = ("shared_load_h",)  # that the compiled engine alone asks
 PROCESS = 4  # a scope beside those of `test_events`, that wipes nothing but the device
 
 # --------------------------------------------------------------------------- what is no mutant
@@ -141,14 +150,15 @@ EQUIVALENT = {
     ("goes_back_to", f"min(progress_h, {STEP_BEGUN})", STEP_BEGUN),
     # Whole units make up the role: what is in one with a slot of the role is of the role.
     (
-        "speed_of",
+        "n_units_lost",
         SAME_UNIT,
         "slots[slot].recovery != NONE and other // num.unit == place // num.unit",
     ),
-    ("speed_of", OTHER, "0 <= other <= num.elastic_size"),
-    ("speed_of", OTHER, "-1 <= other < num.elastic_size"),
-    # Behind the last speed there are zeros.
+    ("n_units_lost", OTHER, "0 <= other <= num.elastic_size"),
+    ("n_units_lost", OTHER, "-1 <= other < num.elastic_size"),
+    # Behind the last speed there are zeros, and so there are where no regrouping is said.
     ("speed_of", "n_lost < num.n_speeds", "n_lost <= num.n_speeds"),
+    ("regroup_h_of", "num.n_regroups == 0", "num.n_regroups == -1"),
     ("due_after", "return inf", "return inf + 1"),
     # Those in flight are no more than fit behind.
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind"),
@@ -187,6 +197,7 @@ class Case:
 SEEDS = {
     "steady": (*range(43), 70, 78, 107),
     "random": range(12),
+    "together": (5, 6, 9, 15, 29, 39),
     "often": range(0, 15, 3),
     "corrupt": (0, 4, 20, 29, 35, 69, 75, 95, 111),
 }
@@ -201,6 +212,7 @@ def cases() -> tuple[Case, ...]:
 
 @cache
 def by_hand() -> tuple[Case, ...]:
+    some = [SHARES[name] for name in ("two recoveries", "shard by shard")]
     return (
         two_tiers_of_different_age(),
         back_behind_three_contents(),
@@ -209,6 +221,12 @@ def by_hand() -> tuple[Case, ...]:
         units_that_lost_both_slots(),
         one_that_was_tried_again_late(),
         as_many_tiers_as_may_be(),
+        none_holds(),
+        regrouping_takes(),
+        regrouping_takes(1.0),
+        regrouping_takes(1.0, 0.25, 0.5),
+        roles_one_by_one(),
+        *(Case.of(loading_over(*shares.rules), [*shares.failures], Draws()) for shares in some),
     )
 
 
@@ -365,6 +383,48 @@ def as_many_tiers_as_may_be() -> Case:
     return Case.of(with_processes(job), failures, LastIsCorrupt())
 
 
+def none_holds() -> Case:
+    """Nothing has been saved when all would go back to what the peers have."""
+    back = rule("all", stage("load", 0.5), sources=("peers",))
+    job = job_of(12.0, back, tiers=(peers(),), captures=(saves("peers", 4.0),))
+    return Case.of(job, [failure(3.0, 1), failure(9.0, 2)], Draws())
+
+
+def regrouping_takes(*hours: float) -> Case:
+    """By how many units are missing: one, two, and one again."""
+    shrinks = Elastic("state", (1.0, 0.5, 0.25), regroup_h=hours)
+    grow = rule("nobody", stage("regroup"), stage("wait", blocks=False), stage("regroup"))
+    job = job_of(20.0, grow, n_spares=0, elastic=shrinks)
+    failures = [failure(2.0, 0, repair_h=(9.0,)), failure(6.0, 2, repair_h=(2.5,))]
+    return Case.of(job, failures, Draws())
+
+
+def roles_one_by_one() -> Case:
+    """Rules for one role, for the others, and for all; struck are some of one, or of two."""
+    roles = (Role("first", 2, Holds.NOTHING), STATE, TRAINERS)
+    job = job_of(
+        40.0,
+        rule("struck", stage("regroup", 0.25), sources=("remote",), roles=("state",)),
+        rule("all", stage("regroup", 0.5), sources=("remote",), roles=("first", "trainers")),
+        rule("all", stage("regroup", 0.75), to=To.STEP_BEFORE, roles=("first", "state")),
+        rule("all", stage("reschedule", 1.0), sources=("remote",)),
+        tiers=(remote(),),
+        captures=(saves("remote", 4.0),),
+        roles=roles,
+        step_h=0.375,
+    )
+    struck = [(0,), (1,), (2,), (5,), (6,), (7,), (0, 7), (1, 2), (5, 6), (1, 5, 6), (2, 5)]
+    return Case.of(job, [failure(3.125 * n, *one) for n, one in enumerate(struck, 1)], Draws())
+
+
+def loading_over(*rules: Rule) -> SimulatedJob:
+    """That of `sharing`, over a link that two servers fill."""
+    job = sharing(*rules)
+    link = Storage(4.0, 2.0, 4.0)
+    tiers = tuple(replace(tier, load=link) for tier in job.policy.tiers)
+    return replace(job, policy=replace(job.policy, tiers=tiers))
+
+
 @cache
 def for_compiled() -> tuple[Case, ...]:
     """Those for what only the compiled engine tells: that saves may begin beside those skipped."""
@@ -377,8 +437,14 @@ def for_compiled() -> tuple[Case, ...]:
             saves("beside", 13.0, 0.0, 5.0, when_busy=WhenBusy.SKIP),
         ),
     )
+    back = loading_over(loads("struck", stage("load")))
+    failures = [failure(5.0, 0), failure(9.0, 1, 2), failure(16.0, 0, 2, 3)]
     drawn = [case for case in cases() if isinstance(case.draws, RandomDraws)]
-    return (Case.of(job, [], RandomDraws(0, 1.0)), *drawn[:15])
+    return (
+        Case.of(job, [], RandomDraws(0, 1.0)),
+        Case.of(back, failures, RandomDraws(0, 1.0)),
+        *drawn[:15],
+    )
 
 
 # --------------------------------------------------------------------------- what kills a mutant
@@ -414,7 +480,8 @@ def is_wrong(engine: Callable[[ModuleType, Case], bool], module: ModuleType, cas
 
 
 def simpy_is_right(module: ModuleType, case: Case) -> bool:
-    with patch.object(events, "transitions", module):
+    of_link = patch.object(links, "rate_of_each", module.rate_of_each)
+    with patch.object(events, "transitions", module), of_link:
         outcome = events.run(case.job, iter(case.failures), case.draws, logged=False).outcome
     expected = case.expected
     return counts_of(outcome) == counts_of(expected) and are_close(
@@ -445,7 +512,7 @@ def dies(mutant: Mutant, in_order: list[Case]) -> bool:
         if is_wrong(simpy_is_right, module, case):
             in_order.insert(place // 2, in_order.pop(place))
             return True
-    if mutant.function not in SKIPPING or only_slows(mutant):
+    if mutant.function not in (*SKIPPING, *IN_COMPILED) or only_slows(mutant):
         return False
     return any(is_wrong(compiled_is_right, module, case) for case in for_compiled())
 
