@@ -25,7 +25,7 @@ import simpy
 
 from cprsim.budget import require_room
 from cprsim.recovery.policy import STAGE_ORDER
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, ROUNDING
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
 from cprsim.simulate.job import (
@@ -383,11 +383,8 @@ class Replication:
         if failure is not None and num.clock != PROGRESS:
             ends.append(self._env.now + failure.at_h - self._age_h)
         within_h, until_h = (due_h - self._progress_h) / self._rate, min(ends) - self._env.now
-        n_on_time = 0
         for nth, save in enumerate(reversed(self._in_flight[capture]), 1):
             commits_in_h = save.alarm.at_h - self._env.now
-            late_h = transitions.is_late_h(num, capture, within_h, self._rate, nth, commits_in_h)
-            n_on_time += abs(late_h) <= ROUNDING * num.captures[capture].every_h
             if not transitions.is_in_rhythm(
                 num, capture, due_h, within_h, self._rate, nth,
                 save.content_h, save.completes, commits_in_h,
@@ -406,7 +403,7 @@ class Replication:
             ):
                 return 0
         return transitions.cycles_to_skip(
-            num, capture, n_on_time, due_h, within_h, self._rate,
+            num, capture, len(self._in_flight[capture]), due_h, within_h, self._rate,
             until_progress_h, until_progress_h, until_h,
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ from cprsim.compiling import shared, uncounted
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, ROUNDING
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.job import NOTICE
 from cprsim.simulate.numbers import (
@@ -63,7 +63,6 @@ from cprsim.simulate.transitions import (
     goes_back_to,
     is_flushed,
     is_in_rhythm,
-    is_late_h,
     is_of,
     keep,
     keep_latest,
@@ -358,13 +357,8 @@ def cycles_until(
             for n in range(job.saves[other].n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
     within_h = (due_h - job.progress_h) / per_h
-    n_on_time, n_in_flight = 0, job.saves[capture].n_in_flight
-    for n in range(n_in_flight):
-        commits_in_h = job.flights[capture][n].at_h - job.now_h
-        late_h = is_late_h(num, capture, within_h, per_h, n_in_flight - n, commits_in_h)
-        n_on_time += abs(late_h) <= ROUNDING * num.captures[capture].every_h
     return cycles_to_skip(
-        num, capture, n_on_time, due_h, within_h, per_h,
+        num, capture, job.saves[capture].n_in_flight, due_h, within_h, per_h,
         until_h, steady_h, ends_h - job.now_h,
     )  # fmt: skip
 

@@ -418,7 +418,7 @@ def stream_keys(first: int, numbers: Ints) -> Ints:
 def cycles_to_skip(
     num: Numbers,
     capture: int,
-    n_on_time: int,
+    n_in_flight: int,
     due_h: float,
     within_h: float,
     progress_per_h: float,
@@ -430,7 +430,7 @@ def cycles_to_skip(
 
     Parameters
     ----------
-    n_on_time : of its saves in flight, those that commit when they do in a steady rhythm
+    n_in_flight : of its saves, all of them in rhythm (`is_in_rhythm`)
     due_h : progress at which its next save is due
     within_h : wall hours until then
     until_progress_h : progress at which another save begins that does not hold the job
@@ -454,7 +454,7 @@ def cycles_to_skip(
     n_behind = ceil((stall_h + behind_h) / cycle_h) if behind_h > 0.0 else 0
     # in flight at this point of a cycle: those begun in so many cycles before
     n_steady = ceil((within_h + stall_h + behind_h) / cycle_h) - 1 if behind_h > 0.0 else 0
-    step, left_over = saves.parts, 0 if n_on_time == n_steady else n_behind
+    step, left_over = saves.parts, 0 if n_in_flight == n_steady else n_behind
     if num.tiers[saves.tier].p_corrupt > 0.0:
         left_over += num.tiers[saves.tier].generations * saves.parts
     along = flushes_go_along(num, capture, progress_per_h)
@@ -517,33 +517,20 @@ def is_in_rhythm(
     completing: bool,
     commits_in_h: float,
 ) -> bool:
-    """Whether the nth latest save in flight is what it would be in a steady rhythm, or earlier.
+    """Whether the nth latest save in flight is what it is in a steady rhythm.
 
     One that was begun at another speed, or tried again late, may be in the way of the next, and
     be taken for another by flushes.
     """
-    late_h = is_late_h(num, capture, within_h, progress_per_h, nth, commits_in_h)
-    number = number_of(num, capture, due_h) - nth
-    return bool(
-        late_h <= ROUNDING * num.captures[capture].every_h
-        and number_of(num, capture, content_h) == number
-        and completing == completes(num, capture, content_h)
-    )
-
-
-def is_late_h(
-    num: Numbers,
-    capture: int,
-    within_h: float,
-    progress_per_h: float,
-    nth: int,
-    commits_in_h: float,
-) -> float:
-    """By how much the nth latest save in flight commits later than in a steady rhythm."""
     saves = num.captures[capture]
     cycle_h = saves.every_h / progress_per_h + saves.stall_h
     steady_h = within_h + saves.stall_h + saves.background_h - nth * cycle_h
-    return float(commits_in_h - steady_h)
+    number = number_of(num, capture, due_h) - nth
+    return bool(
+        abs(commits_in_h - steady_h) <= ROUNDING * cycle_h
+        and number_of(num, capture, content_h) == number
+        and completing == completes(num, capture, content_h)
+    )
 
 
 def ages(num: Numbers, blocked: bool, behind: bool) -> bool:

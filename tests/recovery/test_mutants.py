@@ -55,6 +55,7 @@ from tests.recovery.test_events import (
     failure,
     job_of,
     loads,
+    off_the_grid,
     peers,
     remote,
     rule,
@@ -65,7 +66,8 @@ from tests.recovery.test_events import (
 
 N_MUTANTS, SEED = 50, 1
 LIMIT_S = 2.0  # of processor time, for a replication that takes some hundredths of it
-SKIPPING = ("cycles_to_skip", "is_in_rhythm")  # functions that say how much may be skipped
+# functions that say how much may be skipped
+SKIPPING = ("cycles_to_skip", "is_in_rhythm", "flushes_go_along")
 IN_COMPILED = ("shared_load_h",)  # that the compiled engine alone asks
 PROCESS = 4  # a scope beside those of `test_events`, that wipes nothing but the device
 
@@ -81,6 +83,11 @@ SAME_UNIT = (
 )
 OTHER = "0 <= other < num.elastic_size"
 STEP_BEGUN = "num.step_h * floor(progress_h / num.step_h + ROUNDING)"
+OF_PARTS = "due_h < inf and number_of(num, capture, due_h) % parts == 0"
+OLDEST_KEPT = "last - num.tiers[tier].generations * parts"
+KEPT_H = "number * num.captures[capture].every_h"
+FOLLOWED = "num.captures[capture].is_followed"
+WORK_H = "num.captures[capture].every_h / progress_per_h"
 EQUIVALENT = {
     # The SimPy engine begins once, with copies of which nothing is known. That the compiled one
     # forgets what was before is up to `test_replications_in_a_row_are_what_simpy_makes_of_each`.
@@ -156,9 +163,13 @@ EQUIVALENT = {
     ),
     ("n_units_lost", OTHER, "0 <= other <= num.elastic_size"),
     ("n_units_lost", OTHER, "-1 <= other < num.elastic_size"),
-    # Behind the last speed there are zeros, and so there are where no regrouping is said.
+    # Behind the last speed there are zeros.
     ("speed_of", "n_lost < num.n_speeds", "n_lost <= num.n_speeds"),
+    # A regrouping without a cost of its own is legal only where hours of regroupings are said.
     ("regroup_h_of", "num.n_regroups == 0", "num.n_regroups == -1"),
+    ("regroup_h_of", "return 0.0", "return 0.0 + 1"),
+    ("regroup_h_of", "return 0.0", "return 1.0"),
+    ("regroup_h_of", "return 0.0", "return -1.0"),
     ("due_after", "return inf", "return inf + 1"),
     # Those in flight are no more than fit behind.
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind"),
@@ -173,6 +184,30 @@ EQUIVALENT = {
         "number_of(num, capture, due_h) - nth",
         "number_of(num, capture, due_h)",
     ),
+    # Where none is due nobody asks what it would complete, and of one part each is the last.
+    ("completes", f"parts == 1 or ({OF_PARTS})", OF_PARTS),
+    ("completes", "parts == 1", "parts == 0"),
+    # What is kept that is older than all that are kept in the end takes time alone.
+    ("keep_latest", f"max(first, {OLDEST_KEPT} + 1)", "first"),
+    ("keep_latest", f"{OLDEST_KEPT} + 1", "1"),
+    ("keep_latest", f"{OLDEST_KEPT} + 1", f"{OLDEST_KEPT} + 0"),
+    ("keep_latest", f"{OLDEST_KEPT} + 1", OLDEST_KEPT),
+    ("keep_latest", f"{OLDEST_KEPT} + 1", f"{OLDEST_KEPT} - 1"),
+    ("keep_latest", OLDEST_KEPT, "-(num.tiers[tier].generations * parts)"),
+    # Where contents may be corrupt as many as are kept are left over, and written over these.
+    ("keep_latest", "num.tiers[tier].p_corrupt > 0.0", "num.tiers[tier].p_corrupt > 1.0"),
+    # The last save, which is that of the end, is never among those skipped.
+    ("keep_latest", "min(number * num.captures[capture].every_h, num.useful_h)", KEPT_H),
+    # Where nothing follows there is none that could go along: to say so takes less time.
+    (
+        "flushes_go_along",
+        f"if not {FOLLOWED}:\n    return False",
+        f"if not not {FOLLOWED}:\n    return False",
+    ),
+    ("flushes_go_along", f"not {FOLLOWED}", FOLLOWED),
+    ("flushes_go_along", "return False", "return True"),
+    # Where the stall varies no cycles are skipped, and else this is a shorter cycle.
+    ("flushes_go_along", f"{WORK_H} + num.captures[capture].stall_h", WORK_H),
     # Where none is due the first is beyond the last.
     ("due_after", "num.captures[capture].n_due == 0", "num.captures[capture].n_due == -1"),
 }
@@ -222,10 +257,11 @@ def by_hand() -> tuple[Case, ...]:
         one_that_was_tried_again_late(),
         as_many_tiers_as_may_be(),
         none_holds(),
-        regrouping_takes(),
         regrouping_takes(1.0),
         regrouping_takes(1.0, 0.25, 0.5),
         roles_one_by_one(),
+        *out_of_rhythm(),
+        *skipping(),
         *(Case.of(loading_over(*shares.rules), [*shares.failures], Draws()) for shares in some),
     )
 
@@ -417,6 +453,61 @@ def roles_one_by_one() -> Case:
     return Case.of(job, [failure(3.125 * n, *one) for n, one in enumerate(struck, 1)], Draws())
 
 
+def out_of_rhythm() -> Iterator[Case]:
+    """Saves that are tried again later than the grid has them are in the way of the next."""
+    for stall_h, tax, in_flight in ((0.0, 0.0, 1), (0.25, 0.0, 1), (0.25, 0.25, 1), (0.0, 0.25, 2)):
+        cycle_h = 1.0 + tax + stall_h
+        behind_h = in_flight * cycle_h - stall_h - 0.0625
+        job = job_of(
+            80.0,
+            rule("nobody", stage("regroup", 0.5), scopes=("nobody",)),
+            AGAIN,
+            tiers=(remote(),),
+            captures=(saves("remote", 1.0, stall_h, behind_h, in_flight=in_flight),),
+            tax=Tax(compute=tax),
+        )
+        failures = [failure(20.3 * n + 0.17 * n * n, 0, scope=NOBODY) for n in (1, 2, 3)]
+        yield Case.of(job, failures, RandomDraws(5, 1.0))
+    job, fails = off_the_grid()
+    yield Case.of(job, [fails], RandomDraws(6, 1.0))
+
+
+def skipping() -> Iterator[Case]:
+    """All go back now and then, far from each other: to what cycles that were skipped have left."""
+    back = rule("all", stage("load", 0.25), sources=("remote",))
+    failures = [failure(sum(range(40, 40 + n)) * 1.09 + 0.03 * n, 0) for n in range(1, 9)]
+    corrupt = {"generations": 2, "p_corrupt": 0.5}
+    on_remote = [
+        (saves("remote", 1.0, 0.25, parts=3), corrupt),
+        (saves("remote", 1.0, 0.0, 2.5, in_flight=3), {}),
+        (saves("remote", 0.25, 0.0, 0.6, in_flight=3), {}),
+        (saves("remote", 0.25, 0.125, 0.7, in_flight=3, parts=2), corrupt),
+    ]
+    for capture, kept in on_remote:
+        job = job_of(250.0, back, tiers=(remote(**kept),), captures=(capture,))
+        yield Case.of(job, failures, RandomDraws(1, 1.0))
+    flushed = [
+        (saves("peers", 1.0, 0.25), 3, 2.5, corrupt),
+        (saves("peers", 1.0, 0.0, 1.75, in_flight=2), 2, 0.5, corrupt),
+        (saves("peers", 1.0, 0.0, 2.75, in_flight=3), 2, 1.5, {}),
+        (saves("peers", 0.25, 0.0, 0.6, in_flight=3), 4, 0.6, {"generations": 3}),
+        (saves("peers", 0.25), 4, 1.5, {}),
+    ]
+    for capture, nth, behind_h, kept in flushed:
+        flush = Capture("remote", after="peers", every_nth=nth, background=Constant(behind_h))
+        job = job_of(250.0, back, tiers=(peers(), remote(**kept)), captures=(capture, flush))
+        yield Case.of(job, failures, RandomDraws(2, 1.0))
+    capture = saves("peers", 1.0, 0.25)
+    flush = Capture("remote", after="peers", every_nth=3, background=Constant(2.5), p_fail=0.5)
+    job = job_of(250.0, back, tiers=(peers(), remote()), captures=(capture, flush))
+    yield Case.of(job, failures, RandomDraws(3, 1.0))
+    again = replace(AGAIN, scopes=("all",), replay_speed=2.0)
+    flush = replace(flush, background=Constant(3.0), p_fail=0.0)
+    job = job_of(250.0, again, back, tiers=(peers(), remote()), captures=(capture, flush))
+    at_start = [failure(61.0, 0), failure(127.0, 0, scope=STRUCK), failure(290.0, 1)]
+    yield Case.of(job, at_start, RandomDraws(4, 1.0))
+
+
 def loading_over(*rules: Rule) -> SimulatedJob:
     """That of `sharing`, over a link that two servers fill."""
     job = sharing(*rules)
@@ -440,10 +531,13 @@ def for_compiled() -> tuple[Case, ...]:
     back = loading_over(loads("struck", stage("load")))
     failures = [failure(5.0, 0), failure(9.0, 1, 2), failure(16.0, 0, 2, 3)]
     drawn = [case for case in cases() if isinstance(case.draws, RandomDraws)]
+    drawn = [case for case in drawn if case not in by_hand()]
     return (
         Case.of(job, [], RandomDraws(0, 1.0)),
         Case.of(back, failures, RandomDraws(0, 1.0)),
         *drawn[:15],
+        *out_of_rhythm(),
+        *skipping(),
     )
 
 
@@ -526,22 +620,22 @@ def only_slows(mutant: Mutant) -> bool:
         return False
     function = getattr(mutant.module(), mutant.function)
     return all(
-        function(*arguments) <= skipped
-        for name, arguments, skipped in calls()
+        function(*arguments) <= answer
+        for name, arguments, answer in calls()
         if name == mutant.function
     )
 
 
 @cache
-def calls() -> list[tuple[str, tuple[Any, ...], int]]:
+def calls() -> list[tuple[str, tuple[Any, ...], float]]:
     """All questions how much may be skipped, in either engine, with what they are given."""
-    found: list[tuple[str, tuple[Any, ...], int]] = []
+    found: list[tuple[str, tuple[Any, ...], float]] = []
     module = ModuleType("recording")
     vars(module).update(vars(transitions))
 
-    def recorded(name: str) -> Callable[..., int]:
-        def call(*arguments: Any) -> int:
-            answer: int = getattr(transitions, name)(*arguments)
+    def recorded(name: str) -> Callable[..., float]:
+        def call(*arguments: Any) -> float:
+            answer: float = getattr(transitions, name)(*arguments)
             found.append((name, arguments, answer))
             return answer
 
