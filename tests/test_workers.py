@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_info
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError, WorkerError
 from cprsim.workers import Workers, run_each
-from tests.making import small_cluster
 
 TWO = Workers(2)
 
@@ -110,7 +109,7 @@ SLEEPING = """
 import os, time
 from cprsim.workers import Workers, run_each
 def sleep(_):
-    print(os.getpid(), flush=True)
+    os.write(1, f'{os.getpid()}\\n'.encode())  # at once: two workers share the pipe
     time.sleep(60)
 list(run_each(sleep, range(2), Workers(2)))
 """
@@ -141,6 +140,8 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Workers]:
+    from tests.making import small_cluster  # not above: every worker would import the program
+
     with small_cluster() as there:
         yield there
 

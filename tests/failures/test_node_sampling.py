@@ -57,6 +57,7 @@ def by_heap(lifetime: Distribution, stationary: bool) -> Drawn:
     return columns[0].astype(np.int64), columns[1], columns[2].astype(np.int64)
 
 
+@cache
 def by_chunks(lifetime: Distribution, stationary: bool) -> Drawn:
     rng = np.random.default_rng(8)
     nodes = nodes_of(range(N_NODES), lifetime, stationary, N_REPLICATIONS, CHUNK_H, rng)

@@ -245,8 +245,8 @@ def test_equal_times_are_reckoned_once_and_count_each() -> None:
     """Nodes that never failed: the fit is that of all times, one by one."""
     rng = np.random.default_rng(5)
     short_h = rng.weibull(0.8, 60) * 300
-    ended = np.append(short_h < 400, np.zeros(3000, bool))
-    times = lifetimes_of(np.append(np.minimum(short_h, 400), np.full(3000, 400.0)), ended)
+    ended = np.append(short_h < 400, np.zeros(1000, bool))
+    times = lifetimes_of(np.append(np.minimum(short_h, 400), np.full(1000, 400.0)), ended)
     apart = replace(times, duration_h=times.duration_h * (1 + 1e-13 * np.arange(times.n)))
     for family in (WEIBULL, GAMMA):
         one, other = fit(family, times), fit(family, apart)

@@ -19,7 +19,7 @@ failures: {kind: injected, count: 2}
 costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
 recovery: [full, partial]
 kernel:
-  {samples: 10000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
+  {samples: 6000, most_rows: 30, dimension: 4, bottom: [8], top: [8], optimizer: adagrad,
    rate: 0.03, batch: 50}
 simulation: {seed: 1, replications: 100}
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.kernel.trunk import Twin
 from cprsim.measuring.checks import Estimate, Verdict, check
 from cprsim.measuring.design import Design
-from cprsim.measuring.fit import fit
-from cprsim.measuring.observed import observed
+from cprsim.measuring.fit import Fitted, fit
+from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.runs import SeedResult
 from cprsim.measuring.shape import AT, STALENESS, hats
 from cprsim.staleness import STRATEGIES, Metric
@@ -61,8 +62,19 @@ def made(
     return results
 
 
+@cache
+def seen_of(n_seeds: int) -> Observed:
+    """Seeds that are alike but for a little noise."""
+    return observed(made(n_seeds, noise=1e-5), N_SERVERS)
+
+
+@cache
+def fitted_of(n_seeds: int) -> Fitted:
+    return fit(seen_of(n_seeds), Metric.AUC)
+
+
 def test_slopes_and_phi_come_back() -> None:
-    found = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC)
+    found = fitted_of(6)
     knots = np.array([[weight(at, old) for old in STALENESS] for at in AT])
     mean = np.trapezoid(knots[:, 1], AT)  # the slope is per PLS at the reference staleness
     for key in STRATEGIES:
@@ -74,9 +86,9 @@ def test_slopes_and_phi_come_back() -> None:
 
 
 def test_log_loss_has_slopes_of_its_own() -> None:
-    seen = observed(made(4, noise=1e-5), N_SERVERS)
-    slopes = {metric: fit(seen, metric).slopes.mean("partial") for metric in Metric}
-    assert slopes[Metric.LOG_LOSS] == pytest.approx(2 * slopes[Metric.AUC], rel=0.05)
+    slope = fitted_of(4).slopes.mean("partial")
+    of_log_loss = fit(seen_of(4), Metric.LOG_LOSS).slopes.mean("partial")
+    assert of_log_loss == pytest.approx(2 * slope, rel=0.05)
 
 
 def test_histories_that_lose_more_than_the_sum_bend_the_line() -> None:
@@ -120,14 +132,14 @@ def test_the_checks_see_what_was_made() -> None:
 
 
 def test_a_lucky_twin_goes_into_the_intercept() -> None:
-    calm = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC)
+    calm = fitted_of(6)
     lucky = fit(observed(made(6, noise=1e-5, luck=1e-3), N_SERVERS), Metric.AUC)
     assert np.std(lucky.slopes.intercept) > 3e-4
     assert lucky.slopes.mean("partial") == pytest.approx(calm.slopes.mean("partial"), rel=0.05)
 
 
 def test_the_standard_error_is_that_over_seeds() -> None:
-    alike = fit(observed(made(6, noise=1e-5), N_SERVERS), Metric.AUC).slopes
+    alike = fitted_of(6).slopes
     apart = fit(observed(made(6, noise=1e-5, spread=0.3), N_SERVERS), Metric.AUC).slopes
     assert apart.standard_error("partial") > 5 * alike.standard_error("partial")
     paired = Estimate.over(apart.difference("scar", "partial"))
@@ -147,8 +159,8 @@ def test_held_back_histories_do_not_enter() -> None:
         )
         for one in results
     ]
-    both = [fit(observed(some, N_SERVERS), Metric.AUC).slopes.by_seed for some in (results, spoilt)]
-    np.testing.assert_array_equal(*both)
+    found = fit(observed(spoilt, N_SERVERS), Metric.AUC)
+    np.testing.assert_array_equal(fitted_of(4).slopes.by_seed, found.slopes.by_seed)
 
 
 def test_two_seeds_are_too_few() -> None:

@@ -184,7 +184,7 @@ def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) ->
 
     write_clicks(tmp_path / "log.tsv", 1000)
     path = tmp_path / "logged.yaml"
-    path.write_text(SCENARIO.replace("{samples: 10000,", "{clicks: {file: log.tsv},"))
+    path.write_text(SCENARIO.replace("{samples: 6000,", "{clicks: {file: log.tsv},"))
     one, other = (setting_of(load_scenario(path), seed) for seed in (1, 2))
     assert one.test.digest() == other.test.digest()
     assert one.train.digest() != other.train.digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,6 +44,7 @@ def results(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        patch.setattr("cprsim.plots.sweep.draw_sweep", lambda result, folder: [])
         return SimpleNamespace(
             first=run(),
             second=run("--seed", 2),
@@ -109,22 +111,60 @@ def made_selection(parent) -> Path:
     )
 
 
-@pytest.fixture(scope="session")
-def pages(results, tmp_path_factory):
-    """HTML files: of one run, of two, of some of the paper's results as kept here, of the rest."""
-    folder = tmp_path_factory.mktemp("pages")
-    shown = {
-        "one": [results.first, "--title", TITLE],
-        "two": [results.first, results.second],
-        "paper": [REPRODUCTION / name for name in DRAWN],
-        "sweep": [results.sweep],
-        "selection": [made_selection(folder)],
-        "curve": [shipped_path("criteo-kaggle-linear")],
-    }
-    for name, arguments in shown.items():
-        done = call("report", *arguments, "--out", folder / f"{name}.html")
+class Pages:
+    """HTML files, each made when it is first asked for: drawing their figures takes seconds."""
+
+    title = TITLE
+
+    def __init__(self, results, folder):
+        self.results, self.folder = results, folder
+
+    @cached_property
+    def one(self) -> Path:
+        return self._page("one", self.results.first, "--title", TITLE)
+
+    @cached_property
+    def two(self) -> Path:
+        return self._page("two", self.results.first, self.results.second)
+
+    @cached_property
+    def sketched(self) -> Path:
+        """That of two runs with figures of which there is only the name, which has to be unique."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("cprsim.page.rendering.inline", sketch)
+            return self._page("sketched", self.results.first, self.results.second)
+
+    @cached_property
+    def paper(self) -> Path:
+        return self._page("paper", *(REPRODUCTION / name for name in DRAWN))
+
+    @cached_property
+    def sweep(self) -> Path:
+        return self._page("sweep", self.results.sweep)
+
+    @cached_property
+    def selection(self) -> Path:
+        return self._page("selection", made_selection(self.folder))
+
+    @cached_property
+    def curve(self) -> Path:
+        return self._page("curve", shipped_path("criteo-kaggle-linear"))
+
+    def _page(self, name, *arguments) -> Path:
+        out = self.folder / f"{name}.html"
+        done = call("report", *arguments, "--out", out)
         assert done.exit_code == 0, done.output
-    return SimpleNamespace(**{name: folder / f"{name}.html" for name in shown}, title=TITLE)
+        return out
+
+
+def sketch(figure, name, label, marks) -> Markup:
+    return Markup('<svg id="{}" aria-label="{}"></svg>').format(name, label)
+
+
+@pytest.fixture(scope="session")
+def pages(results, tmp_path_factory) -> Pages:
+    """Of one run, of two, of some of the paper's results as kept here, of the rest."""
+    return Pages(results, tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from cprsim.staleness import Metric, Response
 from cprsim.sweeps import load_sweep
 from tests.page.conftest import DRAWN, REPRODUCTION
 
-NAMES = ("one", "two", "paper", "sweep", "selection", "curve")
+NAMES = ("one", "sketched", "paper", "sweep", "selection", "curve")
 VOID = {"meta", "input", "link", "br", "img"}
 
 
@@ -149,7 +149,7 @@ def test_the_scenario_the_seed_and_the_versions_are_in_it(results, pages):
 
 
 def test_two_results_are_told_apart_and_compared(pages):
-    text = html.unescape(pages.two.read_text("utf-8"))
+    text = html.unescape(pages.sketched.read_text("utf-8"))
     for said in ("2 results compared", "A, small", "B, small", "B, small, less A, small", "Welch"):
         assert said in text
     assert "</b>" not in text
@@ -227,14 +227,14 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("cprsim.page.rendering.os.fsync", full)
-    done = cprsim("report", results.first, "--out", out)
+    done = cprsim("report", results.alone, "--out", out)
     assert done.exit_code == 2
     assert done.output == f"cprsim: can't write {out}: No space left on device\n"
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
-    done = cprsim("report", results.first, "--out", tmp_path)
+    done = cprsim("report", results.alone, "--out", tmp_path)
     assert done.exit_code == 2
     assert done.output == f"cprsim: can't write {tmp_path}: it is a folder\n"
     assert list(tmp_path.iterdir()) == []

@@ -143,7 +143,7 @@ def test_finite_spares_run_on_both_engines(make: Make) -> None:
     override = "cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 20 h}"
     fast, simpy = (
         pipeline.simulate(
-            make(override, f"simulation={{seed: 5, replications: 200, engine: {name}}}")
+            make(override, f"simulation={{seed: 5, replications: 60, engine: {name}}}")
         )
         for name in ("fast", "simpy")
     )
@@ -268,8 +268,12 @@ class TestAssembling:
             make("failures={kind: trace, file: log.csv, format: tidy, time_unit: h, nodes: 9}")
 
 
-def test_events_are_in_memory_for_few_replications_at_once(make: Make) -> None:
+def test_events_are_in_memory_for_few_replications_at_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pipeline.SIMPY_AT_ONCE == 1000
+    monkeypatch.setattr(pipeline, "SIMPY_AT_ONCE", 30)
     told: list[int] = []
-    brief = make("simulation={seed: 5, replications: 2100, engine: simpy}", "recovery=[full]")
+    brief = make("simulation={seed: 5, replications: 65, engine: simpy}", "recovery=[full]")
     pipeline.simulate(brief, lambda done, wanted: told.append(done))
-    assert told == [pipeline.FIRST_LOOK, 1000, 2000, 2100]
+    assert told == [pipeline.FIRST_LOOK, 30, 60, 65]

@@ -74,6 +74,9 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message
 
 
+N_TRIES = 3  # a core shared with others takes longer for the same: the quickest try counts
+
+
 @pytest.mark.parametrize("content", ["exploding aliases", "50 MB", "many values"])
 def test_a_fresh_process_answers_within_two_seconds(tmp_path: Path, content: str) -> None:
     path = write(tmp_path, NO_SCENARIO[content][0])
@@ -83,12 +86,17 @@ def test_a_fresh_process_answers_within_two_seconds(tmp_path: Path, content: str
         "try: load_scenario(sys.argv[1])\n"
         "except ScenarioError: sys.exit(2)"
     )
-    before = os.times()
-    done = subprocess.run([sys.executable, "-c", program, path], timeout=60, check=False)
-    after = os.times()
-    assert done.returncode == 2
-    spent = after.children_user + after.children_system
-    assert spent - before.children_user - before.children_system < 2.0, "seconds of one core"
+    spent = []
+    for _ in range(N_TRIES):
+        before = os.times()
+        done = subprocess.run([sys.executable, "-c", program, path], timeout=60, check=False)
+        after = os.times()
+        assert done.returncode == 2
+        spent.append(after.children_user + after.children_system)
+        spent[-1] -= before.children_user + before.children_system
+        if spent[-1] < 2.0:
+            return
+    pytest.fail(f"seconds of one core: {spent}")
 
 
 JUNK = st.one_of(
@@ -130,9 +138,20 @@ def key_paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str
     return [path, *(deeper for key, below in entries for deeper in key_paths(below, (*path, key)))]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
+    load_junk(data)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_much_junk_anywhere_is_a_problem_with_a_line_or_no_problem(data: st.DataObject) -> None:
+    load_junk(data)
+
+
+def load_junk(data: st.DataObject) -> None:
     plain = copy.deepcopy(GOOD)
     plain["failures"] = copy.deepcopy(data.draw(st.sampled_from(BASES)))
     path = data.draw(st.sampled_from(key_paths(plain)[1:]))

@@ -306,7 +306,7 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, swift) -> None:
     assert not list(Path("results").glob(".*"))
 
 
-def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario) -> None:
+def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift) -> None:
     axes = ["--over", "costs.load=1 min:9 min:lin20", "--over", "costs.detect=1 s:9 s:lin10"]
     command = [*PROGRAM, "sweep", str(scenario), *axes, "--workers", "1", "--replications", "5"]
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
