@@ -16,11 +16,18 @@ KAGGLE = SCENARIOS / "criteo-kaggle.yaml"
 OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
 
 LIMITED = """
-import os, resource
+import os, resource, sys
 from cprsim import pipeline
+from cprsim.assemble import assemble
 from cprsim.cli import main, running
-import cprsim.plots, cprsim.report.run_report, cprsim.simulate.steady, cprsim.simulate.fast
+from cprsim.scenario import load_scenario
+from cprsim.simulate import course
+import cprsim.plots, cprsim.report.run_report
 
+# machine code is what the program is made of: where it finds no room, LLVM ends the process
+experiment, plan_of = assemble(load_scenario(sys.argv[2])), course.plan_of
+for course.plan_of in (lambda _: None, plan_of):
+    pipeline.compile_engine(experiment)
 cprsim.plots.draw_result = lambda *_: []
 pages = int(open("/proc/self/statm").read().split()[0])
 room = pages * os.sysconf("SC_PAGE_SIZE") + 100_000_000
