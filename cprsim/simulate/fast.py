@@ -334,14 +334,41 @@ def next_due(num: Numbers, job: Any) -> float:
 
 
 @uncounted
+def may_skip(
+    num: Numbers, job: Any, capture: int,
+    within_h: float, per_h: float, target_h: float, ends_h: float,
+) -> bool:  # fmt: skip
+    """Whether there is room for a cycle of a capture at all: soon seen, and mostly there is none.
+
+    Parameters
+    ----------
+    within_h, per_h : wall hours until its next save is due, and progress in each
+    target_h, ends_h : progress, and instant, up to which nothing else happens but saves
+    """
+    every_h = num.captures[capture].every_h
+    next_but_one_h = job.saves[capture].due_h + every_h
+    if next_but_one_h >= target_h:
+        return False
+    for other in range(num.n_captures):
+        if other != capture and job.saves[other].due_h < next_but_one_h:
+            return False
+    cycle_h = every_h / per_h + num.captures[capture].stall_h
+    return bool(job.now_h + within_h + cycle_h <= ends_h)
+
+
+@uncounted
 def cycles_until(
-    num: Numbers, job: Any, capture: int, per_h: float,
-    target_h: float, next_h: float, fails_at_progress_h: float, fails_h: float,
+    num: Numbers, job: Any, capture: int,
+    within_h: float, per_h: float, steady_h: float, ends_h: float,
 ) -> int:  # fmt: skip
-    """How many cycles of a capture come before anything else happens."""
+    """How many cycles of a capture come before anything else happens.
+
+    Parameters
+    ----------
+    steady_h, ends_h : progress, and instant, up to which nothing else happens but saves
+    """
     due_h = job.saves[capture].due_h
-    until_h, steady_h = inf, min(target_h, fails_at_progress_h)
-    ends_h = min(next_h, fails_h)
+    until_h = inf
     for other in range(num.n_captures):
         if other == capture:
             continue
@@ -356,7 +383,6 @@ def cycles_until(
         if saves.is_followed:  # commits of others may wait until the cycles are over
             for n in range(job.saves[other].n_in_flight):
                 ends_h = min(ends_h, job.flights[other][n].at_h)
-    within_h = (due_h - job.progress_h) / per_h
     return cycles_to_skip(
         num, capture, job.saves[capture].n_in_flight, due_h, within_h, per_h,
         until_h, steady_h, ends_h - job.now_h,
@@ -900,13 +926,14 @@ def run(
                 if behind:
                     target_h = min(target_h, job.frontier_h)
                 if fastest != NONE:
-                    first_h = job.saves[fastest].due_h
-                    if first_h + num.captures[fastest].every_h < target_h and are_in_rhythm(
-                        num, job, fastest, (first_h - job.progress_h) / per_h, per_h
-                    ):
+                    ends_h = next_h if ages_by_work else min(next_h, fails_h)
+                    within_h = (job.saves[fastest].due_h - job.progress_h) / per_h
+                    if may_skip(
+                        num, job, fastest, within_h, per_h, target_h, ends_h
+                    ) and are_in_rhythm(num, job, fastest, within_h, per_h):
                         n = cycles_until(
-                            num, job, fastest, per_h, target_h, next_h,
-                            fails_at_h if ages_by_work else inf, inf if ages_by_work else fails_h,
+                            num, job, fastest, within_h, per_h,
+                            min(target_h, fails_at_h) if ages_by_work else target_h, ends_h,
                         )  # fmt: skip
                         if n > 0:
                             skip(num, job, fastest, n, per_h)
