@@ -148,13 +148,13 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         )
 
     simulation = scenario.simulation
-    scopes = _scopes(scenario, costs)
+    scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
     return Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning, cluster, costs, scopes))
+        policies=tuple(_policies(loaded, planning, cluster, costs, scopes, curve))
         if with_policies
         else (),
         seed=simulation.seed,
@@ -162,7 +162,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         precision_fraction=simulation.precision_fraction,
         at_most=simulation.at_most or 0,
         engine=simulation.engine,
-        curve=chosen_curve(loaded),
+        curve=curve,
         scopes=scopes,
         shares=_shares(scenario, scopes, cluster),
         horizon_h=scenario.job.horizon_h,
@@ -401,6 +401,7 @@ def _policies(
     cluster: Cluster,
     costs: Costs,
     scopes: tuple[Scope, ...],
+    curve: StalenessCurve | None,
 ) -> Iterator[RecoveryPolicy]:
     scenario = loaded.scenario
     for number, entry in enumerate(scenario.recovery):
@@ -411,7 +412,7 @@ def _policies(
                 job = JobNow(cluster, own, scopes, planned.failures.mtbf_h)
                 policy = ListedSystem(scenario, entry).policy(job)
             else:
-                policy = _policy(entry, planned)
+                policy = _policy(entry, planned, curve)
                 system = as_system(policy, own, cluster)
                 require_legal(system, cluster, scopes)
                 if entry.costs is not None:
@@ -442,29 +443,33 @@ def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> 
     return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
 
 
-def _policy(entry: Recovery, planning: Planning) -> RecoveryPolicy:
-    strategy = STRATEGIES[entry.strategy]
-    job = planning.with_options(entry.interval, entry.target_pls, _sub_saves(entry))
-    return strategy.plan(entry.name, job)
+def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:
+    sub_saves = _sub_saves(entry)
+    if sub_saves is not None and curve is not None:
+        sub_saves = curve.with_bytes(sub_saves)
+    job = planning.with_options(entry.interval, entry.target_pls, sub_saves)
+    return STRATEGIES[entry.strategy].plan(entry.name, job)
 
 
 def sub_saves_of(loaded: LoadedScenario) -> dict[str, SubSaves]:
     """The settings of priority saving that the scenario gives, by strategy; the first counts."""
     found: dict[str, SubSaves] = {}
     for entry in loaded.scenario.recovery:
-        settings = _sub_saves(entry)
-        if settings is not None:
-            tracker = entry.strategy.removeprefix("cpr-")
-            found.setdefault(entry.strategy, replace(settings, tracker=tracker))
+        if entry.sub_saves is not None and (settings := _sub_saves(entry)) is not None:
+            found.setdefault(entry.strategy, settings)
     return found
 
 
 def _sub_saves(entry: Recovery) -> SubSaves | None:
-    section = entry.sub_saves
-    if section is None:
+    """How an entry's strategy cuts its intervals; None where it does not."""
+    strategy, section = STRATEGIES[entry.strategy], entry.sub_saves
+    if not strategy.takes_sub_saves:
         return None
+    tracker = strategy.name.removeprefix("cpr-")
+    if section is None:
+        return SubSaves(tracker)
     return SubSaves(
-        tracker="",  # the strategy knows its own
+        tracker,
         fraction=section.fraction,
         extra_h=section.selection_h + section.latency_h,
         n_large_tables=section.large_tables,

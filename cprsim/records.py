@@ -209,9 +209,10 @@ class SmallTables(StrEnum):
 class SubSaves:
     """Priority saving: each interval is cut into 1 / `fraction` saves of the most urgent rows.
 
-    A sub-save costs `fraction` of a whole save and `extra_h` on top, for choosing the rows and as
-    fixed latency. The last one of an interval is the one that counts for PLS. Which rows are
-    urgent is the tracker's business: engines know nothing of rows.
+    All sub-saves of an interval together cost `bytes_share` of a whole save, each of them its part
+    and `extra_h` on top, for choosing the rows and as fixed latency. The last one of an interval
+    is the one that counts for PLS. Which rows are urgent is the tracker's business: engines know
+    nothing of rows.
     """
 
     tracker: str
@@ -220,11 +221,17 @@ class SubSaves:
     n_large_tables: int = 7
     small_tables: SmallTables = SmallTables.EACH_INTERVAL
     sample_period: int = 2  # of SSU: it looks at every so-manieth sample
+    bytes_share: float = 1.0  # what all of an interval write, over what a whole save does
 
     @property
     def n_per_interval(self) -> int:
         """How many an interval has, the one that ends it included."""
         return round(1.0 / self.fraction)
+
+    @property
+    def cost_share(self) -> float:
+        """What one costs on average over what a whole save does, without `extra_h`."""
+        return self.fraction * self.bytes_share
 
 
 @dataclass(frozen=True, slots=True)

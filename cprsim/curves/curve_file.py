@@ -22,7 +22,7 @@ from cprsim.curves.identity import canonical_digest, identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import Metric, Replicate, Response, StalenessCurve, Weight
+from cprsim.staleness import WHOLE, Metric, Replicate, Response, StalenessCurve, Weight
 
 KIND = "cprsim staleness curve"
 FORMAT = 2
@@ -62,8 +62,18 @@ class CurveFile:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
         shared = correlations(self.checks)
         return StalenessCurve(
-            self.name, origin, self.responses, notes, self.unfit, correlations=shared
+            self.name, origin, self.responses, notes, self.unfit, shared, bytes_shares(self.checks)
         )
+
+
+def bytes_shares(checks: Mapping[str, Any]) -> dict[str, float]:
+    """What each strategy's saves wrote over what whole saves did; none where it was not counted."""
+    counted = checks.get("bytes_written")
+    by_strategy = counted.get("by_strategy") if isinstance(counted, Mapping) else None
+    if not isinstance(by_strategy, Mapping) or not by_strategy.get(WHOLE):
+        return {}
+    whole = float(by_strategy[WHOLE])
+    return {str(name): float(n) / whole for name, n in by_strategy.items() if name != WHOLE}
 
 
 def read_curve(path: Path | str) -> CurveFile:

@@ -148,8 +148,8 @@ def _captures(policy: RecoveryPolicy, costs: Costs, n_servers: int) -> tuple[Cap
         Capture(
             REMOTE,
             every_h=parts.fraction * policy.save_interval_h,
-            stall=_part_of(costs, costs.save_stall, n_servers, parts.fraction, parts.extra_h),
-            background=_part_of(costs, costs.save_background, n_servers, parts.fraction),
+            stall=_part_of(costs, costs.save_stall, n_servers, parts.cost_share, parts.extra_h),
+            background=_part_of(costs, costs.save_background, n_servers, parts.cost_share),
             parts=parts.n_per_interval,
         ),
     )

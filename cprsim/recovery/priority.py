@@ -23,7 +23,7 @@ TRACKERS = {
 
 def _strategy(tracker: str) -> Strategy:
     def plan(name: str, job: Planning) -> RecoveryPolicy:
-        sub_saves = replace(job.sub_saves or SubSaves(tracker), tracker=tracker)
+        sub_saves = job.sub_saves or SubSaves(tracker)
         policy = cpr.plan(name, replace(job, sub_saves=sub_saves))
         if policy.on_failure is not OnFailure.RELOAD:
             return policy  # full recovery needs whole saves

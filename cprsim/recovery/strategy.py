@@ -64,7 +64,8 @@ class Planning:
         """Stall of all saves of one interval [h]: a priority strategy's sub-saves together."""
         if self.sub_saves is None:
             return self.save_cost_h
-        return self.save_cost_h + self.sub_saves.n_per_interval * self.sub_saves.extra_h
+        parts = self.sub_saves
+        return parts.bytes_share * self.save_cost_h + parts.n_per_interval * parts.extra_h
 
     @property
     def leaves_nothing_to_decide(self) -> bool:

@@ -179,8 +179,8 @@ def counted_fraction(experiment: Experiment, policy: RecoveryPolicy) -> float:
     if policy.on_failure is not OnFailure.ROLL_BACK:
         loss_h = 0.0
     if policy.sub_saves is not None:
-        part = policy.sub_saves.fraction
-        n_saves = floor(useful_h / (part * interval_h) + 1e-9) * part
+        parts = policy.sub_saves
+        n_saves = floor(useful_h / (parts.fraction * interval_h) + 1e-9) * parts.cost_share
     costs = experiment.costs
     saving_h = n_saves * costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
     per_failure_h = _recovery_h(experiment, policy) + loss_h

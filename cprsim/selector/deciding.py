@@ -102,7 +102,10 @@ def bench_of(
             f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
         )
     given = _default_ways(experiment, limit) if ways is None else ways
-    compared = known_ways(curve, limit, given, experiment)
+    compared = {
+        name: curve.with_bytes(way) if curve and isinstance(way, SubSaves) else way
+        for name, way in known_ways(curve, limit, given, experiment).items()
+    }
     return Bench(experiment, {FULL: None, **compared}, _losing(curve, limit, experiment), on_priced)
 
 

@@ -200,7 +200,9 @@ def part_of(way: Way) -> float:
 
 def kind_of(way: Way) -> object:
     """Equal for strategies that differ from each other by nothing that a simulation sees."""
-    return (way.fraction, way.extra_h) if isinstance(way, SubSaves) else way and way.name
+    if isinstance(way, SubSaves):
+        return way.fraction, way.bytes_share, way.extra_h
+    return way and way.name
 
 
 def interval_with(n_writes: int, useful_h: float, tail: float = 1.0, part: float = 1.0) -> float:

@@ -48,8 +48,9 @@ def mean_write_h(bench: Bench, strategy: str) -> float:
     way = bench.ways[strategy]
     if isinstance(way, ListedSystem):
         return bench.saves(strategy)[1]
-    extra_h = way.extra_h if isinstance(way, SubSaves) else 0.0
-    return bench.part(strategy) * mean_save_h(bench) + extra_h
+    if isinstance(way, SubSaves):
+        return way.cost_share * mean_save_h(bench) + way.extra_h
+    return mean_save_h(bench)
 
 
 def best_full(bench: Bench) -> Priced:

@@ -64,7 +64,7 @@ def _settings(parts: SubSaves) -> dict[str, str]:
         "small_tables": parts.small_tables.value,
         "sample_period": str(parts.sample_period),
     }
-    papers = SubSaves(parts.tracker)
+    papers = SubSaves(parts.tracker, bytes_share=parts.bytes_share)  # which is the curve's word
     return {} if parts == papers else ours
 
 

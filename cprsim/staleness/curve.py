@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cprsim.errors import ParameterError
 from cprsim.records import Ints, RecoveryPolicy, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.response import Response
-from cprsim.staleness.strategies import Metric, strategy_key
+from cprsim.staleness.strategies import Metric, priority_key, strategy_key
 
 FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/coverage_of_curves.py
 
@@ -28,6 +28,8 @@ class StalenessCurve:
     unfit: tuple[str, ...] = ()  # sentences: why nothing should be decided by it
     # of the errors of two strategies' responses, where both were measured on the same seeds
     correlations: Mapping[tuple[Metric, str, str], float] = field(default_factory=dict)
+    # by strategy: what its sub-saves of an interval write, over what a whole save does
+    bytes_shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seen = [(response.strategy, response.metric) for response in self.responses]
@@ -62,6 +64,19 @@ class StalenessCurve:
             return response
         same = _what_decides(response.settings) == _what_decides(policy.sub_saves)
         return response if same else None
+
+    def with_bytes(self, sub_saves: SubSaves) -> SubSaves:
+        """Priority saving that costs what was counted for it; as it is where nothing was.
+
+        It was counted at settings of its own, which have to be the same.
+        """
+        key = priority_key(sub_saves)
+        share = self.bytes_shares.get(key)
+        measured = next((one.settings for one in self.responses if one.strategy == key), None)
+        if share is None or measured is None:
+            return sub_saves
+        same = _what_decides(measured) == _what_decides(sub_saves)
+        return replace(sub_saves, bytes_share=share) if same else sub_saves
 
     def predict(
         self,

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss, SmallTables
+from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss, SmallTables, SubSaves
 
 WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
 MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
@@ -25,10 +25,13 @@ def strategy_key(policy: RecoveryPolicy) -> str | None:
     """Whose response a policy has, one of `STRATEGIES`; None where no shard ever goes stale."""
     if not policy.leaves_stale:
         return None
-    if policy.sub_saves is None:
-        return WHOLE
-    fresh = policy.sub_saves.small_tables is SmallTables.EACH_SUB_SAVE
-    return policy.sub_saves.tracker + (MORE_BYTES if fresh else "")
+    return WHOLE if policy.sub_saves is None else priority_key(policy.sub_saves)
+
+
+def priority_key(sub_saves: SubSaves) -> str:
+    """The same of a way of priority saving."""
+    fresh = sub_saves.small_tables is SmallTables.EACH_SUB_SAVE
+    return sub_saves.tracker + (MORE_BYTES if fresh else "")
 
 
 def lost_portion(
