@@ -6,9 +6,7 @@ The JSON ends in a digest of all that stands before it, so that no damaged numbe
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from math import inf, isinf
 from pathlib import Path
@@ -23,6 +21,7 @@ from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness import WHOLE, Metric, Replicate, Response, StalenessCurve, Weight
+from cprsim.whole_file import write_whole
 
 KIND = "cprsim staleness curve"
 FORMAT = 2
@@ -112,17 +111,10 @@ def write_curve(path: Path, curve: CurveFile) -> None:
 
     Raises CurveError where it can't be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(as_json(curve), indent=1, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        write_whole(path, json.dumps(as_json(curve), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         raise _error(path, f"can't be written: {error.strerror or error}") from error
 
 

@@ -20,17 +20,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
 from cprsim.errors import CheckpointError
 from cprsim.foreign import one_line, parse_json
 from cprsim.kernel.loops import Array
+from cprsim.whole_file import UNFINISHED, whole_file
 
 MAGIC = b"CPRSIM\x00\x01"  # its last byte is the version of the format
 SUFFIX = ".checkpoint"
-UNFINISHED = ".unfinished"
 DIGEST_BYTES = hashlib.sha256().digest_size
 CHUNK_BYTES = 1 << 22
 
@@ -63,14 +63,10 @@ def write_checkpoint(
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{position:015d}{SUFFIX}"
-    unfinished = path.with_suffix(UNFINISHED)
-    with unfinished.open("wb") as file:
+    with whole_file(path, "wb") as file:
         _write(file, _header(position, arrays, run), arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
     _sync_folder(folder)
-    for old in [*_newest_first(folder)[keep:], *folder.glob(f"*{UNFINISHED}")]:
+    for old in [*_newest_first(folder)[keep:], *folder.glob(f".*{UNFINISHED}")]:
         old.unlink()
     return path
 
@@ -83,7 +79,7 @@ def _header(position: int, arrays: Mapping[str, Array], run: Mapping[str, Any]) 
     return json.dumps({"run": run, "position": position, "arrays": listed}).encode()
 
 
-def _write(file: BinaryIO, header: bytes, arrays: Mapping[str, Array]) -> None:
+def _write(file: IO[bytes], header: bytes, arrays: Mapping[str, Array]) -> None:
     digest = hashlib.sha256()
     pieces: list[bytes | memoryview] = [MAGIC, len(header).to_bytes(8, "little"), header]
     for piece in pieces + [_bytes_of(array) for array in arrays.values()]:

@@ -33,6 +33,7 @@ from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
 from cprsim.stand_in import SOURCE
+from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
 WHOSE = "measurement.json"
@@ -231,9 +232,7 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
     """Write whose runs these are, or find that it is written. Raises ResultError otherwise."""
     try:
         if not path.exists():
-            unfinished = path.with_suffix(".unfinished")
-            unfinished.write_text(json.dumps(ours, indent=2) + "\n", "utf-8")
-            unfinished.replace(path)
+            write_whole(path, json.dumps(ours, indent=2) + "\n")
         theirs = dict(read_json(path))
     except OSError as error:
         raise ResultError(f"{path} can't be written: {error.strerror}") from error

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import secrets
-from contextlib import suppress
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -18,6 +15,7 @@ from markupsafe import Markup
 from cprsim.errors import ResultError
 from cprsim.page.content import Mark, Page, Picture
 from cprsim.page.svg import inline
+from cprsim.whole_file import write_whole
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -62,18 +60,10 @@ def write_page(page: Page, path: Path) -> None:
     if not path.parent.is_dir():
         raise ResultError(f"can't write {path}: there is no folder {path.parent}")
     text = render(page)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        write_whole(path, text)
     except OSError as error:
         raise ResultError(f"can't write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
 
 
 def _svg(picture: Picture, narrow: bool, name: str) -> Markup:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +15,7 @@ from cprsim.reproduce.closure import digest_of
 from cprsim.reproduce.summary import Summary
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.whole_file import write_whole
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
@@ -212,14 +212,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _keep(path: Path, found: Mapping[str, Any]) -> None:
     """Write a part whole or not at all, and onto the disk."""
-    unfinished = path.with_suffix(f".{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8") as file:
-            json.dump(found, file, allow_nan=False, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        write_whole(path, json.dumps(found, allow_nan=False, ensure_ascii=False))
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise ResultError(f"can't write {path}: {error.strerror or error}") from error

@@ -22,6 +22,7 @@ from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.manifest_entries import what_is_wrong
+from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -80,9 +81,7 @@ def write_manifest(
         "host": {"name": platform.node(), "platform": platform.platform(), "cores": os.cpu_count()},
     }
     manifest[DIGEST] = _digest(manifest)
-    unfinished = folder / f"{MANIFEST}.unfinished"
-    unfinished.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    unfinished.rename(folder / MANIFEST)
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

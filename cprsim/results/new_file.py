@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from cprsim.errors import ResultError
+from cprsim.whole_file import whole_file
 
 
 def require_new(path: Path) -> None:
@@ -27,20 +26,13 @@ def write_new(path: Path, text: str) -> None:
     ------
     ResultError : it is there already, or can't be written; nothing is left behind
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        with whole_file(path, put=_rename_to_new) as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        _rename_to_new(unfinished, path)
     except FileExistsError:
         raise _there_already(path) from None
     except OSError as error:
         raise ResultError(f"can't write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
 
 
 def _rename_to_new(unfinished: Path, path: Path) -> None:

@@ -226,7 +226,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cprsim.page.rendering.os.fsync", full)
+    monkeypatch.setattr("cprsim.whole_file.os.fsync", full)
     done = cprsim("report", results.alone, "--out", out)
     assert done.exit_code == 2
     assert done.output == f"cprsim: can't write {out}: No space left on device\n"
