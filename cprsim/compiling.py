@@ -1,8 +1,8 @@
 """Loops compiled by numba: the one way in which this package compiles.
 
 numba takes a third of a second to import, so a module of compiled loops is imported by who runs
-them, when they run. Machine code is kept beside the source and holds as long as the file of the
-function does not change, nor the files of its room whose functions are inlined.
+them, when they run. Machine code is kept beside the source and holds as long as no compiled file of
+the same folder changes, nor a module that is shared with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from hashlib import sha256
-from inspect import getfile
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
@@ -21,7 +20,9 @@ from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, Use
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_inlined_files: defaultdict[Path, set[Path]] = defaultdict(set)  # by room
+COMPILES = b"cprsim.compiling import"  # in a file of compiled functions
+
+_shared_files: defaultdict[Path, set[Path]] = defaultdict(set)  # by folder
 
 
 class _OfRoom:
@@ -30,9 +31,12 @@ class _OfRoom:
     _py_file: str
 
     def get_source_stamp(self) -> bytes:
-        own = Path(self._py_file)
-        files = sorted({own, *_inlined_files[own.parent]})
-        return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).digest()
+        folder = Path(self._py_file).parent
+        sources = [file.read_bytes() for file in sorted(folder.glob("*.py"))]
+        compiled_here = [source for source in sources if COMPILES in source]
+        shared_here = [file.read_bytes() for file in sorted(_shared_files[folder])]
+        digests = [sha256(source).digest() for source in compiled_here + shared_here]
+        return sha256(b"".join(digests)).digest()
 
 
 class GivenPlace(_OfRoom, UserProvidedCacheLocator):
@@ -67,9 +71,9 @@ def uncounted(function: F) -> F:
     return compiled(function, _nrt=False)
 
 
-def shared(module: ModuleType, room: Path) -> None:
-    """Let compiled functions of a room call those of a module, which are plain Python else."""
-    _inlined_files[room].add(Path(str(module.__file__)))
+def shared(module: ModuleType, folder: Path) -> None:
+    """Let compiled functions of a folder call those of a module, which are plain Python else."""
+    _shared_files[folder].add(Path(str(module.__file__)))
     for function in vars(module).values():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             numba.extending.register_jitable(error_model="numpy")(function)
@@ -77,6 +81,4 @@ def shared(module: ModuleType, room: Path) -> None:
 
 def inlined(function: F) -> F:
     """Compile into every compiled function that calls it: for steps of nanoseconds."""
-    file = Path(getfile(function))
-    _inlined_files[file.parent].add(file)
     return cast(F, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cprsim.failures.block import BlockFailures
 from cprsim.records import CostBreakdown, EventLog, Floats, ShardLoss, stacked
-from cprsim.simulate.course import BlockDraws, compile_for, logged, run_block
+from cprsim.simulate.blocks import BlockDraws, compile_for, logged, run_block
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
 

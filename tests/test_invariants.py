@@ -21,8 +21,8 @@ from cprsim.recovery.classic import as_system
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
-from cprsim.simulate import course
-from cprsim.simulate.terms import plan_of
+from cprsim.simulate import blocks
+from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import CLOSE, assert_same
 from tests.simulate.folding import FOLDED
 
@@ -44,7 +44,7 @@ def small_blocks(monkeypatch) -> None:
 @pytest.fixture(autouse=True)
 def few_by_simpy(monkeypatch) -> None:
     """The compiled engine takes all that it can, however few they are."""
-    monkeypatch.setattr(course, "MOST_BY_EVENTS", 0)
+    monkeypatch.setattr(blocks, "MOST_BY_EVENTS", 0)
 
 
 @pytest.mark.parametrize("number", range(N_SCENARIOS))
@@ -54,7 +54,7 @@ def test_invariants_hold_in_both_engines(
     experiment = experiment_of(drawn(number), tmp_path)
     events = simulate(replace(experiment, engine="simpy"))
     compiled = simulate(replace(experiment, engine="auto"))
-    monkeypatch.setattr(course, "plan_of", lambda _: None)  # nothing is of the common case
+    monkeypatch.setattr(blocks, "params_of", lambda _: None)  # nothing is of the common case
     general = simulate(replace(experiment, engine="fast"))
     for outcome in (events, compiled, general):
         check(outcome)
@@ -102,7 +102,7 @@ def test_the_scenarios_cover_what_they_should(tmp_path: Path) -> None:
         for policy in experiment.policies:
             system = as_system(policy, experiment.costs, experiment.cluster)
             job = experiment.simulated_job(replace(policy, system=system))
-            n_common += plan_of(job) is not None
+            n_common += params_of(job) is not None
     assert n_common >= len(strategies) // 6
 
 

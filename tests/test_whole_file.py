@@ -41,13 +41,15 @@ def test_what_fails_leaves_the_old_one_and_nothing_else(tmp_path, monkeypatch, f
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+    def write_new() -> None:
+        with whole_file(path, put=os.replace if failing == "fsync" else fail) as file:
+            file.write("new")
+
+    with monkeypatch.context() as patch:
         if failing == "fsync":
             patch.setattr(os, "fsync", fail)
-            write_whole(path, "new")
-        else:
-            with whole_file(path, put=fail) as file:
-                file.write("new")
+        with pytest.raises(OSError, match="No space"):
+            write_new()
     assert path.read_text() == "old"
     assert names(tmp_path) == ["a.txt"]
 

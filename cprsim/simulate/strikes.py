@@ -146,19 +146,25 @@ class ScopedBlock:
         self, scope: Ints, first_slot: Ints, slot: Ints, repair_h: Floats
     ) -> tuple[Ints, Ints, Floats]:
         """Failures of racks and of all strike every slot there, with the repair of the first."""
-        slots, hours = [], []
-        for n, of in enumerate(scope.tolist()):
-            named = slot[first_slot[n] : first_slot[n + 1]]
-            own_h = repair_h[first_slot[n] : first_slot[n + 1]]
-            wide = self._shares.widened(of, named)
-            slots.append(wide)
-            hours.append(own_h if wide is named else np.full(len(wide), own_h[0]))
-        sizes = np.array([len(wide) for wide in slots], dtype=np.int64)
-        return (
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            np.concatenate([np.zeros(0, dtype=np.int64), *slots]),
-            np.concatenate([np.zeros(0), *hours]),
-        )
+        shares, n_named = self._shares, np.diff(first_slot)
+        reach = np.array(shares.reaches)[scope]
+        rack = shares.rack or 1
+        in_rack = (reach == Reach.RACK) & (shares.rack is not None)
+        begin = np.where(in_rack, slot[first_slot[:-1]] // rack * rack, 0)
+        wide = in_rack | (reach == Reach.ALL)
+        n_wide = np.where(in_rack, np.minimum(rack, shares.n_slots - begin), shares.n_slots)
+        (of_racks,) = np.nonzero(in_rack & (n_named > 1))  # perhaps in several racks: one by one
+        several = [shares.widened(int(scope[n]), _part(slot, first_slot, int(n))) for n in of_racks]
+        n_wide[of_racks] = [len(slots) for slots in several]
+        n_struck = np.where(wide, n_wide, n_named)
+        first = np.concatenate([[0], np.cumsum(n_struck)])
+        failure = np.repeat(np.arange(len(scope)), n_struck)
+        nth = np.arange(first[-1]) - first[failure]
+        named = first_slot[failure] + np.where(wide[failure], 0, nth)
+        slots = np.where(wide[failure], begin[failure] + nth, slot[named])
+        for n, found in zip(of_racks, several, strict=True):
+            slots[first[n] : first[n + 1]] = found
+        return first, slots, repair_h[named]
 
     def of(self, replication: int) -> Iterator[ScopedFailure]:
         """The failures of one replication, in order, for as long as anybody asks."""
@@ -173,6 +179,10 @@ class ScopedBlock:
                 yield ScopedFailure(max(before_h, failure.at_h - notice_h), (), NOTICE, ())
             before_h = failure.at_h
             yield ScopedFailure(failure.at_h, tuple(wide.tolist()), scope, hours)
+
+
+def _part(flat: Ints, first: Ints, n: int) -> Ints:
+    return flat[first[n] : first[n + 1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from cprsim import pipeline
 from cprsim.assemble import assemble
 from cprsim.cli import main, running
 from cprsim.scenario import load_scenario
-from cprsim.simulate import course
+from cprsim.simulate import blocks
 import cprsim.plots, cprsim.report.run_report
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
-experiment, plan_of = assemble(load_scenario(sys.argv[2])), course.plan_of
-for course.plan_of in (lambda _: None, plan_of):
+experiment, params_of = assemble(load_scenario(sys.argv[2])), blocks.params_of
+for blocks.params_of in (lambda _: None, params_of):
     pipeline.compile_engine(experiment)
 cprsim.plots.draw_result = lambda *_: []
 pages = int(open("/proc/self/statm").read().split()[0])

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cprsim.simulate import fast
+from cprsim.simulate.fast import replications as fast
+from cprsim.simulate.fast.state import JOB, SLOTS, Drawn
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import LOSS, OF_JOB, numbers_of
+from cprsim.simulate.numbers import LOSS, OF_JOB, WANTS_COSTS, WANTS_SAVES, numbers_of
 from cprsim.simulate.strikes import ScopedStrikes
 from tests.recovery.random_policies import RandomDraws
 
@@ -32,13 +33,13 @@ def run(
     keys = np.array([[draws.key(c.tier)] for c in job.policy.captures], dtype=np.int64)
     n_drawn = N_DRAWN
     while True:
-        drawn = fast.Drawn(
+        drawn = Drawn(
             _drawn([name for name, _ in tables.of_saves], n_drawn, draws),
             _drawn([name for name, _ in tables.of_failures], n_drawn, draws),
             keys.reshape(-1, 1),
         )
-        scratch = np.zeros(1, fast.JOB)
-        slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), fast.SLOTS)
+        scratch = np.zeros(1, JOB)
+        slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), SLOTS)
         slots["recovery"] = -1
         hours = np.zeros((OF_JOB + len(job.policy.parts), 1))
         counts = np.zeros((3, 1), dtype=np.int64)
@@ -55,7 +56,7 @@ def run(
             losses,
             False,
         )
-        if counts[0, 0] != fast.WANTS_COSTS and counts[0, 0] != fast.WANTS_SAVES:
+        if counts[0, 0] != WANTS_COSTS and counts[0, 0] != WANTS_SAVES:
             return int(counts[0, 0]), hours[:3, 0], hours[OF_JOB:, 0], counts[1:, 0]
         n_drawn *= 4
 

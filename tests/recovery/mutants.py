@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.simulate import fast, transitions
+from cprsim.simulate import transitions
+from cprsim.simulate.fast import recoveries, replications, saves, skipping
 from cprsim.simulate.numbers import as_objects
 
 SOURCE = Path(str(transitions.__file__))
@@ -177,9 +178,10 @@ def one_left_out(terms: list[ast.expr]) -> Iterator[list[ast.expr]]:
 
 def as_python(module: ModuleType) -> ModuleType:
     """The compiled engine as plain Python, with the transitions of a module."""
-    engine = ModuleType(f"{fast.__name__}_as_python")
-    vars(engine).update(vars(fast))
-    for name, value in vars(fast).items():
+    engine = ModuleType("compiled_as_python")
+    for part in (saves, recoveries, skipping, replications):
+        vars(engine).update(vars(part))
+    for name, value in list(vars(engine).items()):
         if hasattr(value, "py_func"):
             function = value.py_func
             plain = FunctionType(function.__code__, vars(engine), name, function.__defaults__)

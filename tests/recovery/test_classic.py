@@ -19,8 +19,8 @@ from cprsim.assemble import Experiment, assemble
 from cprsim.engines import FAST, Rows
 from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
-from cprsim.simulate import course
-from cprsim.simulate.terms import plan_of
+from cprsim.simulate import blocks
+from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import assert_rows_agree
 
 SCENARIOS = Path("scenarios")
@@ -72,7 +72,7 @@ def experiment(what: str) -> Experiment:
 @pytest.fixture(autouse=True)
 def few_by_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled engine takes all that it can, however few they are."""
-    monkeypatch.setattr(course, "MOST_BY_EVENTS", 0)
+    monkeypatch.setattr(blocks, "MOST_BY_EVENTS", 0)
 
 
 def rows_of(experiment: Experiment, engine: str = "auto") -> dict[str, Rows]:
@@ -108,10 +108,10 @@ def test_all_ways_to_run_a_strategy_give_the_same_rows(
     for policy in experiment.policies:
         system = as_system(policy, experiment.costs, experiment.cluster)
         job = experiment.simulated_job(replace(policy, system=system))
-        is_common[policy.name] = plan_of(job) is not None
+        is_common[policy.name] = params_of(job) is not None
     assert any(is_common.values()) == (what not in (*UNCOMMON, "priority saving"))
     simpy, compiled = rows_of(experiment, "simpy"), rows_of(experiment)
-    monkeypatch.setattr(course, "plan_of", lambda _: None)
+    monkeypatch.setattr(blocks, "params_of", lambda _: None)
     general = rows_of(experiment)
     for name, theirs in simpy.items():
         for ours in (compiled[name], general[name]):

@@ -55,7 +55,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.simulate.course import BlockDraws, by_events, run_block
+from cprsim.simulate.blocks import BlockDraws, by_events, run_block
 from cprsim.simulate.job import SimulatedJob
 from tests.recovery.poisson import PoissonFailures
 

@@ -36,12 +36,12 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate import course, fast, transitions
-from cprsim.simulate.course import BlockDraws, SystemRan
-from cprsim.simulate.events import What
-from cprsim.simulate.events import run as run_events
+from cprsim.simulate import blocks, transitions
+from cprsim.simulate.blocks import BlockDraws, SystemRan
+from cprsim.simulate.events.replication import What
+from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import LOSS
+from cprsim.simulate.numbers import FINISHED, LEFT, LOSS
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery import by_fast, naive
 from tests.recovery.mutants import as_python
@@ -234,8 +234,8 @@ def test_all_three_say_the_same(kind: str, seed: int) -> None:
     assert [one.slot for one in by_events.stale] == [one.slot for one in expected.stale]
     assert_same(rows_of(by_events), rows_of(expected))
     status, of_job, hours, counts = by_fast.run(job, failures, draws)
-    if status != fast.LEFT:
-        assert (status == fast.FINISHED, *counts) == counts_of(expected)
+    if status != LEFT:
+        assert (status == FINISHED, *counts) == counts_of(expected)
         assert_same([*of_job, *hours], hours_of(expected))
 
 
@@ -266,8 +266,7 @@ def test_the_compiled_engine_leaves_hardly_a_case_to_simpy() -> None:
         (kind, seed)
         for kind, n_cases in N_CASES.items()
         for seed in range(0, n_cases, 3)
-        if by_fast.run(*CASES[kind](seed))[0] == fast.LEFT
-        and not loads_are_shared(CASES[kind](seed))
+        if by_fast.run(*CASES[kind](seed))[0] == LEFT and not loads_are_shared(CASES[kind](seed))
     ]
     assert len(left) < 0.005 * sum(N_CASES.values()), left
 
@@ -322,7 +321,7 @@ def test_replications_in_a_row_are_what_simpy_makes_of_each(seed: int) -> None:
     ]
     source = GivenFailures(tuple(tuple(one[:300]) for one in lists))
     draws = BlockDraws(job, seed, 0, len(lists), range(len(lists)))
-    run = partial(course.run_block, job, source, draws, range(len(lists)), keep_losses=True)
+    run = partial(blocks.run_block, job, source, draws, range(len(lists)), keep_losses=True)
     ours, theirs = run(), run(simpy_alone=True)
     shares = any(isinstance(tier.load, Storage) for tier in job.policy.tiers)
     assert shares or ours.n_by_events < len(lists)

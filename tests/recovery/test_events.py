@@ -34,8 +34,8 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate.events import Played, What
-from cprsim.simulate.events import run as run_events
+from cprsim.simulate.events.replication import Played, What
+from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob, StaleShard
 from tests.recovery import naive
 from tests.recovery.random_policies import random_case

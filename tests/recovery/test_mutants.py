@@ -36,9 +36,11 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate import events, fast, transitions
-from cprsim.simulate import sharing as links
+from cprsim.simulate import transitions
+from cprsim.simulate.events import replication as events
+from cprsim.simulate.events import sharing as links
 from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
+from cprsim.simulate.numbers import FINISHED, LEFT
 from tests.recovery import by_fast, naive
 from tests.recovery.mutants import Mutant, all_mutants, as_python
 from tests.recovery.random_policies import RandomDraws
@@ -588,9 +590,9 @@ def compiled_is_right(module: ModuleType, case: Case) -> bool:
     assert isinstance(case.draws, RandomDraws)
     with patch.object(by_fast, "fast", as_python(module)):
         status, of_job, hours, counts = by_fast.run(case.job, case.failures, case.draws)
-    if status == fast.LEFT:
+    if status == LEFT:
         return True
-    same = counts_of(case.expected) == (status == fast.FINISHED, *counts)
+    same = counts_of(case.expected) == (status == FINISHED, *counts)
     return same and are_close([*of_job, *hours], hours_of(case.expected))
 
 

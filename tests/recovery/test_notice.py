@@ -22,8 +22,8 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.simulate import events
-from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.blocks import BlockDraws, run_block
+from cprsim.simulate.events import replication as events
 from cprsim.simulate.job import NOTICE, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedBlock, ScopeShares
 from tests.recovery import naive

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cprsim.engines import FAST, Rows
 from cprsim.failures.block import BlockFailures
 from cprsim.records import CostBreakdown, RecoveryPolicy, ShardLoss, in_order, stacked
-from cprsim.simulate import course
-from cprsim.simulate.terms import plan_of
+from cprsim.simulate import blocks
+from cprsim.simulate.fast.params import params_of
 from tests.simulate.building import JobSetting, block_of, engine, ran, simulated
 from tests.simulate.folding import cost_breakdown, shard_loss
 
@@ -49,11 +49,11 @@ def compiled_ways(
     SimPy gets none but those that the loops leave to it, however few they are.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(course, "MOST_BY_EVENTS", 0)
+        patch.setattr(blocks, "MOST_BY_EVENTS", 0)
         fast = ran(job, how, failing, range(n), keep_losses=keep_losses)
-        if plan_of(simulated(job, how)) is None:
+        if params_of(simulated(job, how)) is None:
             return fast, fast
-        patch.setattr(course, "plan_of", lambda _: None)
+        patch.setattr(blocks, "params_of", lambda _: None)
         return fast, ran(job, how, failing, range(n), keep_losses=keep_losses)
 
 

@@ -29,10 +29,10 @@ from cprsim.records import (
 )
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
-from cprsim.simulate import events
-from cprsim.simulate.course import BlockDraws
+from cprsim.simulate.blocks import BlockDraws
+from cprsim.simulate.events import replication as events
+from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
-from cprsim.simulate.log import event_log
 from cprsim.simulate.strikes import ScopeShares
 from tests.simulate.folding import FOLDED, require_agreement
 

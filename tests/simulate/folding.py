@@ -16,7 +16,7 @@ from cprsim.records import (
     Ints,
     ShardLoss,
 )
-from cprsim.simulate.course import losses_of
+from cprsim.simulate.blocks import losses_of
 from cprsim.simulate.job import Outcome
 
 FOLDED = (*PARTS, "degraded")  # what a strategy's hours go into

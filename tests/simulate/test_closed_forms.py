@@ -15,7 +15,7 @@ from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Exponential
 from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
-from cprsim.simulate.terms import plan_of
+from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import (
     FULL,
@@ -41,7 +41,7 @@ SETTINGS = [(20.0, 2.0, 0.5, 1.0, 10.0), (24.0, 4.0, 0.1, 0.5, 12.0), (15.0, 3.0
 def simulate(job: JobSetting, how: OnFailure, interval_h: float, mtbf_h: float) -> CostBreakdown:
     source = JobClock(Exponential(mtbf_h), job.cluster.shard_slots, 1, job.clock)
     plan, blocks = policy(how, interval_h), []
-    assert plan_of(simulated(job, plan)) is not None
+    assert params_of(simulated(job, plan)) is not None
     for number in range(N_BLOCKS):
         failures = BlockFailures(source, job.cluster, 31, number, job.useful_h)
         if number == 0:

@@ -16,7 +16,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems.ecrec import SYSTEM, Options
-from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.poisson import PoissonFailures

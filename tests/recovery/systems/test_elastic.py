@@ -25,7 +25,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Reach, Scope, To
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import oobleck, varuna
-from cprsim.simulate.course import BlockDraws, SystemRan, run_block
+from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 

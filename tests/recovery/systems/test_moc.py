@@ -24,7 +24,7 @@ from cprsim.recovery.systems.moc import (
     portion_of_lost_tokens,
     save_fraction,
 )
-from cprsim.simulate.course import BlockDraws, SystemRan, run_block
+from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.poisson import PoissonFailures

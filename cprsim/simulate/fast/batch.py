@@ -2,7 +2,7 @@
 
 Replications stand side by side in columns and take their nth step together: a step has no branch
 that depends on them, so that the machine takes several at once. What is out of the ordinary is
-`INTRICATE` and left to `fast.run`.
+`INTRICATE` and left to `replications.run`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from cprsim.compiling import compiled, inlined
 from cprsim.records import Floats, Ints
 from cprsim.setting import HOPELESS_AFTER
+from cprsim.simulate.fast.params import Params
 from cprsim.simulate.numbers import FINISHED, GOING, INTRICATE, LEFT, NONE, WANTS_FAILURES
 from cprsim.simulate.strikes import ScopedStrikes
-from cprsim.simulate.terms import Plan
 
-TOGETHER = 8  # replications that the machine may take at once
-ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
+VECTOR = 8  # replications that the machine may take at once
+BATCH = 25 * VECTOR  # whose columns stay in a near cache
 
 # Where the columns begin. Of the job, as in JOB;
 (
@@ -31,7 +31,7 @@ ABREAST = 25 * TOGETHER  # whose columns stay in a near cache
     AT_H, LOADING_H, N_REPLICAS, SHARD,  # the next failure: when, what follows, who is struck
     STALE_H, NET_H, LAST_H, LAST_SHARD, N_SINCE, UNSURE,  # shards that went back: see `tally`
     END,
-) = range(0, 29 * ABREAST, ABREAST)  # fmt: skip
+) = range(0, 29 * BATCH, BATCH)  # fmt: skip
 
 
 class Stretch(NamedTuple):
@@ -49,7 +49,7 @@ class Stretch(NamedTuple):
 
 @compiled
 def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints) -> None:
-    """Put replications beside those with as many failures, `ABREAST` by `ABREAST`; most first.
+    """Put replications beside those with as many failures, `BATCH` by `BATCH`; most first.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints)
             n_of[i] += strikes.first[chunk, rows[i] + 1] - strikes.first[chunk, rows[i]]
             most = max(most, n_of[i])
     place = np.empty(most + 2, np.int64)
-    for begin in range(0, len(rows), ABREAST):
-        end = min(begin + ABREAST, len(rows))
+    for begin in range(0, len(rows), BATCH):
+        end = min(begin + BATCH, len(rows))
         for i in range(len(place)):
             place[i] = 0
         for i in range(begin, end):
@@ -79,8 +79,8 @@ def line_up(strikes: ScopedStrikes, rows: Ints, lined_up: Ints, n_strikes: Ints)
 
 
 @compiled
-def hurry(
-    plan: Plan, strikes: ScopedStrikes, rows: Ints, n_strikes: Ints,
+def run_batch(
+    params: Params, strikes: ScopedStrikes, rows: Ints, n_strikes: Ints,
     hours: Floats, counts: Ints, unsure: Ints, progress_h: Floats, whole_h: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Run some replications.
@@ -88,7 +88,7 @@ def hurry(
     Parameters
     ----------
     rows, n_strikes : (n_rows,) numbers of the replications, and of their failures; from `line_up`
-    hours, counts : (n_columns, n_replications) what comes out, as of `fast.run`
+    hours, counts : (n_columns, n_replications) what comes out, as of `replications.run`
     unsure : (n_rows,) where what the shards lose is to be summed, and each failure strikes one
         node; filled with the replications that need `lose` for it. Else (0,)
     progress_h, whole_h : (n_failures,) under partial recovery where it is not, what comes out for
@@ -98,39 +98,39 @@ def hurry(
     -------
     how many did not finish, and how many are unsure
     """
-    tallies = plan.reloads and len(unsure) > 0
+    tallies = params.reloads and len(unsure) > 0
     border_h = strikes.until_h
-    if plan.on_progress and border_h >= plan.useful_h:
+    if params.on_progress and border_h >= params.useful_h:
         border_h = inf
-    chunk, failure = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
+    chunk, failure = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
     columns = np.empty(END)
     n_unfinished = n_unsure = 0
-    for begin in range(0, len(rows), ABREAST):
-        some = rows[begin : begin + ABREAST]
+    for begin in range(0, len(rows), BATCH):
+        some = rows[begin : begin + BATCH]
         n = len(some)
-        stand(plan, strikes, some, chunk, failure, columns)
+        stand(params, strikes, some, chunk, failure, columns)
         n_going, n_steps = n, 0
         while n_going > 0 and n_steps <= HOPELESS_AFTER:
             n_struck = n_going
             while n_struck > 0 and n_strikes[begin + n_struck - 1] == n_steps:
                 n_struck -= 1
-            look_ahead(plan, strikes, some, n_struck, chunk, failure, columns)
+            look_ahead(params, strikes, some, n_struck, chunk, failure, columns)
             for i in range(n_struck, n_going):
                 columns[AT_H + i] = border_h
-            take_step(plan, columns, n_going)
+            take_step(params, columns, n_going)
             for i in range(n_struck, n_going):
                 came_here = columns[N_FAILURES + i] >= n_steps
                 if columns[STATUS + i] != FINISHED and came_here and border_h < inf:
                     columns[STATUS + i] = WANTS_FAILURES
             if tallies:
                 tally(columns, n_struck, n_steps)
-            elif plan.reloads:
+            elif params.reloads:
                 for i in range(n_struck):
                     progress_h[failure[i]] = columns[PROGRESS_H + i]
                     whole_h[failure[i]] = columns[WHOLE_H + i]
             n_going = n_struck
             n_steps += 1
-        n_unfinished += write(plan, some, columns, hours, counts)
+        n_unfinished += write(params, some, columns, hours, counts)
         for i in range(n):
             if columns[UNSURE + i] > 0.0:
                 unsure[n_unsure] = some[i]
@@ -140,12 +140,12 @@ def hurry(
 
 @compiled
 def stand(
-    plan: Plan, strikes: ScopedStrikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
+    params: Params, strikes: ScopedStrikes, rows: Ints, chunk: Ints, failure: Ints, columns: Floats
 ) -> None:
     """Stand at the start of the job."""
     for i in range(END):
         columns[i] = 0.0
-    everybody_h = hours_to_load(plan, plan.load_h, plan.n_shards if plan.rolls_back else 0)
+    everybody_h = hours_to_load(params, params.load_h, params.n_shards if params.rolls_back else 0)
     for i in range(len(rows)):
         columns[LOADING_H + i] = everybody_h
         chunk[i], failure[i] = 0, strikes.first[0, rows[i]] - 1
@@ -153,7 +153,7 @@ def stand(
 
 @compiled
 def look_ahead(
-    plan: Plan,
+    params: Params,
     strikes: ScopedStrikes,
     rows: Ints,
     n: int,
@@ -172,41 +172,41 @@ def look_ahead(
     for i in range(n):
         failure[i] += 1
         columns[AT_H + i] = at_h[failure[i]]
-    if not plan.reloads:
+    if not params.reloads:
         return
     if len(slot_of) == len(at_h):  # each strikes one node
-        one_h = hours_to_load(plan, plan.load_h, 1)
+        one_h = hours_to_load(params, params.load_h, 1)
         for i in range(n):
             slot = slot_of[failure[i]]
-            strikes_shard = is_shard(plan, slot)
+            strikes_shard = is_shard(params, slot)
             columns[LOADING_H + i] = one_h if strikes_shard else 0.0
             columns[SHARD + i] = float(slot) if strikes_shard else -1.0
-            columns[N_REPLICAS + i] = 1.0 if is_replica(plan, slot) else 0.0
+            columns[N_REPLICAS + i] = 1.0 if is_replica(params, slot) else 0.0
         return
     for i in range(n):
         n_shards = n_replicas = 0
         for j in range(first_slot[failure[i]], first_slot[failure[i] + 1]):
-            n_shards += is_shard(plan, slot_of[j])
-            n_replicas += is_replica(plan, slot_of[j])
-        columns[LOADING_H + i] = hours_to_load(plan, plan.load_h, n_shards)
+            n_shards += is_shard(params, slot_of[j])
+            n_replicas += is_replica(params, slot_of[j])
+        columns[LOADING_H + i] = hours_to_load(params, params.load_h, n_shards)
         columns[N_REPLICAS + i] = n_replicas
 
 
 @compiled
-def take_step(plan: Plan, columns: Floats, n: int) -> None:
+def take_step(params: Params, columns: Floats, n: int) -> None:
     """Take the first ones of the columns through their next failure, or to the end of their job."""
-    n += -n % TOGETHER  # those beyond are over, or want more failures, and stay as they are
-    on_progress = plan.on_progress
+    n += -n % VECTOR  # those beyond are over, or want more failures, and stay as they are
+    on_progress = params.on_progress
     if on_progress:  # so that either loop is without the other's case
         for i in range(n):
-            step(plan, columns, i, on_progress)
+            step(params, columns, i, on_progress)
     else:
         for i in range(n):
-            step(plan, columns, i, on_progress)
+            step(params, columns, i, on_progress)
 
 
 @inlined
-def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
+def step(params: Params, columns: Any, i: int, on_progress: bool) -> None:
     """Recover, live until the next failure, and suffer it.
 
     Who is over recovers until the instant at which it stands, so that nothing changes.
@@ -214,7 +214,7 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     at_h, wall_h, resumes_at_h = columns[AT_H + i], columns[WALL_H + i], columns[RESUMES_AT_H + i]
     going = columns[STATUS + i] == GOING
     # the recovery in hand, which the failure may strike
-    until_h = min(at_h, resumes_at_h) if plan.on_wall else resumes_at_h
+    until_h = min(at_h, resumes_at_h) if params.on_wall else resumes_at_h
     struck = until_h < resumes_at_h
     detected_h = min(until_h, columns[DETECTED_AT_H + i])
     staffed_h = min(until_h, columns[STAFFED_AT_H + i])
@@ -226,13 +226,13 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     lives = going and not struck
     uptime_h, progress_h = columns[UPTIME_H + i], columns[PROGRESS_H + i]
     n_saved, whole_h = columns[N_SAVED + i], columns[WHOLE_H + i]
-    left_h, reach_h = max(0.0, at_h - (wall_h if plan.on_wall else uptime_h)), inf
+    left_h, reach_h = max(0.0, at_h - (wall_h if params.on_wall else uptime_h)), inf
     if on_progress:
         left_h, reach_h = inf, at_h
-    by = stretch(plan, progress_h, n_saved, left_h, reach_h, on_progress)
-    n_whole = whole_of(plan, n_saved + by.n)
-    n_more = n_whole - whole_of(plan, n_saved)
-    to_h = reach_h if by.reached else (n_saved + by.n) * plan.interval_h + by.done_h
+    by = stretch(params, progress_h, n_saved, left_h, reach_h, on_progress)
+    n_whole = whole_of(params, n_saved + by.n)
+    n_more = n_whole - whole_of(params, n_saved)
+    to_h = reach_h if by.reached else (n_saved + by.n) * params.interval_h + by.done_h
     finished = lives and by.finished
     wall_h += by.passed_h if lives else 0.0
     columns[UPTIME_H + i] = uptime_h + (by.passed_h if lives else 0.0)
@@ -242,15 +242,15 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     n_saved += by.n if lives else 0.0
     progress_h = to_h if lives else progress_h
     columns[FRONTIER_H + i] = max(columns[FRONTIER_H + i], progress_h)
-    columns[WHOLE_H + i] = whole_h_of(plan, n_whole) if lives and n_more > 0 else whole_h
+    columns[WHOLE_H + i] = whole_h_of(params, n_whole) if lives and n_more > 0 else whole_h
     # the failure
     fails = going and not finished
-    back = fails and not plan.reloads
-    n_saved = 0.0 if back and not plan.rolls_back else n_saved
-    columns[PROGRESS_H + i] = n_saved * plan.interval_h if back else progress_h
+    back = fails and not params.reloads
+    n_saved = 0.0 if back and not params.rolls_back else n_saved
+    columns[PROGRESS_H + i] = n_saved * params.interval_h if back else progress_h
     columns[N_SAVED + i] = n_saved
-    detected_at_h = wall_h + plan.detect_h
-    staffed_at_h = detected_at_h + plan.reschedule_h
+    detected_at_h = wall_h + params.detect_h
+    staffed_at_h = detected_at_h + params.reschedule_h
     loaded_at_h = staffed_at_h + columns[LOADING_H + i]
     # of recoveries side by side the last one ends last, unless it has nothing to load
     columns[DETECTED_AT_H + i] = detected_at_h if fails else wall_h
@@ -259,9 +259,9 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
     columns[WALL_H + i] = wall_h
     n_down = (columns[N_DOWN + i] if struck else 0.0) + columns[N_REPLICAS + i]
     columns[N_DOWN + i] = n_down
-    all_down = fails & (n_down > 0.0) & (n_down >= plan.n_replicas)
-    shares_storage = struck & plan.reloads & (plan.shard_bytes > 0.0)
-    intricate = going & (all_down | shares_storage | (wall_h > plan.deadline_h))
+    all_down = fails & (n_down > 0.0) & (n_down >= params.n_replicas)
+    shares_storage = struck & params.reloads & (params.shard_bytes > 0.0)
+    intricate = going & (all_down | shares_storage | (wall_h > params.deadline_h))
     doubtful = lives & by.doubtful
     status = float(FINISHED) if finished else columns[STATUS + i]
     status = float(INTRICATE) if intricate else status
@@ -271,27 +271,32 @@ def step(plan: Plan, columns: Any, i: int, on_progress: bool) -> None:
 
 @inlined
 def stretch(
-    plan: Plan, progress_h: float, n_saved: float, left_h: float, until_h: float, on_progress: bool
+    params: Params,
+    progress_h: float,
+    n_saved: float,
+    left_h: float,
+    until_h: float,
+    on_progress: bool,
 ) -> Stretch:
-    """What comes next, for so many hours or, `on_progress`, until so much progress if that is less.
+    """What comes next: for some hours or, `on_progress`, until some progress if that is less.
 
-    `on_progress` is that of the plan; a caller that writes it as a constant spares the other case.
+    `on_progress` is that of `params`; a caller that writes a constant spares the other case.
     """
-    saved_h = n_saved * plan.interval_h
+    saved_h = n_saved * params.interval_h
     beyond_h = progress_h - saved_h
-    n_left = float(plan.n_saves - n_saved)
-    n = min(np.floor((beyond_h + left_h) / plan.period_h), n_left)
+    n_left = float(params.n_saves - n_saved)
+    n = min(np.floor((beyond_h + left_h) / params.period_h), n_left)
     if on_progress:
-        n = min(n, np.floor((until_h - saved_h) / plan.interval_h))
-    room_h, stall_h = plan.interval_h, plan.stall_h  # of work until the save after these, and it
+        n = min(n, np.floor((until_h - saved_h) / params.interval_h))
+    room_h, stall_h = params.interval_h, params.stall_h  # until the save after these, and it
     if n == n_left:
-        room_h, stall_h = plan.tail_h, 0.0
-    rest_h = beyond_h + left_h - n * plan.period_h
+        room_h, stall_h = params.tail_h, 0.0
+    rest_h = beyond_h + left_h - n * params.period_h
     edge_h = room_h + stall_h
     reached = False
     if on_progress:
         edge_h = room_h
-        reach_h = until_h - saved_h - n * plan.interval_h
+        reach_h = until_h - saved_h - n * params.interval_h
         reached = reach_h <= rest_h and (n < n_left or reach_h < room_h)
         rest_h = min(reach_h, room_h) if reached else rest_h
     finished = n == n_left and rest_h >= room_h and not reached
@@ -301,25 +306,25 @@ def stretch(
     return Stretch(
         n=n,
         done_h=done_h,
-        worked_h=n * plan.interval_h + done_h - beyond_h,
-        save_h=n * plan.stall_h + stalled_h,
-        passed_h=n * plan.period_h + done_h + stalled_h - beyond_h,
+        worked_h=n * params.interval_h + done_h - beyond_h,
+        save_h=n * params.stall_h + stalled_h,
+        passed_h=n * params.period_h + done_h + stalled_h - beyond_h,
         reached=reached,
         finished=finished,
-        doubtful=near_h < plan.near_h and left_h > plan.near_h,
+        doubtful=near_h < params.near_h and left_h > params.near_h,
     )
 
 
 @inlined
-def whole_of(plan: Plan, n_saved: float) -> float:
+def whole_of(params: Params, n_saved: float) -> float:
     """How many whole saves there are in the first ones of the grid."""
-    return n_saved if plan.n_per_whole == 1 else np.floor(n_saved / plan.n_per_whole)
+    return n_saved if params.n_per_whole == 1 else np.floor(n_saved / params.n_per_whole)
 
 
 @inlined
-def whole_h_of(plan: Plan, n_whole: float) -> float:
+def whole_h_of(params: Params, n_whole: float) -> float:
     """Progress that the nth whole save holds."""
-    return n_whole * plan.n_per_whole * plan.interval_h
+    return n_whole * params.n_per_whole * params.interval_h
 
 
 @compiled
@@ -327,8 +332,8 @@ def tally(columns: Floats, n: int, n_steps: float) -> None:
     """Sum what the shards lost that failures have struck in this step, the one after so many.
 
     A shard loses the work since the last whole save; net, since its own last loss, if that is later
-    (`fast.run` and `lose` keep that of every shard). It is if the last loss of all is later and
-    was this shard's, and is not if there is no later one; between the two it is not known here.
+    (`lose` keeps that of every shard). It is if the last loss of all is later and was this shard's,
+    and is not if there is no later one; between the two it is not known here.
     """
     for i in range(n):
         at_h, whole_h, last_h = columns[PROGRESS_H + i], columns[WHOLE_H + i], columns[LAST_H + i]
@@ -347,7 +352,7 @@ def tally(columns: Floats, n: int, n_steps: float) -> None:
 
 
 @compiled
-def write(plan: Plan, rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
+def write(params: Params, rows: Ints, columns: Floats, hours: Floats, counts: Ints) -> int:
     """What has become of some replications; how many did not finish."""
     n_unfinished = 0
     for i in range(len(rows)):
@@ -356,13 +361,13 @@ def write(plan: Plan, rows: Ints, columns: Floats, hours: Floats, counts: Ints) 
             status = INTRICATE
         hours[0, row], hours[1, row] = columns[WALL_H + i], columns[FRONTIER_H + i]
         hours[2, row], hours[3, row] = columns[STALE_H + i], columns[NET_H + i]
-        hours[plan.lost, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
-        hours[plan.detect, row] = columns[DETECT_H + i]
-        hours[plan.reschedule, row] = columns[RESCHEDULE_H + i]
-        if plan.save != NONE:
-            hours[plan.save, row] = columns[SAVE_H + i]
-        if plan.load != NONE:
-            hours[plan.load, row] = columns[LOAD_H + i]
+        hours[params.lost, row] = max(0.0, columns[WORKED_H + i] - columns[FRONTIER_H + i])
+        hours[params.detect, row] = columns[DETECT_H + i]
+        hours[params.reschedule, row] = columns[RESCHEDULE_H + i]
+        if params.save != NONE:
+            hours[params.save, row] = columns[SAVE_H + i]
+        if params.load != NONE:
+            hours[params.load, row] = columns[LOAD_H + i]
         counts[0, row] = status
         counts[1, row] = int(columns[N_FAILURES + i])
         counts[2, row] = int(columns[N_SAVES + i])
@@ -372,17 +377,17 @@ def write(plan: Plan, rows: Ints, columns: Floats, hours: Floats, counts: Ints) 
 
 @compiled
 def lose(
-    plan: Plan, strikes: ScopedStrikes, rows: Ints, progress_h: Floats, whole_h: Floats,
+    params: Params, strikes: ScopedStrikes, rows: Ints, progress_h: Floats, whole_h: Floats,
     hours: Floats, counts: Ints, losses: Any, keeps: bool, slots: Any, scratch: Any,
 ) -> int:  # fmt: skip
-    """The shards that went back in what `hurry` finished, under partial recovery.
+    """The shards that went back in what `run_batch` finished, under partial recovery.
 
     Parameters
     ----------
-    progress_h, whole_h, hours, counts : from `hurry`; the sums over losses go into `hours`
+    progress_h, whole_h, hours, counts : from `run_batch`; the sums over losses go into `hours`
     losses : (n_room,) of LOSS, where they go: a row per struck node
     keeps : whether they are kept
-    slots, scratch : as in `fast.run`
+    slots, scratch : as in `replications.run`
 
     Returns
     -------
@@ -403,7 +408,7 @@ def lose(
                 failure = first[chunk, row]
             at_h, since_save_h = progress_h[failure], progress_h[failure] - whole_h[failure]
             for i in range(first_slot[failure], first_slot[failure + 1]):
-                if not is_shard(plan, slot_of[i]):
+                if not is_shard(params, slot_of[i]):
                     continue
                 of_slot, fresh_h = slots[slot_of[i]], whole_h[failure]
                 if of_slot.course == course:
@@ -423,23 +428,23 @@ def lose(
 
 
 @inlined
-def hours_to_load(plan: Plan, drawn_h: float, n_loading: int) -> float:
+def hours_to_load(params: Params, drawn_h: float, n_loading: int) -> float:
     """Hours in which so many servers load, with the storage to themselves."""
     if n_loading == 0:
         return 0.0
-    if plan.shard_bytes > 0.0:
-        rate = min(plan.server_rate_bytes_per_h, plan.rate_bytes_per_h / n_loading)
-        return plan.shard_bytes / rate
+    if params.shard_bytes > 0.0:
+        rate = min(params.server_rate_bytes_per_h, params.rate_bytes_per_h / n_loading)
+        return params.shard_bytes / rate
     return drawn_h
 
 
 @inlined
-def is_shard(plan: Plan, slot: int) -> bool:
+def is_shard(params: Params, slot: int) -> bool:
     """Whether a slot holds a shard."""
-    return plan.first_shard <= slot < plan.first_shard + plan.n_shards
+    return params.first_shard <= slot < params.first_shard + params.n_shards
 
 
 @inlined
-def is_replica(plan: Plan, slot: int) -> bool:
+def is_replica(params: Params, slot: int) -> bool:
     """Whether a slot holds a replica."""
-    return plan.first_replica <= slot < plan.first_replica + plan.n_replicas
+    return params.first_replica <= slot < params.first_replica + params.n_replicas

@@ -8,7 +8,7 @@ from typing import Any
 
 import simpy
 
-from cprsim.simulate.alarms import STAGES, Alarm
+from cprsim.simulate.events.alarms import STAGES, Alarm
 from cprsim.simulate.numbers import Numbers
 from cprsim.simulate.transitions import rate_of_each
 

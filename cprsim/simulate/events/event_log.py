@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.simulate.events import Entry, What
+from cprsim.simulate.events.replication import Entry, What
 
 NO_SLOT = -1
 KINDS: dict[What, EventKind] = {

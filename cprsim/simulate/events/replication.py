@@ -27,7 +27,9 @@ from cprsim.budget import require_room
 from cprsim.recovery.policy import STAGE_ORDER
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
-from cprsim.simulate.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
+from cprsim.simulate.events.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
+from cprsim.simulate.events.sharing import SharedLink
+from cprsim.simulate.events.spares import Spares
 from cprsim.simulate.job import (
     NOTICE,
     Outcome,
@@ -53,8 +55,6 @@ from cprsim.simulate.numbers import (
     as_objects,
     numbers_of,
 )
-from cprsim.simulate.sharing import SharedLink
-from cprsim.simulate.spares import Spares
 
 ENTRY_BYTES = 400  # of a line of the log, until its timeline is drawn
 ENTRIES_SHARE = 0.2  # of the budget, for all lines of one replication

@@ -8,7 +8,7 @@ from math import inf
 
 import simpy
 
-from cprsim.simulate.alarms import NODES, Alarm
+from cprsim.simulate.events.alarms import NODES, Alarm
 from cprsim.simulate.numbers import NONE
 
 

@@ -14,9 +14,9 @@ from cprsim.failures.distributions import Constant, with_mean
 from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, RecoveryPolicy, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import Reach, Scope, Tax
-from cprsim.simulate import course
+from cprsim.simulate import blocks
+from cprsim.simulate.fast.params import params_of
 from cprsim.simulate.job import SimulatedJob
-from cprsim.simulate.terms import plan_of
 from tests.simulate.agreeing import CLOSE, assert_same, compiled_ways
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, ran, simulated
 from tests.simulate.building import setting as make
@@ -26,7 +26,7 @@ from tests.simulate.test_agreement import HOW, INTERVALS_H, N_SCENARIOS, USEFUL_
 def assert_rows_of_the_general_loop(
     setting: JobSetting, how: RecoveryPolicy, failures: BlockFailures, keep_losses: bool
 ) -> None:
-    assert plan_of(simulated(setting, how)) is not None
+    assert params_of(simulated(setting, how)) is not None
     ours, theirs = compiled_ways(setting, how, failures, 500, keep_losses=keep_losses)
     assert_same(ours.costs, theirs.costs)
     assert_same(ours.losses, theirs.losses)
@@ -43,7 +43,7 @@ def strategy_of(number: int) -> RecoveryPolicy:
 COMMON = [
     number
     for number in range(N_SCENARIOS)
-    if plan_of(simulated(job(number), strategy_of(number))) is not None
+    if params_of(simulated(job(number), strategy_of(number))) is not None
 ]
 
 
@@ -122,8 +122,8 @@ def test_what_the_loop_of_the_common_case_does_not_know_is_left_to_the_other(
     what: str, how: Any
 ) -> None:
     one = simulated(make(save_h=0.1, load_h=0.2, n_trainers=2), policy(how, 2.0))
-    assert plan_of(one) is not None
-    assert plan_of(UNCOMMON[what](one)) is None
+    assert params_of(one) is not None
+    assert params_of(UNCOMMON[what](one)) is None
 
 
 @pytest.mark.parametrize("clock", list(Clock))
@@ -161,8 +161,8 @@ def only_abreast(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(*_: object) -> None:
         pytest.fail("not abreast")
 
-    monkeypatch.setattr(course._Block, "_run_any", nobody)
-    monkeypatch.setattr(course, "by_events", nobody)
+    monkeypatch.setattr(blocks._Block, "_run_any", nobody)
+    monkeypatch.setattr(blocks, "by_events", nobody)
 
 
 @pytest.mark.usefixtures("only_abreast")
@@ -182,7 +182,7 @@ def test_a_save_that_commits_where_the_draws_end_is_no_doubt(
     failing = JobClock(with_mean("gamma", 9.0, 0.7), range(4), 1, setting.clock)
     failures = BlockFailures(failing, setting.cluster, 3, 0, USEFUL_H)
     how = policy(PARTIAL, 0.25)
-    plan = plan_of(simulated(setting, how))
+    plan = params_of(simulated(setting, how))
     assert plan is not None
     assert failures.strikes(1).until_h == 20 * plan.period_h
     assert_rows_of_the_general_loop(setting, how, failures, False)

@@ -28,7 +28,7 @@ NO_SAVES = Capture(REMOTE)
 KINDS = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
 
 
-class Plan(NamedTuple):
+class Params(NamedTuple):
     """A job of the common case, in plain numbers: what is the same in all replications."""
 
     useful_h: float
@@ -63,8 +63,8 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def plan_of(job: SimulatedJob) -> Plan | None:
-    """The plan of a job, if it is of the common case."""
+def params_of(job: SimulatedJob) -> Params | None:
+    """The parameters of a job, if it is of the common case."""
     policy, cluster = job.policy, job.cluster
     if len(job.scopes) != 1 or job.horizon_h is not None or cluster.n_spares is not None:
         return None
@@ -88,7 +88,7 @@ def plan_of(job: SimulatedJob) -> Plan | None:
     n_saves = n_saves_due(every_h, job.useful_h)
     interval_h = every_h if n_saves else job.useful_h
     shards, replicas = cluster.shard_slots, cluster.replica_slots
-    return Plan(
+    return Params(
         useful_h=job.useful_h,
         deadline_h=STOPPED_BEYOND * job.useful_h,
         near_h=NEAR * job.useful_h,

@@ -15,6 +15,7 @@ from cprsim.draws import Draws
 from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.setting import ROUNDING
+from cprsim.simulate.fast.params import Params, params_of
 from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
     FINISHED,
@@ -31,7 +32,6 @@ from cprsim.simulate.numbers import (
     numbers_of,
 )
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
-from cprsim.simulate.terms import Plan, plan_of
 from cprsim.simulate.transitions import stream_keys, uniform
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
@@ -241,58 +241,59 @@ class _Block:
         counts: Ints,
         keeps: bool,
     ) -> None:
-        from cprsim.simulate import fast, steady  # numba takes a third of a second to import
+        # numba takes a third of a second to import
+        from cprsim.simulate.fast import batch, replications, state
 
-        self._fast, self._steady = fast, steady
+        self._fast, self._batch, self._state = replications, batch, state
         self._job, self._failures, self._draws = job, failures, draws
         self._hours, self._counts, self._keeps = hours, counts, keeps
-        self._scratch = np.zeros(1, fast.JOB)
+        self._scratch = np.zeros(1, state.JOB)
 
     def run(self, rows: Ints) -> Iterator[NDArray[Any]]:
         """Run some replications; their losses, of some at a time."""
-        plan = plan_of(self._job)
-        if plan is not None:
-            yield from self._run_steady(plan, rows)
+        params = params_of(self._job)
+        if params is not None:
+            yield from self._run_common(params, rows)
             rows = rows[self._counts[0, rows] == INTRICATE]
-        if plan is None or len(rows) > MOST_BY_EVENTS:
+        if params is None or len(rows) > MOST_BY_EVENTS:
             yield from self._run_any(rows)
         else:
             self._counts[0, rows] = LEFT
 
-    def _run_steady(self, plan: Plan, rows: Ints) -> Iterator[NDArray[Any]]:
+    def _run_common(self, params: Params, rows: Ints) -> Iterator[NDArray[Any]]:
         """Run replications of the common case many abreast, as far as they are of it."""
         n_chunks = 1
         while True:
             strikes = self._failures.strikes(n_chunks)
             one_each = len(strikes.slot) == len(strikes.at_h)
-            tallies = plan.reloads and not self._keeps and one_each
+            tallies = params.reloads and not self._keeps and one_each
             unsure = np.empty(len(rows) if tallies else 0, dtype=np.int64)
-            n_unsure, losses = self._abreast(plan, strikes, rows, unsure)
+            n_unsure, losses = self._abreast(params, strikes, rows, unsure)
             yield losses
             if n_unsure:
-                yield self._abreast(plan, strikes, unsure[:n_unsure], unsure[:0])[1]
+                yield self._abreast(params, strikes, unsure[:n_unsure], unsure[:0])[1]
             rows = rows[self._counts[0, rows] == WANTS_FAILURES]
             if not len(rows):
                 return
             n_chunks += 1
 
     def _abreast(
-        self, plan: Plan, strikes: ScopedStrikes, rows: Ints, unsure: Ints
+        self, params: Params, strikes: ScopedStrikes, rows: Ints, unsure: Ints
     ) -> tuple[int, NDArray[Any]]:
-        """How many are unsure (`steady.hurry`); the losses of all, where those are not tallied."""
-        loses = plan.reloads and not len(unsure)
+        """How many are unsure (`run_batch`), and the losses of all where those are not tallied."""
+        loses = params.reloads and not len(unsure)
         progress_h, whole_h = np.empty((2, len(strikes.at_h) if loses else 0))
         of_rows, n_strikes = _lined_up.of(strikes, rows)
-        _, n_unsure = self._steady.hurry(
-            plan, strikes, of_rows, n_strikes,
+        _, n_unsure = self._batch.run_batch(
+            params, strikes, of_rows, n_strikes,
             self._hours, self._counts, unsure, progress_h, whole_h,
         )  # fmt: skip
         if not loses:
             return n_unsure, np.zeros(0, LOSS)
         losses = np.empty(n_struck(strikes, rows) if self._keeps else 0, LOSS)
-        slots = np.zeros(self._job.cluster.n_nodes, self._fast.SLOTS)
-        n_lost = self._steady.lose(
-            plan, strikes, rows, progress_h, whole_h,
+        slots = np.zeros(self._job.cluster.n_nodes, self._state.SLOTS)
+        n_lost = self._batch.lose(
+            params, strikes, rows, progress_h, whole_h,
             self._hours, self._counts, losses, self._keeps, slots, self._scratch,
         )  # fmt: skip
         return n_unsure, losses[:n_lost]
@@ -301,12 +302,12 @@ class _Block:
         """Run replications of any job, and draw more of what they turn out to need."""
         numbers, _ = numbers_of(self._job)
         cluster, draws = self._job.cluster, self._draws
-        slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), self._fast.SLOTS)
+        slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), self._state.SLOTS)
         slots["recovery"] = NONE
         n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
         n_room = len(rows) if self._keeps else 0
         while True:
-            drawn = self._fast.Drawn(
+            drawn = self._state.Drawn(
                 draws.tables(draws.of_saves, n_of_saves),
                 draws.tables(draws.of_failures, n_of_failures),
                 draws.keys,
@@ -336,7 +337,7 @@ class _LinedUp(local):
 
     def of(self, strikes: ScopedStrikes, rows: Ints) -> Ints:
         """As `steady.line_up`, (2, n_rows)."""
-        from cprsim.simulate.steady import line_up
+        from cprsim.simulate.fast.batch import line_up
 
         span = range(rows[0], rows[-1] + 1) if len(rows) else range(0)
         whole = len(span) == len(rows)
@@ -366,9 +367,11 @@ def by_events(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
 ) -> Outcome:
     """One replication by SimPy."""
-    from cprsim.simulate import events
+    from cprsim.simulate.events import replication as simpy_engine
 
-    return events.run(job, failures.of(replication), draws.of(replication), logged=False).outcome
+    return simpy_engine.run(
+        job, failures.of(replication), draws.of(replication), logged=False
+    ).outcome
 
 
 def logged(
@@ -386,15 +389,16 @@ def logged(
     ----------
     whole : whether all saves are in it, were they very many; else only some
     """
-    from cprsim.simulate import events, log
+    from cprsim.simulate.events import event_log
+    from cprsim.simulate.events import replication as simpy_engine
 
     n_saves = sum(
         job.useful_h / capture.every_h for capture in job.policy.captures if capture.every_h
     )
-    played = events.run(
+    played = simpy_engine.run(
         job,
         failures.of(replication),
         draws.of(replication),
         skips=not whole and n_saves > MOST_SAVES_SHOWN,
     )
-    return log.event_log(played.log, number)
+    return event_log.event_log(played.log, number)

@@ -1,0 +1,221 @@
+"""Saves of one replication, compiled: they begin, stall the job, fly, commit or are abandoned."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+from typing import Any
+
+from cprsim.compiling import uncounted
+from cprsim.simulate.fast.state import Drawn
+from cprsim.simulate.numbers import NONE, WANTS_SAVES, Numbers
+from cprsim.simulate.transitions import completes, due_after, is_flushed, keep, survives, uniform
+
+
+@uncounted
+def stand_on_grid(num: Numbers, job: Any, capture: int, progress_h: float) -> None:
+    """The next save of a capture is that which the grid has beyond some progress."""
+    due_h = due_after(num, capture, progress_h)
+    job.saves[capture].due_h = due_h
+    job.saves[capture].completes = completes(num, capture, due_h)
+
+
+@uncounted
+def try_again(job: Any, capture: int, completing: bool) -> None:
+    """An abandoned save is due as the job goes on: one save, also if the next is due by then."""
+    saves = job.saves[capture]
+    saves.completes = completing or (saves.due_h <= job.progress_h and saves.completes)
+    saves.due_h = job.progress_h
+
+
+@uncounted
+def commit(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int,
+    capture: int, content_h: float, number: int, completing: bool,
+) -> None:  # fmt: skip
+    """A save comes to its end; the flushes that follow it begin."""
+    if not completing:
+        return
+    saves = num.captures[capture]
+    p_corrupt = num.tiers[saves.tier].p_corrupt
+    corrupt = False
+    if saves.p_fail > 0.0 or p_corrupt > 0.0:
+        u = uniform(drawn.keys[capture, row], number)
+        if u < saves.p_fail:
+            return
+        corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
+    job.n_saves += 1
+    keep(num, job, saves.tier, content_h, corrupt)
+    if not saves.is_followed:
+        return
+    for flush in range(num.n_captures):
+        if (
+            num.captures[flush].after == capture
+            and is_flushed(num, flush, content_h)
+            and job.saves[flush].n_in_flight < num.captures[flush].in_flight
+        ):
+            begin_flush(num, job, slots, drawn, row, flush, content_h)
+
+
+@uncounted
+def begin_flush(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, capture: int, content_h: float
+) -> None:
+    """A flush begins."""
+    number = job.saves[capture].n_begun
+    job.saves[capture].n_begun += 1
+    background_h = num.captures[capture].background_h
+    if isnan(background_h):
+        table = num.captures[capture].background_table
+        if number >= drawn.of_saves.shape[1]:
+            job.status = WANTS_SAVES
+            return
+        background_h = drawn.of_saves[table, number, row]
+    add_flight(job, capture, content_h, job.now_h + background_h, number, True)
+
+
+@uncounted
+def add_flight(
+    job: Any, capture: int, content_h: float, at_h: float, number: int, completing: bool
+) -> None:
+    """A save goes on in the background, and commits at an instant."""
+    flight = job.flights[capture][job.saves[capture].n_in_flight]
+    flight.content_h, flight.at_h, flight.number = content_h, at_h, number
+    flight.completes = completing
+    flight.order = job.latest
+    job.saves[capture].n_in_flight += 1
+
+
+@uncounted
+def remove_flight(job: Any, capture: int, place: int) -> None:
+    """A save is no longer in flight."""
+    last = job.saves[capture].n_in_flight - 1
+    for n in range(place, last):
+        here, after = job.flights[capture][n], job.flights[capture][n + 1]
+        here.content_h, here.at_h = after.content_h, after.at_h
+        here.number, here.order, here.completes = after.number, after.order, after.completes
+    job.saves[capture].n_in_flight = last
+
+
+@uncounted
+def commit_all_due(
+    num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, until_h: float
+) -> None:
+    """Commit whatever is in flight and due by an instant, in the order of the instants."""
+    while True:
+        found, place, at_h = NONE, NONE, inf
+        for capture in range(num.n_captures):
+            for n in range(job.saves[capture].n_in_flight):
+                if job.flights[capture][n].at_h < at_h:
+                    found, place, at_h = capture, n, job.flights[capture][n].at_h
+        if at_h > until_h:
+            return
+        content_h = job.flights[found][place].content_h
+        number = job.flights[found][place].number
+        completing = job.flights[found][place].completes
+        remove_flight(job, found, place)
+        commit(num, job, slots, drawn, row, found, content_h, number, completing)
+        if job.waits_for == found:
+            job.waits_for = NONE
+
+
+@uncounted
+def end_stall(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """A save has stalled the job long enough: it goes on in the background, or commits."""
+    capture, number, completing = job.stalled_by, job.stall_number, job.stall_completes
+    job.stalled_by = NONE
+    background_h = num.captures[capture].background_h
+    if isnan(background_h):
+        background_h = drawn.of_saves[num.captures[capture].background_table, number, row]
+    if background_h > 0.0:
+        at_h = job.now_h + background_h
+        add_flight(job, capture, job.stall_content_h, at_h, number, completing)
+    else:
+        commit(num, job, slots, drawn, row, capture, job.stall_content_h, number, completing)
+
+
+@uncounted
+def next_due(num: Numbers, job: Any) -> float:
+    """Progress at which the next save is due; infinite if none is."""
+    due_h = inf
+    for capture in range(num.n_captures):
+        due_h = min(due_h, job.saves[capture].due_h)
+    return due_h
+
+
+@uncounted
+def next_flight(num: Numbers, job: Any) -> float:
+    """Instant at which the next save in flight commits."""
+    at_h = inf
+    for capture in range(num.n_captures):
+        for n in range(job.saves[capture].n_in_flight):
+            at_h = min(at_h, job.flights[capture][n].at_h)
+    return at_h
+
+
+@uncounted
+def wait_for_last(num: Numbers, job: Any) -> None:
+    """All work is done: a save of the final state in the background has to commit."""
+    for capture in range(num.n_captures):
+        if num.captures[capture].after == NONE:
+            for n in range(job.saves[capture].n_in_flight):
+                if job.flights[capture][n].content_h == num.useful_h:
+                    job.waits_for = capture
+
+
+@uncounted
+def begin_saves(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> None:
+    """Begin the saves that are due, until one stalls the job or has to wait."""
+    for capture in range(num.n_captures):
+        if job.saves[capture].due_h > job.progress_h:
+            continue
+        saves = num.captures[capture]
+        if job.saves[capture].n_in_flight >= saves.in_flight:
+            if not saves.skips:
+                job.waits_for = capture
+                return
+            stand_on_grid(num, job, capture, job.progress_h)
+            continue
+        number = job.saves[capture].n_begun
+        stall_h = saves.stall_h
+        if isnan(stall_h) or isnan(saves.background_h):
+            if number >= drawn.of_saves.shape[1]:
+                job.status = WANTS_SAVES
+                return
+            if isnan(stall_h):
+                stall_h = drawn.of_saves[saves.stall_table, number, row]
+        job.saves[capture].n_begun += 1
+        job.stalled_by, job.stall_number = capture, number
+        job.stall_completes = job.saves[capture].completes
+        stand_on_grid(num, job, capture, job.progress_h)
+        job.stall_content_h = job.progress_h
+        job.stall_ends_at_h = job.now_h + stall_h
+        if stall_h > 0.0:
+            return
+        end_stall(num, job, slots, drawn, row)
+
+
+@uncounted
+def abandon_saves(num: Numbers, job: Any, slots: Any, all_go_back: bool) -> None:
+    """A failure takes the saves under way, except flushes of what survives."""
+    if all_go_back:
+        for capture in range(num.n_captures):
+            if job.saves[capture].due_h > job.progress_h:
+                stand_on_grid(num, job, capture, job.progress_h)
+    if job.stalled_by != NONE:
+        if job.stall_content_h <= job.progress_h:
+            try_again(job, job.stalled_by, job.stall_completes)
+        job.stalled_by = NONE
+    job.waits_for = NONE
+    for capture in range(num.n_captures):
+        after = num.captures[capture].after
+        for n in range(job.saves[capture].n_in_flight - 1, -1, -1):
+            flight = job.flights[capture][n]
+            if (
+                after != NONE
+                and flight.content_h <= job.progress_h
+                and survives(num, job, slots, num.captures[after].tier, flight.order, False)
+            ):
+                continue
+            if after == NONE and flight.content_h <= job.progress_h:
+                try_again(job, capture, flight.completes)
+            remove_flight(job, capture, n)

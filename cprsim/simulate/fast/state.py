@@ -1,0 +1,114 @@
+"""What the compiled engine knows of a replication, as records of numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cprsim.compiling import shared
+from cprsim.records import Floats, Ints
+from cprsim.recovery.legal import MOST_IN_FLIGHT
+from cprsim.recovery.policy import PARTS_IN_ORDER
+from cprsim.simulate import transitions
+from cprsim.simulate.numbers import MOST_CAPTURES
+from cprsim.simulate.transitions import COPIES, SLOT
+
+shared(transitions, Path(__file__).parent)
+
+MOST_RECOVERIES = 64
+MOST_PARTS = len(PARTS_IN_ORDER)
+
+SAVES = np.dtype(
+    [("due_h", "f8"), ("n_begun", "i8"), ("n_in_flight", "i8"), ("completes", "?")], align=True
+)
+FLIGHT = np.dtype(
+    [("content_h", "f8"), ("at_h", "f8"), ("number", "i8"), ("order", "i8"), ("completes", "?")],
+    align=True,
+)
+RECOVERY = np.dtype(
+    [
+        ("rule", "i8"),  # NONE: this place is free
+        ("stage", "i8"),  # of its rule
+        ("kind", "i8"),
+        ("part", "i8"),
+        ("ends_at_h", "f8"),
+        ("load_h", "f8"),
+        ("replay_h", "f8"),
+        ("detect_h", "f8"),
+        ("speed", "f8"),
+        ("number", "i8"),  # of its failure
+        ("n_slots", "i8"),
+        ("serial", "i8"),  # counts through all replications
+        ("n_loads", "i8"),  # shards to load
+        ("blocks", "?"),
+        ("loads", "?"),
+        ("shares", "?"),  # the link with other loads
+        ("hands_over", "?"),  # its shards to later failures that take them back again
+        ("of_all", "?"),  # its rule reverts all
+    ],
+    align=True,
+)
+SLOTS = np.dtype(
+    [
+        *SLOT,
+        ("vacant", "?"),  # its node is lost, and it has no other
+        ("asked", "?"),  # and it waits for one
+        ("queued", "i8"),  # the nth slot that waits for a node, the first to ask first
+        ("returns_at_h", "f8"),  # the nth node in repair
+        ("reloaded_at_h", "f8"),  # progress at which its shard alone went back last ...
+        ("course", "i8"),  # ... in this course
+        ("loaded_by", "i8"),  # the latest recovery that loads its shard, by serial
+    ],
+    align=True,
+)
+"""One table for all that there is one of per slot, or at most: compiled functions hand on one
+array. Further rows, one for each spare, hold nothing but nodes in repair."""
+
+JOB = np.dtype(
+    [
+        ("now_h", "f8"),
+        ("progress_h", "f8"),
+        ("frontier_h", "f8"),
+        ("speed", "f8"),
+        ("replay_speed", "f8"),
+        ("blocked_h", "f8"),  # so far
+        ("stale_h", "f8"),  # summed over shards: since the content that they went back to
+        ("stale_net_h", "f8"),  # since the later of that and their own last reload
+        ("course", "i8"),  # number of stretches without a rollback, of all replications
+        ("n_losses", "i8"),  # that are kept, of all replications
+        ("stall_ends_at_h", "f8"),
+        ("stall_content_h", "f8"),
+        ("stall_number", "i8"),
+        ("stall_completes", "?"),
+        ("stalled_by", "i8"),  # capture
+        ("waits_for", "i8"),  # capture
+        ("n_failures", "i8"),
+        ("serial", "i8"),  # of the latest recovery of all
+        ("n_met", "i8"),  # failures, the missed ones included
+        ("n_saves", "i8"),
+        ("n_recoveries", "i8"),  # places in use, the free ones between them included
+        ("blocked_by", "i8"),  # the least advanced recovery that blocks the job
+        ("frontier_at_failure_h", "f8"),
+        ("n_fruitless", "i8"),
+        ("n_free", "i8"),  # spares
+        ("n_repairs", "i8"),
+        ("n_queued", "i8"),
+        ("status", "i8"),
+        ("hours", "f8", (MOST_PARTS,)),  # of each part
+        ("saves", SAVES, (MOST_CAPTURES,)),
+        ("flights", FLIGHT, (MOST_CAPTURES, MOST_IN_FLIGHT)),  # in order of their start
+        ("recoveries", RECOVERY, (MOST_RECOVERIES,)),
+        *COPIES,
+    ],
+    align=True,
+)
+
+
+class Drawn(NamedTuple):
+    """What varies, as far as it is drawn [h]: (n_tables, n_drawn, n_replications)."""
+
+    of_saves: Floats
+    of_failures: Floats
+    keys: Ints  # (n_captures, n_replications) of `uniform`

@@ -1,0 +1,52 @@
+"""What failures of racks and of all strike: flat arrays say the same as one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.failures.block import BlockFailures
+from cprsim.failures.distributions import Constant, Exponential
+from cprsim.failures.job_clock import JobClock
+from cprsim.records import Cluster, Holds, Role
+from cprsim.recovery.policy import Reach
+from cprsim.simulate.strikes import ScopedBlock, ScopeShares
+
+N_NODES, USEFUL_H = 14, 60.0
+REACHES = (Reach.NODE, Reach.RACK, Reach.ALL)
+
+
+def block_of(together: int, rack: int | None) -> ScopedBlock:
+    cluster = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
+    source = JobClock(Exponential.from_mean(5.0), range(N_NODES), together=together)
+    shares = ScopeShares((0.4, 0.4, 0.2), REACHES, N_NODES, rack)
+    failures = BlockFailures(source, cluster, 1, 0, USEFUL_H).of_these(range(40))
+    return ScopedBlock(failures, shares, 1, 0)
+
+
+@pytest.mark.parametrize("rack", [None, 1, 4, 5, 20])
+@pytest.mark.parametrize("together", [1, 3])
+def test_flat_arrays_hold_the_failures_of_each_replication(together: int, rack: int | None) -> None:
+    block = block_of(together, rack)
+    flat = block.strikes(1)
+    assert len(flat.at_h) > 400
+    for replication in range(40):
+        span = range(flat.first[0, replication], flat.first[0, replication + 1])
+        for n, expected in zip(span, block.of(replication), strict=False):
+            of = slice(flat.first_slot[n], flat.first_slot[n + 1])
+            assert flat.at_h[n] == expected.at_h
+            assert flat.scope[n] == expected.scope
+            assert tuple(flat.slot[of].tolist()) == expected.slots
+            assert tuple(flat.repair_h[of].tolist()) == tuple(expected.repair_h)
+
+
+def test_a_rack_is_struck_whole_and_all_are_all() -> None:
+    flat = block_of(1, 4).strikes(1)
+    seen = {reach: set[tuple[int, ...]]() for reach in REACHES}
+    for n, scope in enumerate(flat.scope.tolist()):
+        of = slice(flat.first_slot[n], flat.first_slot[n + 1])
+        seen[REACHES[scope]].add(tuple(flat.slot[of].tolist()))
+    assert seen[Reach.RACK] == {(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11), (12, 13)}
+    assert seen[Reach.ALL] == {tuple(range(N_NODES))}
+    assert seen[Reach.NODE] == {(n,) for n in range(N_NODES)}
+    assert len(np.unique(flat.slot)) == N_NODES
