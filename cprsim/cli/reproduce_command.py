@@ -85,8 +85,15 @@ def reproduce(
     wanted = [STUDIES[name] for name in names or STUDIES]
     if names is None:
         wanted = _possible(wanted)
-    request = Request(effort, scenarios, out, Workers(n_workers), clicks)
+    request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
     _make(wanted, request, keep=keep, as_json=as_json)
+
+
+def _folder_of(scenarios: Path) -> Path:
+    """The folder of the scenarios: outside the repository, that of the program."""
+    from cprsim.scenario.shipping import FOLDER
+
+    return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 
 
 def _finished(study: Study, number: int, n_studies: int, request: Request) -> str:
