@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import MOST_WORKERS, AsJson, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def _make(
         complain(f"[{number}/{len(studies)}] {study.name} ...")
         with telling_what_is_kept() as kept:
             kept.say = partial(_finished, study, number, len(studies), request)
+            pulse.doing(study.name)
             made = reproduce(study, request)
         if keep:
             record(made, KEPT)
