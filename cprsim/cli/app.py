@@ -26,6 +26,7 @@ from cprsim.cli import (
     sync_command,
     train_command,
 )
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say
 from cprsim.cli.unforeseen import REFUSED, TRACEBACK, refused, show_tracebacks
 from cprsim.errors import CprsimError, InputError
@@ -51,7 +52,7 @@ class Guarded(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; see `cprsim.cli.main` for the exit codes."""
         try:
-            with _spelled_out():
+            with _spelled_out(), pulse.alive():
                 return super().invoke(ctx)
         except InputError as error:
             complain(str(error))  # each line begins with file and line
@@ -107,6 +108,12 @@ def cprsim_command(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Nothing on stderr of how far the work has come.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="A line on stderr for each step of the work.")
+    ] = False,
     tracebacks: Annotated[
         bool,
         typer.Option(
@@ -123,6 +130,8 @@ def cprsim_command(
     Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong or too large, 70 an
     error that cprsim did not foresee, 130 interrupted, 141 nobody reads any more.
     """
+    pulse.quiet, pulse.verbose = quiet, verbose
+    pulse.doing("loading")
 
 
 app.command("run")(run_command.run)
@@ -131,6 +140,7 @@ app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
 app.command("measure")(measure_command.measure)
+app.command("scenarios")(scenario_commands.scenarios)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)

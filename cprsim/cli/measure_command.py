@@ -22,6 +22,7 @@ from cprsim.cli.options import (
     ScenarioFile,
     settled,
 )
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def measure(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.measuring.runs import n_finished
 
+    pulse.doing("training once, to say what can be expected")
     expected = expect(setting_of(loaded, request.kernel.seed))
     _say_what_to_expect(expected, request, as_json)
     with telling_what_is_kept() as kept:
@@ -201,8 +203,12 @@ def _progress(request: Request) -> Iterator[Callable[[int, Measured | None], Non
                 f"(asked: {request.precision:.0%})"
             )
 
-    if not console.is_terminal:
+    pulse.doing("measuring:", lambda: line().plain.removeprefix("measuring: "))
+    if not console.is_terminal or pulse.quiet:
         yield on_seed
         return
-    with Live(get_renderable=line, console=console, refresh_per_second=1, transient=True):
+    with (
+        pulse.behind_a_bar(),
+        Live(get_renderable=line, console=console, refresh_per_second=1, transient=True),
+    ):
         yield on_seed

@@ -32,8 +32,23 @@ def settled(path: Path | None) -> Path | None:
     return there if path.is_absolute() else Path(os.path.relpath(there))
 
 
+def _by_name(path: Path) -> Path:
+    """The file that SCENARIO names: one of the user's, or one that comes with the program."""
+    if path.is_file():
+        return path
+    from cprsim.scenario.shipping import file_or_shipped
+
+    return file_or_shipped(path)
+
+
 ScenarioFile = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="The scenario file (YAML).", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="The scenario file (YAML), or the name of one that `cprsim scenarios` lists.",
+        show_default=False,
+        callback=_by_name,
+    ),
 ]
 Overrides = Annotated[
     list[str],

@@ -1,9 +1,9 @@
-"""How far the work has come, on stderr; nothing where that is no terminal."""
+"""How far the work has come, on stderr: bars on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rich.progress import (
     BarColumn,
@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from cprsim.cli.pulse import pulse
 from cprsim.cli.terminal import Terminal
 
 
@@ -26,6 +27,7 @@ def progress(doing: str) -> Iterator[Callable[[int, int], None]]:
         TextColumn(doing, markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     ) as shown:
         task = shown.add_task(doing, total=None)
+        pulse.doing(doing, lambda: _done(shown))
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
@@ -36,6 +38,7 @@ def training() -> Iterator[Callable[[str, int, int], None]]:
         TextColumn("training: {task.description}", markup=False), BarColumn(), TimeRemainingColumn()
     ) as shown:
         task = shown.add_task("clicks", total=None)
+        pulse.doing("training", lambda: f"{shown.tasks[0].description} {_done(shown)}")
 
         def on_progress(run: str, done: int, total: int) -> None:
             shown.update(task, description=run, completed=done, total=total)
@@ -52,12 +55,22 @@ def counting(what: str) -> Iterator[Callable[[], None]]:
         TimeElapsedColumn(),
     ) as shown:
         task = shown.add_task(what, total=None)
+        pulse.doing("working", lambda: f"{shown.tasks[0].completed:,.0f} {what}")
         yield lambda: shown.update(task, advance=1)
 
 
 @contextmanager
 def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
     console = Terminal(stderr=True)
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as shown:
-        yield shown
+    bar = console.is_terminal and not pulse.quiet
+    with ExitStack() as stack:
+        if bar:
+            stack.enter_context(pulse.behind_a_bar())
+        bars = Progress(*columns, console=console, transient=True, disable=not bar)
+        yield stack.enter_context(bars)
+
+
+def _done(shown: Progress) -> str:
+    """``300 of 1,000``; nothing where that is not known yet."""
+    task = shown.tasks[0]
+    return "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}"

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say
 
 
@@ -34,5 +35,6 @@ def report(
     """
     from cprsim.page import page_of, write_page
 
+    pulse.doing("making the page")
     write_page(page_of(results, title), out)
     say(out)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import MOST_WORKERS, AsJson, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
 
 if TYPE_CHECKING:
@@ -85,8 +86,15 @@ def reproduce(
     wanted = [STUDIES[name] for name in names or STUDIES]
     if names is None:
         wanted = _possible(wanted)
-    request = Request(effort, scenarios, out, Workers(n_workers), clicks)
+    request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
     _make(wanted, request, keep=keep, as_json=as_json)
+
+
+def _folder_of(scenarios: Path) -> Path:
+    """The folder of the scenarios: outside the repository, that of the program."""
+    from cprsim.scenario.shipping import FOLDER
+
+    return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 
 
 def _finished(study: Study, number: int, n_studies: int, request: Request) -> str:
@@ -154,6 +162,7 @@ def _make(
         complain(f"[{number}/{len(studies)}] {study.name} ...")
         with telling_what_is_kept() as kept:
             kept.say = partial(_finished, study, number, len(studies), request)
+            pulse.doing(study.name)
             made = reproduce(study, request)
         if keep:
             record(made, KEPT)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import AsJson, settled
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
 
@@ -83,6 +84,7 @@ def plot(
     _require_kind(result, ("run", "sweep"), "draws runs and sweeps")
     prefix = f"{result.resolve().name}-"
     loaded = load_sweep(result) if is_sweep(result) else load_result(result)
+    pulse.doing("drawing figures")
     try:
         out.mkdir(parents=True, exist_ok=True)
         if isinstance(loaded, SweepResult):

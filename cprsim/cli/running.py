@@ -16,9 +16,11 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.cli.options import require_replication
 from cprsim.cli.progress import progress
+from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
+from cprsim.results.price import Price
 from cprsim.results.publish import require_writable
 from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
@@ -88,8 +90,6 @@ def simulate_into(
     """
     require_writable(root)
     outcome, logbook = _simulate(experiment, identity.replay)
-    from cprsim.plots import draw_result
-
     about = {
         "command": ["cprsim", *sys.argv[1:]],
         "seed": loaded.scenario.simulation.seed,
@@ -103,11 +103,24 @@ def simulate_into(
         logbook,
         about=about,
         started=started,
-        draw=lambda result: draw_result(result, result.path),
+        draw=_draw,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings(experiment),
+        price=_price(loaded),
     )
+
+
+def _price(loaded: LoadedScenario) -> Price | None:
+    said = loaded.scenario.prices
+    return None if said is None else Price(said.node_hour, said.currency)
+
+
+def _draw(result: Result) -> None:
+    pulse.doing("drawing figures")
+    from cprsim.plots import draw_result
+
+    draw_result(result, result.path)
 
 
 def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:

@@ -11,20 +11,24 @@ from typing import Any
 
 import typer
 
+from cprsim.cli.pulse import pulse
 from cprsim.foreign import json_printable, printable
 
 
 def say(what: object) -> None:
     """A line on stdout."""
+    pulse.clear()
     typer.echo(printable(str(what)))
 
 
 def say_json(plain: Any, indent: int = 2) -> None:
     """One JSON object on stdout; raises ValueError for NaN and infinity, which JSON lacks."""
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
+    pulse.clear()
     typer.echo(json_printable(text))
 
 
 def complain(what: object) -> None:
     """A line on stderr: what is wrong, or what the user should know."""
+    pulse.clear()
     typer.echo(printable(str(what)), err=True)

@@ -1,13 +1,102 @@
-"""``cprsim validate`` and ``cprsim schema``: about scenarios, without simulating."""
+"""``cprsim scenarios``, ``validate`` and ``schema``: about scenarios, without simulating."""
 
 from __future__ import annotations
 
-from cprsim.cli.options import Overrides, ScenarioFile
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cprsim.cli.options import AsJson, Overrides, ScenarioFile
 from cprsim.cli.saying import say, say_json
 
+if TYPE_CHECKING:
+    from cprsim.errors import Problem
 
-def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa: B006
+WIDTH = 80  # characters of a narrow terminal
+
+
+def scenarios(
+    copy: Annotated[
+        str | None,
+        typer.Option(
+            "--copy",
+            metavar="NAME",
+            help="Copy this one into DIR, to change it.",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="With --copy; default: here.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the scenarios that come with cprsim, or copy one; every command takes them by name."""
+    from cprsim.errors import ParameterError
+    from cprsim.scenario.shipping import about, shipped_scenarios
+
+    if copy is not None:
+        say(_copied(copy, folder or Path()))
+        return
+    if folder is not None:
+        raise ParameterError(f"{folder}: a folder goes with --copy NAME")
+    there = shipped_scenarios()
+    if as_json:
+        say_json([{"name": n, "about": about(p), "path": str(p)} for n, p in there.items()])
+        return
+    width = max(map(len, there), default=0)
+    for name, path in there.items():
+        line = f"{name:{width}}  {about(path)}"
+        say(fill(line, WIDTH, subsequent_indent=" " * (width + 2), break_on_hyphens=False))
+
+
+def _copied(name: str, folder: Path) -> Path:
+    """Copy a scenario and, where there is none, the schema that its first line names."""
+    from cprsim.errors import ParameterError
+    from cprsim.results.new_file import require_new, write_new
+    from cprsim.scenario.shipping import SCHEMA, shipped_scenarios
+
+    there = shipped_scenarios()
+    if name not in there:
+        raise ParameterError(f"--copy: {name!r} is none of {', '.join(there)}")
+    copy, schema = folder / there[name].name, folder / SCHEMA
+    require_new(copy)
+    write_new(copy, there[name].read_text("utf-8"))
+    if not schema.exists():
+        write_new(schema, there[name].with_name(SCHEMA).read_text("utf-8"))
+    return copy
+
+
+def validate(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
     """Check a scenario and say everything that is wrong with it."""
+    from cprsim.errors import CprsimError, InputError, Place, Problem
+
+    try:
+        name, strategies, warned = _checked(scenario, overrides)
+    except CprsimError as error:
+        if not as_json:
+            raise
+        whole = (Problem(Place(scenario), "", str(error)),)
+        problems = error.problems if isinstance(error, InputError) else whole
+        say_json({"valid": False, "problems": [_plain(one) for one in problems]})
+        raise typer.Exit(2) from None
+    if as_json:
+        found = {"name": name, "strategies": strategies, "warnings": warned}
+        say_json({"valid": True, "problems": [], **found})
+        return
+    say(f"{scenario}: ok ({name}: {', '.join(strategies)})")
+    for warning in warned:
+        say(f"{scenario}: warning: {warning}")
+
+
+def _checked(scenario: Path, overrides: list[str]) -> tuple[str, list[str], list[str]]:
+    """Name, strategies and warnings of a scenario. Raises CprsimError with all that is wrong."""
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, overrides)
@@ -17,10 +106,18 @@ def validate(scenario: ScenarioFile, overrides: Overrides = []) -> None:  # noqa
     experiment = assemble(loaded)
     from cprsim.results.warnings import warnings
 
-    strategies = ", ".join(entry.name for entry in loaded.scenario.recovery)
-    say(f"{scenario}: ok ({loaded.scenario.name}: {strategies})")
-    for warning in warnings(experiment):
-        say(f"{scenario}: warning: {warning}")
+    strategies = [entry.name for entry in loaded.scenario.recovery]
+    return loaded.scenario.name, strategies, list(warnings(experiment))
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    place = problem.place
+    return {
+        "file": str(place.file),
+        "line": place.line,
+        "key": problem.key,
+        "message": problem.message,
+    }
 
 
 def schema() -> None:

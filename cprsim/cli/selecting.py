@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cprsim.assemble import Experiment, assemble, sub_saves_of
+from cprsim.cli.pulse import pulse
 from cprsim.cli.running import inputs_of
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
@@ -149,6 +150,7 @@ def select_into(
     about = {"command": ["cprsim", *sys.argv[1:]], "seed": wanted.experiment.seed}
 
     def draw(folder: Path) -> None:
+        pulse.doing("drawing figures")
         save_figure(selection_figure(selection, wanted.name), folder / "pareto")
 
     write_selection(

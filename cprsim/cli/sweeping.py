@@ -10,6 +10,7 @@ from pathlib import Path
 from cprsim.cli.finished import found_again
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import progress
+from cprsim.cli.pulse import pulse
 from cprsim.cli.running import inputs_of
 from cprsim.cli.saying import complain
 from cprsim.results import Identity
@@ -68,6 +69,7 @@ def sweep_into(
         experiments = [point.experiment for point in points]
         name, reference = loaded.scenario.name, points[0].reference
         said = about(name, sweep.mode, axes, reference, experiments)
+        pulse.doing("drawing figures")
         from cprsim.plots.sweep import draw_sweep
 
         manifest = {

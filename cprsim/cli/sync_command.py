@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 from cprsim.foreign import one_line
 
@@ -101,4 +102,8 @@ def _simulated(
 ) -> list[tuple[Point, ...]]:
     from cprsim.sync import over_trainers
 
-    return [over_trainers(setting, counts, seed) for setting in settings]
+    made = []
+    for number, setting in enumerate(settings, start=1):
+        pulse.doing(f"simulating {setting.name}, {number} of {len(settings)}")
+        made.append(over_trainers(setting, counts, seed))
+    return made

@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from cprsim.cli.pulse import pulse
 from cprsim.foreign import printable
 
 
@@ -21,6 +22,10 @@ class Terminal(Console):
 
     def __init__(self, **how: Any) -> None:
         super().__init__(markup=False, emoji=False, **how)
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        pulse.clear()
+        super().print(*objects, **how)
 
     def render_str(self, text: str, **how: Any) -> Text:
         return super().render_str(printable(text), **how)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile, require_replication
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
 FIGURES = Path("results")
@@ -52,6 +53,7 @@ def train(
     with training() as on_progress:
         team = None if loaded.scenario.sync is None else team_of(loaded, what)
         measured = measure(experiment, what, replay, on_progress, team)
+    pulse.doing("drawing the figure")
     out.mkdir(parents=True, exist_ok=True)
     stem = out / f"{loaded.scenario.name}-loss-{replay}"
     figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.report.narrowing import full_width, narrowed
 from cprsim.results import FINISHED, Result, Spread
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
@@ -29,7 +30,12 @@ from cprsim.results.words import (
 )
 from cprsim.setting import n_saves_due
 
-WORDS_WIDTHS = (24, 16, 12)  # characters at which names and rules are folded, if they have to be
+WORDS_WIDTHS = (
+    24,
+    16,
+    12,
+    10,
+)  # characters at which names and rules are folded, if they have to be
 UNFOLDED = 1000
 COST_H = "cost\nh"
 AUC_LOSS = "AUC loss\n×10⁻⁴"
@@ -71,12 +77,12 @@ def lines(result: Result) -> list[Line]:
 def print_run_table(console: Console, result: Result) -> None:
     """Print the table of a run; as two tables of the same rows where one would be cut."""
     rows = lines(result)
-    parts, tail = _part_columns(rows), _tail_columns(rows)
+    parts, tail = _part_columns(rows), [*_tail_columns(rows), *_money_columns(result)]
     whole = _fitting(console, lambda width: [*_head_columns(width), *parts, *tail], rows)
     if whole is not None:
         print_whole(console, whole)
         return
-    tail = _narrowed(tail)
+    tail = [column for column in tail if column.heading != COST_H]  # per cent say the same
     narrow = _fitting(console, lambda width: [*_head_columns(width), *tail], rows)
     print_whole(console, narrow or _table([*_head_columns(WORDS_WIDTHS[-1]), *tail], rows))
     console.print("\nof which, in % of useful time:\n")
@@ -95,7 +101,7 @@ def _fitting(
     if not console.is_terminal:
         return _table(columns(UNFOLDED), rows)
     tables = (_table(columns(width), rows) for width in WORDS_WIDTHS)
-    return next((table for table in tables if _width(console, table) <= console.width), None)
+    return next((table for table in tables if full_width(console, table) <= console.width), None)
 
 
 def plain_table() -> Table:
@@ -110,19 +116,18 @@ def plain_table() -> Table:
 
 
 def print_whole(console: Console, table: Table) -> None:
-    """Print a table at its own width: a terminal may wrap it, but no digit is ever cut off."""
-    table.width = _width(console, table)
-    console.print(table, soft_wrap=True)
-
-
-def _width(console: Console, table: Table) -> int:
-    wide = console.options.update(width=1000)
-    return console.measure(table, options=wide).maximum
+    """Print a table: at its own width in a pipe, narrowed where a terminal is too narrow."""
+    for i, part in enumerate(narrowed(console, table) if console.is_terminal else [table]):
+        if i:
+            console.print()
+        part.width = full_width(console, part)
+        console.print(part, soft_wrap=True)
 
 
 def _head_columns(words_width: int) -> list[Column]:
     def saves_every(line: Line) -> str:
-        return fill(_every(line.policy, line.useful_h), words_width + 1, break_on_hyphens=False)
+        hyphens = words_width == WORDS_WIDTHS[-1]
+        return fill(_every(line.policy, line.useful_h), words_width + 1, break_on_hyphens=hyphens)
 
     return [
         Column("strategy", lambda line: fill(line.policy.name, words_width), "left"),
@@ -162,11 +167,13 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
     return [column for column in columns if shown.get(column.heading, True)]
 
 
-def _narrowed(tail: list[Column]) -> list[Column]:
-    """Without the hours of overhead where accuracy stands there too: per cent say the same."""
-    if all(column.heading != AUC_LOSS for column in tail):
-        return tail
-    return [column for column in tail if column.heading != COST_H]
+def _money_columns(result: Result) -> list[Column]:
+    """What the node-hours cost, where the scenario says a price."""
+    price = result.price
+    if price is None:
+        return []
+    heading = f"cost\n{price.currency or 'money'}"
+    return [Column(heading, lambda line: significant(price.of(line.mean("overhead_node_h"))))]
 
 
 def _every(policy: RecoveryPolicy, useful_h: float) -> str:

@@ -102,7 +102,7 @@ def _table(result: SweepResult) -> Any:
         if result.knows_loss:
             out.add_column(AUC_LOSS, justify="right", no_wrap=True)
     out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
-    out.add_column("more at", justify="right", no_wrap=True)
+    out.add_column("more\nat", justify="right", no_wrap=True)
     names = _short_names(result)
     for summary in summaries(result):
         out.add_row(

@@ -139,12 +139,19 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1).decode("utf-8-sig")
     except FileNotFoundError:
-        raise ScenarioError.at(place, "there is no such file") from None
+        raise ScenarioError.at(place, f"there is no such file{_no_name(path)}") from None
     except UnicodeDecodeError as error:
         raise ScenarioError.at(place, f"is not UTF-8 text (byte {error.start})") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise ScenarioError.at(place, f"cannot be read: {reason}") from None
+
+
+def _no_name(path: Path) -> str:
+    """What to say besides where a path could have been the name of a shipped scenario."""
+    if path.suffix or len(path.parts) != 1:
+        return ""
+    return ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` lists these"
 
 
 def _mapping(document: Document, path: Path) -> dict[str, Plain]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.making import SCENARIOS
+
 
 @pytest.fixture
 def folder(cprsim, scenario):
@@ -97,3 +99,67 @@ def test_plot_refuses_unknown_formats(cprsim, folder):
     called = cprsim("plot", folder(), "--format", "gif")
     assert called.exit_code == 2
     assert "'gif' is none of png, svg, pdf" in called.stderr
+
+
+# --------------------------------------------------------------------------- shipped scenarios
+
+
+def test_a_shipped_scenario_is_found_by_its_name_from_anywhere(cprsim, tmp_path):
+    there = json.loads(cprsim("scenarios", "--json").stdout)
+    assert "quickstart" in [one["name"] for one in there]
+    assert all(Path(one["path"]).is_file() and one["about"] for one in there)
+    called = cprsim("validate", "quickstart")
+    assert called.exit_code == 0
+    assert "ok (quickstart: none, full, partial, cpr)" in called.stdout
+
+
+def test_a_file_of_the_users_goes_before_a_shipped_scenario_of_its_name(cprsim, scenario):
+    scenario.rename("quickstart")
+    assert cprsim("validate", "quickstart").stdout == "quickstart: ok (small: full, partial, cpr)\n"
+
+
+def test_a_name_that_no_scenario_has_says_where_the_names_are_listed(cprsim):
+    called = cprsim("run", "quikstart")
+    assert called.exit_code == 2
+    assert "`cprsim scenarios` lists these" in called.stderr
+    assert "cprsim scenarios" not in cprsim("run", "nowhere/quickstart.yaml").stderr
+
+
+def test_the_list_of_scenarios_fits_a_narrow_terminal(cprsim):
+    assert max(map(len, cprsim("scenarios").stdout.splitlines())) <= 80
+
+
+def test_a_scenario_copied_home_is_the_same_and_editors_find_its_schema(cprsim, tmp_path):
+    called = cprsim("scenarios", "--copy", "quickstart", tmp_path)
+    copy = tmp_path / "quickstart.yaml"
+    assert called.stdout == f"{copy}\n"
+    assert copy.read_bytes() == (SCENARIOS / "quickstart.yaml").read_bytes()
+    assert (tmp_path / "scenario.schema.json").is_file()
+    copy.write_text("mine")
+    assert cprsim("scenarios", "--copy", "quickstart", tmp_path).exit_code == 2
+    assert copy.read_text() == "mine"
+
+
+@pytest.mark.parametrize("wrong", [["--copy", "quikstart"], ["somewhere"]])
+def test_what_is_no_copy_of_a_scenario_is_refused(cprsim, listing, wrong):
+    called = cprsim("scenarios", *wrong)
+    assert called.exit_code == 2
+    assert wrong[-1] in called.stderr
+    assert listing() == []
+
+
+def test_validate_tells_scripts_what_is_wrong_and_where(cprsim, scenario):
+    found = json.loads(cprsim("validate", scenario, "--json").stdout)
+    assert found == {
+        "valid": True, "problems": [], "name": "small", "strategies": ["full", "partial", "cpr"],
+        "warnings": [],
+    }  # fmt: skip
+    scenario.write_text(scenario.read_text().replace("20 h", "20").replace("5 min", "-5 min"))
+    called = cprsim("validate", scenario, "--json")
+    assert called.exit_code == 2
+    told = json.loads(called.stdout)
+    assert not told["valid"]
+    assert [(one["line"], one["key"]) for one in told["problems"]] == [
+        (2, "job.useful"),
+        (5, "costs.save"),
+    ]

@@ -1,0 +1,38 @@
+"""The scenarios that come with the program, found by name wherever it is installed.
+
+In a repository they stand in its folder ``scenarios``; a wheel holds a copy of that folder, which
+``setup.py`` puts beside this file.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from pathlib import Path
+
+_INSTALLED = Path(__file__).parent / "shipped"
+_REPOSITORY = Path(__file__).parents[2] / "scenarios"
+FOLDER = _INSTALLED if _INSTALLED.is_dir() else _REPOSITORY
+SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+_ABOUT = re.compile(r"(.+?)[.:](?:\s|$)")
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The files of the scenarios that come with the program, by name, sorted."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def file_or_shipped(path: Path) -> Path:
+    """A scenario's file; where there is none and the path is a shipped scenario's name, that."""
+    if path.is_file():
+        return path
+    return shipped_scenarios().get(str(path), path)
+
+
+def about(path: Path) -> str:
+    """What a shipped scenario is: its first comment, up to the end of a sentence or a colon."""
+    lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
+    comment = takewhile(lambda line: line.startswith("#"), lines)
+    text = " ".join(line.removeprefix("#").strip() for line in comment)
+    found = _ABOUT.match(text)
+    return found[1] if found else text
