@@ -34,7 +34,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 ROUNDING = 1e-9  # of a step: a copy that is longer by no more fits
 
@@ -161,4 +161,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="remote_every",
+    family=Family.MEMORY,
+    cited="SOSP'23",
+    mark=Mark.PUBLISHED,
 )

@@ -32,7 +32,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 
@@ -141,4 +141,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="backstop",
+    family=Family.REPLICAS,
+    cited="FT-HSDP",
+    mark=Mark.PUBLISHED,
 )

@@ -46,7 +46,7 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 EXPERT_SHARE = 0.74 + 0.12
 
@@ -218,4 +218,8 @@ SYSTEM = System(
     plan=plan,
     interval="every",
     not_counted="experts that a save leaves out go back further than the job",
+    family=Family.EXPERTS,
+    cited="ASPLOS'25",
+    mark=Mark.SECONDARY,
+    needs=(("experts", 64),),
 )

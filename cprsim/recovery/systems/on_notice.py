@@ -25,7 +25,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +79,6 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="every",
+    family=Family.AFTERWARDS,
+    cited="spot nodes",
 )

@@ -35,7 +35,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 RECONFIGURE_H = 2.0 / 3600.0
 
@@ -110,4 +110,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="every",
+    family=Family.ELASTIC,
+    cited="SOSP'23",
+    mark=Mark.RECALLED,
 )

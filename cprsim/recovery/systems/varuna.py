@@ -34,7 +34,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +121,7 @@ SYSTEM = System(
     "the executed artifact of Oobleck",
     options=Options,
     plan=plan,
+    family=Family.ELASTIC,
+    cited="EuroSys'22",
+    mark=Mark.RECALLED,
 )
