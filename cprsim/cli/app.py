@@ -24,6 +24,7 @@ from cprsim.cli import (
     select_command,
     sweep_command,
     sync_command,
+    systems_command,
     train_command,
 )
 from cprsim.cli.saying import complain, say
@@ -130,6 +131,7 @@ app.command("sweep")(sweep_command.sweep)
 app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
+app.command("systems")(systems_command.systems)
 app.command("measure")(measure_command.measure)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)

@@ -228,16 +228,26 @@ def intervals_h(
     return tuple(found)
 
 
-def _system(name: str, summary: str, options: type[Options], plan: Callable[..., Policy]) -> System:
+def _system(
+    name: str, cited: str, summary: str, options: type[Options], plan: Callable[..., Policy]
+) -> System:
     return System(
-        name=name, summary=summary, source=f"{name}: mechanism recalled, intervals derived",
-        options=options, plan=plan, family=Family.LEVELS, cited=name.upper(), mark=Mark.RECALLED,
+        name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
+        options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Mark.RECALLED,
         needs=(("disk", "10 GB/s"),),
     )  # fmt: skip
 
 
 SYSTEMS = (
-    _system("scr", "saves on local disks, with a partner, and on the file system", Options, scr),
-    _system("fti", "as SCR, with a Reed-Solomon code over groups of nodes", Coded, fti),
-    _system("veloc", "saves on local disks, copied on to partner and file system", Options, veloc),
+    _system(
+        "scr", "SCR", "saves on local disks, with a partner, and on the file system", Options, scr
+    ),
+    _system("fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", Coded, fti),
+    _system(
+        "veloc",
+        "VeloC",
+        "saves on local disks, copied on to partner and file system",
+        Options,
+        veloc,
+    ),
 )

@@ -150,7 +150,8 @@ def _policy(preset: Preset, facts: JobFacts, options: Every, name: str) -> Polic
         tiers=tiers,
         captures=(  # two in flight: one that ends as the next begins does not delay it
             Capture(
-                NEAR, every_h, stall=Constant(stall_h), background=Constant(behind_h), in_flight=2
+                NEAR, every_h, stall=Constant(stall_h), in_flight=2,
+                background=Constant(behind_h) if behind_h else None,
             ),
             Capture(
                 pieces.REMOTE, after=NEAR, every_nth=nth, background=Constant(persist_h),
@@ -284,9 +285,9 @@ SYSTEMS = (
     System(
         name="dlrover-flash",
         summary="saves in each node's own host memory, which outlives the processes",
-        source="DLRover flash checkpoint: mechanism published",
+        source="DLRover flash checkpoint: mechanism recalled",
         options=Options, plan=planned(Preset(Medium.HOST, Place.OWN)), interval="every",
-        family=MEMORY, cited="DLRover", mark=Mark.PUBLISHED,
+        family=MEMORY, cited="DLRover", mark=Mark.RECALLED,
     ),
     System(
         name="ml-flashpoint",
@@ -312,10 +313,10 @@ SYSTEMS = (
     System(
         name="byterobust",
         summary="saves in host memory in each step, across groups; warm standbys replace nodes",
-        source="ByteRobust (SOSP 2025): mechanism published, pool secondary, wake assumed",
+        source="ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed",
         options=WithStandbys,
         plan=planned(Preset(Medium.HOST, Place.ACROSS, hidden=True, each_step=True)),
-        interval="every", family=MEMORY, cited="SOSP'25", mark=Mark.PUBLISHED,
+        interval="every", family=MEMORY, cited="SOSP'25", mark=Mark.SECONDARY,
     ),
     System(
         name="nvrx-local",
