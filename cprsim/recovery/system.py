@@ -165,8 +165,17 @@ class System:
     @property
     def assumptions(self) -> str:
         """What is assumed of it, in sentences: its own, else its module's paragraph on it."""
-        if self.assumed:
-            return self.assumed
-        said = getdoc(import_module(self.plan.__module__)) or ""
-        _, found, after = said.partition("Assumptions:")
-        return " ".join(after.split()) if found else ""
+        return self.assumed or _paragraph(self.plan.__module__, "Assumptions:")
+
+    @property
+    def not_modelled(self) -> str:
+        """What of its mechanism is not in the records: its module's paragraph on it."""
+        return _paragraph(self.plan.__module__, "Not modelled:")
+
+
+def _paragraph(module: str, heading: str) -> str:
+    """A paragraph of a module's docstring, without its heading; empty where it has none."""
+    for paragraph in (getdoc(import_module(module)) or "").split("\n\n"):
+        if paragraph.startswith(heading):
+            return " ".join(paragraph.removeprefix(heading).split())
+    return ""

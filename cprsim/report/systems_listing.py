@@ -54,6 +54,7 @@ class Entry:
     mark: str
     alias_of: str
     assumptions: str
+    not_modelled: str
     not_counted: str
     options: tuple[dict[str, Any], ...]
     policy: Policy | None  # None: it can't serve the job
@@ -143,6 +144,7 @@ def _of_system(system: System, asked: Asked) -> Entry:
         mark="" if system.mark is None else system.mark.value,
         alias_of=system.alias_of,
         assumptions=system.assumptions,
+        not_modelled=system.not_modelled,
         not_counted=system.not_counted,
         options=tuple(_options(system)),
         policy=policy,
@@ -163,6 +165,7 @@ def _of_strategy(name: str, asked: Asked) -> Entry:
         mark="published" if of_paper else "",
         alias_of="",
         assumptions="",
+        not_modelled="",
         not_counted="",
         options=(),
         policy=policy,
@@ -223,6 +226,7 @@ def plain_entry(entry: Entry) -> dict[str, Any]:
         "needs": list(entry.needs),
         "goes_back_to": {name: one.back.value for name, one in entry.outcomes.items()},
         "assumed": entry.assumptions,
+        "not_modelled": entry.not_modelled or None,
         "not_counted": entry.not_counted or None,
         "cannot_serve": entry.refused or None,
         "options": [{**one, "default": plain_system(one["default"])} for one in entry.options],

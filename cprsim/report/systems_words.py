@@ -93,13 +93,13 @@ def _policy(policy: Policy, entry: Entry) -> Iterator[str]:
     yield "Copies"
     yield from (f"  {_tier(tier, policy)}" for tier in policy.tiers)
     yield "Saves"
-    yield from (f"  {_capture(capture)}" for capture in policy.captures)
+    yield from (f"  {capture_in_words(capture)}" for capture in policy.captures)
     if not policy.captures:
         yield "  none"
     yield "A failure: the first of these that holds"
     for number, rule in enumerate(policy.rules, 1):
-        yield f"  {number}. {_rule(rule)}"
-        yield f"     {_stages(rule)}"
+        yield f"  {number}. {rule_in_words(rule)}"
+        yield f"     {stages_in_words(rule)}"
     yield f"  else all start again, as after rule {len(policy.rules)}"
     yield "What it goes back to, all saves fresh"
     for case in CASES:
@@ -134,7 +134,8 @@ def _cost(cost: Any) -> str:
     return "a transfer" if isinstance(cost, Storage) else hours(cost.mean_h)
 
 
-def _capture(capture: Capture) -> str:
+def capture_in_words(capture: Capture) -> str:
+    """When a tier is saved to, what that stalls, and how long it goes on."""
     when = "when a failure is announced"
     if capture.every_h is not None:
         when = f"every {hours(capture.every_h)} of progress"
@@ -153,7 +154,8 @@ def _capture(capture: Capture) -> str:
     return "; ".join([f"{capture.tier}: {when}", *takes, flight])
 
 
-def _rule(rule: Rule) -> str:
+def rule_in_words(rule: Rule) -> str:
+    """When a rule holds, and what goes back to where, as a sentence."""
     asks = [f"{name} is there" for name in rule.needs]
     if rule.sources:
         asks.append(f"a content of {' or '.join(rule.sources)} survives")
@@ -178,7 +180,8 @@ def _reverts(rule: Rule) -> str:
     return f"{whose} go back to the newest content, the job's progress stays"
 
 
-def _stages(rule: Rule) -> str:
+def stages_in_words(rule: Rule) -> str:
+    """The stages of a rule, as a sentence."""
     parts = [_stage(stage) for stage in rule.stages]
     speed = ""
     if rule.speed_meanwhile < 1.0:
@@ -229,5 +232,7 @@ def _default(option: dict[str, Any]) -> str:
 def _said(entry: Entry) -> Iterator[str]:
     if entry.assumptions:
         yield "Assumed: " + entry.assumptions.removeprefix("Assumed: ")
+    if entry.not_modelled:
+        yield f"Not modelled: {entry.not_modelled}"
     if entry.not_counted:
         yield f"Not counted: {entry.not_counted}."

@@ -9,6 +9,9 @@ and over which links.
 Assumptions: a disk that a system writes to is attached to the node that replaces a lost one.
 Several saves on their way at once are persisted as fast as one alone. A snapshot that training
 hides ends within a step. Writing behind the job slows it by nothing.
+
+Not modelled: what writing behind the job takes of its speed and of its network; ByteCheckpoint's
+loads that read each part once and share it; saves that adapt to the storage's load.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ fit of others to the paper's workload (secondary): give your own as `first` and 
 
 Assumptions: values of 32 bits before they are quantised. All of the state is embedding tables. A
 snapshot of the whole model stalls the job, as tracking rows costs nothing.
+
+Not modelled: bytes that grow from save to save, of which the mean is taken; what tracking rows
+costs; what quantised values and stale rows cost in accuracy.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ back to its last save (Liu et al. 2021, ECRM; PVLDB 2023, ECRec: mechanism publi
 Assumptions: saves against further losses are no part of ECRec and are assumed here. Failures strike
 the nodes of all roles alike, one at a time. A failure of another role's node is charged a rebuild
 too: which rule holds does not depend on the role that is struck.
+
+Not modelled: rows that are asked for before they are rebuilt; what encoding takes of the servers.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ shard are lost from the remote storage, which is saved to in the background each
 
 Assumptions: a machine copies to its own memory, and reads it, in no time beside the transfers;
 saves to the remote storage slow neither the training nor the copies to peers.
+
+Not modelled: copies cut into pieces so that they fit the gaps between collectives; a wrong profile
+of those gaps.
 """
 
 from __future__ import annotations

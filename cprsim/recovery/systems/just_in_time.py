@@ -8,6 +8,9 @@ is assumed here.
 
 Assumptions: saving after a failure takes what any save does, writing included. The replicas that
 are needed are there already for data parallelism, and cost nothing on top.
+
+Not modelled: failures of the processes alone, which the transparent variant repairs in place
+without a save; hangs that only a collective operation's timeout shows, but for their detection.
 """
 
 from __future__ import annotations

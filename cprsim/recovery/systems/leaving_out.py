@@ -12,6 +12,9 @@ Assumptions: saves are the job's own, at Young's interval for the losses that co
 unless `backstop` says otherwise. Taking nodes in again takes what leaving them out does. Without a
 table of throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest
 stage, a bound that fills no bubbles, averaged over where nodes are missing.
+
+Not modelled: pipeline bubbles; placement of experts by load; migration of layers between nodes;
+nodes that are added beyond those that the job began with.
 """
 
 from __future__ import annotations

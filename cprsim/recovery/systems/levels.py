@@ -10,6 +10,9 @@ Assumptions: a partner's copy is a node's state over its own link, and so is its
 encoding takes no time beside that unless `encoding` says so. Failures of several nodes at once are
 those of racks and of all; besides, a node may be struck while its partner is down. Racks are no
 larger than the nodes between two members of a group of the code.
+
+Not modelled: a partner that is not the next node; several files per node that share a disk;
+verification of what is read back.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ Assumptions: costs that vary are taken at their mean; the stall of a snapshot co
 of it that training hides, not behind it, which changes no hours; after a failure that wipes
 a node's host memory all experts are loaded from the remote storage, also those that other nodes
 still hold.
+
+Not modelled: what stale experts cost in accuracy; parts of the state that different ranks save.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ of one table, which differ in where copies lie and what they stall.
 
 Assumptions: a copy to another node, and parity, is a node's state over its own link, behind the
 job. Host memory is read in no time beside transfers. Copies slow the job by nothing.
+
+Not modelled: saves that an agent makes of memory that outlived its processes; copies that are made
+again after a loss before the next save is due; eviction of nodes under suspicion and diagnosis.
 """
 
 from __future__ import annotations

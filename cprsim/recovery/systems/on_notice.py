@@ -4,6 +4,8 @@ The job saves when a failure is announced (`scopes: notice`), besides at its int
 to the newer of the two saves. A notice shorter than a save is of no use: that save is struck.
 
 Assumptions: a save on notice takes what any other does; work goes on between it and the failure.
+
+Not modelled: moving the work to another node before the failure.
 """
 
 from __future__ import annotations

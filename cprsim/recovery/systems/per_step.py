@@ -8,6 +8,9 @@ anyway. FFTrainer copies each node's state to the next one around a ring (mechan
 Assumptions: shadow servers keep up with training, none fails, and each node reloads over its own
 link. AdaCheck's share is the least of its paper's (6 to 896 times smaller, secondary). FFTrainer's
 ring has remote saves behind it, as GEMINI's.
+
+Not modelled: shadow servers that fall behind or fail; the detection and the restart of processes
+with which FlashRecovery saves its time: give them as `costs` of the entry.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ interval w so costs ``(w/2)/r`` on average.
 Assumptions: a stage's log lies on the next node, in host memory, and is lost with it: if two
 neighbours are down, all go back to the last save. Logging slows the job by `tax`. Saves of swift
 are at Young's interval for ``r MTBF``, at which they and the replays cost alike (derived here).
+
+Not modelled: which stage waits for which; selective logging; the memory that logs take.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ recalled from its documents).
 
 Assumptions: fewer groups train on fewer samples in each step; the hours that the missing samples
 would take are charged, so that jobs of equal samples are compared. No stall when a group joins.
+
+Not modelled: the accuracy of steps on fewer samples; several quorums after one failure.
 """
 
 from __future__ import annotations
