@@ -152,6 +152,7 @@ class ListedSystem:
             remote_bytes_per_h=None
             if costs.storage is None
             else costs.storage.bandwidth_bytes_per_h,
+            shares=tuple(scope.share for scope in self.scenario.scopes),
         )
 
 

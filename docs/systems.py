@@ -7,29 +7,113 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import Field, fields
+from itertools import groupby
 from typing import Any
 
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.report.systems_listing import Entry, after_failures, listing, made_up_job
+from cprsim.report.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.reproduce.rendering import markdown
 from cprsim.results.words import hours, percent_number, significant, with_interval
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
+HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold it to
+    "asynchronous": "`test_asynchronous.py`: the age of the newest content in closed form, "
+    "CheckFreq's rule and each system's costs by hand.",
+    "node_copies": "`test_node_copies.py`: where each loads from after failures of each kind.",
+    "deltas": "`test_deltas.py`: the re-base rule, sizes and bits exactly.",
+    "levels": "`test_levels.py`: the nearest level that survives, the intervals in closed form.",
+    "just_in_time": "`test_per_step.py`: cases by hand, the break-even in closed form.",
+    "per_step": "`test_per_step.py`: cases by hand.",
+    "replay": "`test_per_step.py`: half an interval over the speed of a replay, cases by hand.",
+    "torchft": "`test_leaving_out.py`: cases by hand, beside `hsdp`.",
+    "leaving_out": "`test_leaving_out.py`: cases by hand, speeds by counting.",
+    "ecrec": "`test_ecrec.py`: the closed form within 4 standard errors, its limits.",
+    "gemini": "`test_gemini.py`: the published probabilities exactly and simulated.",
+    "hsdp": "`test_hsdp.py`: effective time on each clock.",
+    "moc": "`test_moc.py`: bytes, overhead and staleness in closed form.",
+    "on_notice": "`../test_notice.py`: cases by hand.",
+    "oobleck": "`test_elastic.py`: throughput of the executed artifact.",
+    "varuna": "`test_elastic.py`: throughput of the executed artifact.",
+}
 PARTS = ("lost", "save", "load", "wait")  # shown one by one; the rest together
 
 
 def systems() -> str:
-    """A row per system: what it does, and how that is known."""
-    rows = [(f"`{name}`", one.summary, one.source) for name, one in _known()]
-    return f"\n{markdown(('system', 'what it does', 'how that is known'), rows)}\n"
+    """A row per system: what it does, what it needs, and what it survives."""
+    headings = ("system", "what it does", "needs", "goes back to")
+    rows = [
+        (f"`{one.name}`", _mechanism(one), ", ".join(one.needs), after_failures(one.outcomes))
+        for one in _listed()
+    ]
+    return f"\n{markdown(headings, rows)}\n"
+
+
+def sections() -> str:
+    """A section per family, and in it what is to be said of each system and of each file."""
+    parts = []
+    for family, of_family in groupby(_listed(), key=lambda one: one.family):
+        parts.append(f"### {family.value.capitalize()}")
+        for module, of_module in groupby(of_family, key=lambda one: _module(one.name)):
+            parts += _section(module, list(of_module))
+    return "\n" + "\n\n".join(parts) + "\n"
+
+
+def _section(module: str, entries: list[Entry]) -> Iterator[str]:
+    """What the systems of one file do, by their records, and what is said of all of them."""
+    for one in entries:
+        yield f"**`{one.name}`**: {_mechanism(one)}"
+        if not one.alias_of:
+            yield "\n".join(_rules(one))
+    first = entries[0]
+    if first.assumptions:
+        yield f"Assumed: {first.assumptions}"
+    yield f"Held to: {HELD_TO[module]} Not modelled: {first.not_modelled}"
+    for one in entries:
+        if one.not_counted:
+            yield f"`{one.name}`: {one.not_counted}."
+
+
+def _rules(one: Entry) -> Iterator[str]:
+    assert one.policy is not None
+    for number, rule in enumerate(one.policy.rules, 1):
+        yield f"{number}. {rule_in_words(rule)} {stages_in_words(rule)}"
+    saves = [capture_in_words(capture) for capture in one.policy.captures]
+    if saves:
+        yield f"\nSaves: {'. '.join(saves)}."
+
+
+def _mechanism(one: Entry) -> str:
+    known = f" ({', '.join(word for word in (one.cited, one.mark) if word)})" if one.cited else ""
+    alias = f" Alias of `{one.alias_of}`." if one.alias_of else ""
+    return f"{one.summary}{known}.{alias}"
+
+
+def _listed() -> list[Entry]:
+    """The listing of ``cprsim systems`` without the strategies, which docs/model.md has."""
+    known = dict(_known())
+    return [one for one in listing(made_up_job()) if one.name in known]
+
+
+def _module(name: str) -> str:
+    return str(SYSTEMS[name].plan.__module__).rpartition(".")[2]
 
 
 def options() -> str:
-    """A row per option of each system."""
+    """A row per option; systems with the same options share their rows."""
+    by_options: dict[type, list[str]] = {}
+    for name, one in _known():
+        by_options.setdefault(one.options, []).append(f"`{name}`")
     rows = [
-        (f"`{name}`" if number == 0 else "", f"`{of.name}`", _default(of), of.metadata["words"])
-        for name, one in _known()
-        for number, of in enumerate(fields(one.options))
+        (
+            ", ".join(names) if number == 0 else "",
+            f"`{of.name}`",
+            _default(of),
+            of.metadata["words"],
+        )
+        for kind, names in by_options.items()
+        for number, of in enumerate(fields(kind))
     ]
     return f"\n{markdown(('system', 'option', 'default', 'what it is'), rows)}\n"
 

@@ -24,6 +24,7 @@ from cprsim.cli import (
     select_command,
     sweep_command,
     sync_command,
+    systems_command,
     train_command,
 )
 from cprsim.cli.pulse import pulse
@@ -139,6 +140,7 @@ app.command("sweep")(sweep_command.sweep)
 app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
+app.command("systems")(systems_command.systems)
 app.command("measure")(measure_command.measure)
 app.command("scenarios")(scenario_commands.scenarios)
 app.command("validate")(scenario_commands.validate)

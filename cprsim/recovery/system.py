@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from importlib import import_module
+from inspect import getdoc
 from typing import Any, Literal
 
 from cprsim.errors import ParameterError
@@ -36,11 +39,17 @@ class JobFacts:
     state_bytes: float | None = None  # of one node of the role
     node_bytes_per_h: float | None = None  # of one node's link to the others
     remote_bytes_per_h: float | None = None  # of the remote storage, shared by all
+    shares: tuple[float, ...] = ()  # of failures, one for each scope; none: as many of each
 
     @property
     def n_nodes(self) -> int:
         """Nodes of the role whose state is saved."""
         return len(self.cluster.slots(self.role))
+
+    def failures_per_h(self, scope: Scope) -> float:
+        """How often failures of one scope strike [1/h]; 0 where nothing fails."""
+        shares = self.shares or (1.0,) * len(self.scopes)
+        return shares[self.scopes.index(scope)] / sum(shares) / self.mtbf_h
 
     def needed(self, name: str, wanted_by: str) -> float:
         """A fact that a system can't do without.
@@ -93,6 +102,32 @@ def option(default: Any, kind: Kind, words: str) -> Any:
     return field(default=default, metadata={"kind": kind, "words": words})
 
 
+class Family(StrEnum):
+    """What recovery systems have in common, in the order in which they are listed."""
+
+    ONE_SAVE = "periodic saves"
+    PARITY = "parity"
+    DELTAS = "deltas"
+    BEHIND = "written behind the job"
+    MEMORY = "memory and disks of nodes"
+    LEVELS = "levels"
+    AFTERWARDS = "saved when a failure is noticed"
+    EACH_STEP = "copied in each step"
+    EXPERTS = "experts in turn"
+    REPLAY = "undone or replayed"
+    REPLICAS = "replica groups"
+    ELASTIC = "going on with fewer nodes"
+    OWN = "of your own"
+
+
+class Mark(StrEnum):
+    """How a mechanism is known."""
+
+    PUBLISHED = "published"  # read in the authors' text or code
+    SECONDARY = "secondary"  # told by others
+    RECALLED = "recalled"  # from memory, to be checked
+
+
 @dataclass(frozen=True, slots=True)
 class System:
     """A recovery system.
@@ -105,6 +140,12 @@ class System:
     source : where the mechanism is described, for tables and documents
     interval : the option that is the progress between saves, where there is one to choose
     not_counted : what it loses that no number here shows, as a sentence goes on; nothing: all is
+    family : of systems of one mechanism
+    cited : the paper or code, in few words
+    mark : how its mechanism is known
+    assumed : what is assumed of it, in sentences; nothing: what its module says
+    alias_of : the system that it is, under another name; it is listed with that one
+    needs : options that have no default, as a scenario writes them, for the listing's own job
     """
 
     name: str
@@ -114,3 +155,27 @@ class System:
     plan: Callable[[JobFacts, Any, str], Policy]
     interval: str | None = None
     not_counted: str = ""
+    family: Family = Family.OWN
+    cited: str = ""
+    mark: Mark | None = None
+    assumed: str = ""
+    alias_of: str = ""
+    needs: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def assumptions(self) -> str:
+        """What is assumed of it, in sentences: its own, else its module's paragraph on it."""
+        return self.assumed or _paragraph(self.plan.__module__, "Assumptions:")
+
+    @property
+    def not_modelled(self) -> str:
+        """What of its mechanism is not in the records: its module's paragraph on it."""
+        return _paragraph(self.plan.__module__, "Not modelled:")
+
+
+def _paragraph(module: str, heading: str) -> str:
+    """A paragraph of a module's docstring, without its heading; empty where it has none."""
+    for paragraph in (getdoc(import_module(module)) or "").split("\n\n"):
+        if paragraph.startswith(heading):
+            return " ".join(paragraph.removeprefix(heading).split())
+    return ""

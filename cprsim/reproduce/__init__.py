@@ -17,6 +17,7 @@ from cprsim.reproduce import (
     scalability,
     sensitivity,
     shadowsync,
+    systems,
     trackers,
 )
 from cprsim.reproduce.study import Study
@@ -36,6 +37,7 @@ STUDIES: dict[str, Study] = {
         trackers.STUDY,
         distribution.STUDY,
         shadowsync.STUDY,
+        systems.STUDY,
     )
 }
 """What can be reproduced, by name, in the order in which it is shown."""

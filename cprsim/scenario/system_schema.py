@@ -72,14 +72,17 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
 def options_json_schema() -> dict[str, Any]:
     """For editors: the options of all systems, each with the systems that have it."""
     found: dict[str, dict[str, Any]] = {}
-    for name in SYSTEMS:
+    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
+    for name, system in SYSTEMS.items():
         schema = options_model(name).model_json_schema()
         for key, value in schema["properties"].items():
-            words = f"{name}: {value.get('description', '')}"
-            if key in found:
-                found[key]["description"] += f" {words}"
-            else:
-                found[key] = {
-                    part: text for part, text in value.items() if part not in ("title", "default")
-                } | {"description": words}
+            if not system.alias_of:
+                meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
+            found.setdefault(
+                key,
+                {part: text for part, text in value.items() if part not in ("title", "default")},
+            )
+    for key, schema in found.items():
+        said = (f"{', '.join(names)}: {words}" for words, names in meant[key].items())
+        schema["description"] = " ".join(said)
     return {"type": "object", "additionalProperties": False, "properties": found}

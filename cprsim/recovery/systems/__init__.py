@@ -1,4 +1,4 @@
-"""Recovery systems, one file each: every module here that defines `SYSTEM` is found.
+"""Recovery systems: every module here that defines `SYSTEM`, or several as `SYSTEMS`, is found.
 
 So is every Python file of the folder that the environment names as CPRSIM_SYSTEMS: a system of your
 own is one file there.
@@ -54,3 +54,6 @@ def _modules() -> Iterator[ModuleType]:
 for _module in _modules():
     if hasattr(_module, "SYSTEM"):
         register(_module.SYSTEM)
+    if isinstance(_several := getattr(_module, "SYSTEMS", None), tuple):
+        for _system in _several:
+            register(_system)

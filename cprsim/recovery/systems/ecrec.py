@@ -9,11 +9,13 @@ back to its last save (Liu et al. 2021, ECRM; PVLDB 2023, ECRec: mechanism publi
 Assumptions: saves against further losses are no part of ECRec and are assumed here. Failures strike
 the nodes of all roles alike, one at a time. A failure of another role's node is charged a rebuild
 too: which rule holds does not depend on the role that is struck.
+
+Not modelled: rows that are asked for before they are rebuilt; what encoding takes of the servers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 from cprsim.errors import ParameterError
@@ -32,7 +34,7 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class Options:
     rebuild: float | None = option(
         None, "time", "how long a rebuild takes; default: k shards over the link of a server"
     )
+    encoding: float | None = option(
+        None, "bandwidth", "at which a server computes lost rows; default: no time beside the link"
+    )
     backstop: float | None = option(
         None, "time", "progress between saves; default: Young's for the losses beyond the parity"
     )
@@ -58,11 +63,7 @@ class Options:
 def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     check(facts, options)
     size, tolerates = options.data + options.parity, options.parity
-    rebuild = (
-        Constant(options.rebuild)
-        if options.rebuild is not None
-        else facts.to_peer("ecrec without `rebuild`", options.data)
-    )
+    rebuild = rebuilding(facts, options)
     every_h = options.backstop
     if every_h is None:
         every_h = backstop_h(facts, size, tolerates, replaced_h(facts) + rebuild.mean_h)
@@ -95,6 +96,17 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     )  # fmt: skip
 
 
+def rebuilding(facts: JobFacts, options: Options) -> Constant:
+    """How long lost rows take: k shards over the link, or to be computed where that is slower."""
+    if options.rebuild is not None:
+        return Constant(options.rebuild)
+    read_h = facts.to_peer("ecrec without `rebuild`", options.data).mean_h
+    if options.encoding is None:
+        return Constant(read_h)
+    read_bytes = options.data * facts.needed("state_bytes", "ecrec without `rebuild`")
+    return Constant(max(read_h, read_bytes / options.encoding))
+
+
 def check(facts: JobFacts, options: Options) -> None:
     """Raise ParameterError for options out of range, and servers that make no stripes."""
     n, size = facts.n_nodes, options.data + options.parity
@@ -105,6 +117,8 @@ def check(facts: JobFacts, options: Options) -> None:
             f"{n} nodes of `{facts.role}` make no stripes of {options.data} + {options.parity}: "
             "give `data` and `parity` whose sum divides them"
         )
+    if options.encoding is not None and options.rebuild is not None:
+        raise ParameterError("`rebuild` and `encoding` both say how long a rebuild takes")
     if options.tax < 0.0:
         raise ParameterError(f"`tax` is {options.tax}; it can't be negative")
     if not 0.0 < options.speed_meanwhile <= 1.0:
@@ -149,4 +163,17 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="backstop",
+    family=Family.PARITY,
+    cited="PVLDB'23",
+    mark=Mark.PUBLISHED,
+)
+SYSTEMS = (
+    replace(
+        SYSTEM,
+        name="ecrm",
+        summary="ecrec, as its preprint calls it",
+        source="Liu et al. 2021",
+        cited="preprint",
+        alias_of="ecrec",
+    ),
 )

@@ -8,6 +8,9 @@ shard are lost from the remote storage, which is saved to in the background each
 
 Assumptions: a machine copies to its own memory, and reads it, in no time beside the transfers;
 saves to the remote storage slow neither the training nor the copies to peers.
+
+Not modelled: copies cut into pieces so that they fit the gaps between collectives; a wrong profile
+of those gaps.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 ROUNDING = 1e-9  # of a step: a copy that is longer by no more fits
 
@@ -161,4 +164,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="remote_every",
+    family=Family.MEMORY,
+    cited="SOSP'23",
+    mark=Mark.PUBLISHED,
 )

@@ -10,6 +10,8 @@ Assumptions: the stall covers detection, and there is none when a group joins ag
 group is lost as long as one of its nodes is missing, but the memory of its other nodes counts as
 current although it falls behind, since a live tier knows slots and no groups: where failures of
 different groups overlap, losses of all replicas are understated.
+
+Not modelled: the accuracy of steps on fewer samples.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 
@@ -141,4 +143,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="backstop",
+    family=Family.REPLICAS,
+    cited="FT-HSDP",
+    mark=Mark.PUBLISHED,
 )

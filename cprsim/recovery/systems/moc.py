@@ -20,6 +20,8 @@ Assumptions: costs that vary are taken at their mean; the stall of a snapshot co
 of it that training hides, not behind it, which changes no hours; after a failure that wipes
 a node's host memory all experts are loaded from the remote storage, also those that other nodes
 still hold.
+
+Not modelled: what stale experts cost in accuracy; parts of the state that different ranks save.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 EXPERT_SHARE = 0.74 + 0.12
 
@@ -218,4 +220,8 @@ SYSTEM = System(
     plan=plan,
     interval="every",
     not_counted="experts that a save leaves out go back further than the job",
+    family=Family.EXPERTS,
+    cited="ASPLOS'25",
+    mark=Mark.SECONDARY,
+    needs=(("experts", 64),),
 )

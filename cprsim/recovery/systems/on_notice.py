@@ -4,6 +4,8 @@ The job saves when a failure is announced (`scopes: notice`), besides at its int
 to the newer of the two saves. A notice shorter than a save is of no use: that save is struck.
 
 Assumptions: a save on notice takes what any other does; work goes on between it and the failure.
+
+Not modelled: moving the work to another node before the failure.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +81,6 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="every",
+    family=Family.AFTERWARDS,
+    cited="spot nodes",
 )

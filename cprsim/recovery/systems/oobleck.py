@@ -13,6 +13,8 @@ loses nothing. Where all are lost, the job goes back to the remote storage, if i
 else to its start. A node takes its time to be replaced while the others work. One that comes back
 stalls them for a reconfiguration, between two steps; if another is lost in the middle of it, it
 waits for that one too.
+
+Not modelled: the planning of pipeline templates, whose result is the table of throughput.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 RECONFIGURE_H = 2.0 / 3600.0
 
@@ -110,4 +112,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="every",
+    family=Family.ELASTIC,
+    cited="SOSP'23",
+    mark=Mark.RECALLED,
 )

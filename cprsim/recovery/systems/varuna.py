@@ -14,6 +14,8 @@ failure each 10 min 4 % fewer samples are trained than in the artifact, but 1 % 
 by nodes (derived; both in the tests). With fewer units than the table of throughput knows the job
 stands still until one is back. A node that comes back in the very restart that another one's loss
 strikes waits for that one too.
+
+Not modelled: the profiling and the search for a shape, whose result is the table of throughput.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, System, option
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +123,7 @@ SYSTEM = System(
     "the executed artifact of Oobleck",
     options=Options,
     plan=plan,
+    family=Family.ELASTIC,
+    cited="EuroSys'22",
+    mark=Mark.RECALLED,
 )

@@ -100,6 +100,14 @@ def test_a_rebuild_reads_k_shards_over_a_link_unless_it_is_given() -> None:
     )
 
 
+def test_a_slow_encoding_takes_longer_than_the_link() -> None:
+    by_link = planned(facts()).rules[0].stages[-1].cost.mean_h
+    state_bytes, data = facts().state_bytes, 4
+    slow = data * state_bytes / (4.0 * by_link)  # bytes per hour
+    assert planned(facts(), encoding=slow).rules[0].stages[-1].cost.mean_h == approx(4 * by_link)
+    assert planned(facts(), encoding=1e12).rules[0].stages[-1].cost.mean_h == approx(by_link)
+
+
 def test_two_losses_in_a_stripe_before_the_rebuild_ends_go_back_to_the_last_save() -> None:
     spent = hours(facts(), (5.3, 2), (6.8, 0))  # progress 5.175 + 0.75 * V
     assert spent["lost"] == approx(5.175 + 0.75 * V - 4.0)
@@ -168,6 +176,7 @@ REFUSED = [
     ({}, {"speed_meanwhile": 1.1}, "`speed_meanwhile` is 1.1"),
     ({}, {"backstop": 0.0}, "`backstop` is 0.0 h"),
     ({}, {"rebuild": -1.0}, "must be finite and not negative"),
+    ({}, {"rebuild": 1.0, "encoding": 1.0}, "both say how long a rebuild takes"),
     ({"state_bytes": None}, {}, "ecrec without `rebuild` needs the state of a node"),
     ({"node_bytes_per_h": None}, {}, "ecrec without `rebuild` needs the bandwidth"),
 ]

@@ -1,0 +1,83 @@
+"""``cprsim systems``: the recovery systems that there are, and what one of them does."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, Overrides
+from cprsim.cli.saying import say, say_json
+
+if TYPE_CHECKING:
+    from cprsim.report.systems_listing import Asked
+
+WIDEST = 100  # characters of a line of prose
+
+
+def systems(
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: explain it.", show_default=False)
+    ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SCENARIO",
+            help="Show what each is for the job of a scenario, not for a made-up one.",
+            show_default=False,
+        ),
+    ] = None,
+    overrides: Overrides = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """List the recovery systems: what each does, needs and survives; or explain one.
+
+    What a system needs and what a failure takes the job back to follow from its records.
+    """
+    from cprsim.report.systems_listing import entry_of, listing, plain_entry
+
+    asked = _asked(job, overrides)
+    if name is None:
+        entries = listing(asked)
+        if as_json:
+            say_json({"job": asked.words, "systems": [plain_entry(one) for one in entries]})
+            return
+        from cprsim.cli.terminal import Terminal
+        from cprsim.report.systems_words import print_listing
+
+        print_listing(Terminal(), entries, asked)
+        return
+    entry = entry_of(name, asked)
+    if as_json:
+        from cprsim.results.plain_system import plain_system
+
+        say_json({"job": asked.words, **plain_entry(entry), "policy": plain_system(entry.policy)})
+        return
+    _explain(entry, asked)
+
+
+def _asked(job: Path | None, overrides: list[str]) -> Asked:
+    from cprsim.report.systems_listing import made_up_job, scenario_job
+
+    if job is None:
+        if overrides:
+            raise typer.BadParameter("changes a scenario: name one with --job", param_hint="--set")
+        return made_up_job()
+    from cprsim.scenario import load_scenario
+
+    return scenario_job(load_scenario(job, overrides))
+
+
+def _explain(entry: object, asked: Asked) -> None:
+    """One of them in words, folded at the width of the terminal."""
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.systems_listing import Entry
+    from cprsim.report.systems_words import explained
+
+    assert isinstance(entry, Entry)
+    width = min(WIDEST, Terminal().width)
+    for line in explained(entry, asked):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))

@@ -1,0 +1,143 @@
+"""What several recovery systems are put together from: stages, tiers, times of saves, intervals.
+
+A copy to host memory, or to wherever a system copies first, is called a snapshot; writing it to
+where it is kept is called persisting it. Costs that vary are taken at their mean.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from cprsim.errors import ParameterError
+from cprsim.intervals import young_h
+from cprsim.records import Duration
+from cprsim.recovery.policy import (
+    Capture,
+    Groups,
+    Medium,
+    Outside,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+)
+from cprsim.recovery.system import JobFacts
+
+ROUNDING = 1e-9  # of an interval: what is longer by no more fits
+REMOTE = "remote"
+LOAD = Stage(StageKind.LOAD)
+
+
+def restart(facts: JobFacts, *more: Stage, reschedule: Duration | None = None) -> tuple[Stage, ...]:
+    """The whole job stops until the failure is noticed and its nodes are replaced."""
+    return (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.WAIT),
+        Stage(StageKind.RESCHEDULE, facts.reschedule if reschedule is None else reschedule),
+        *more,
+    )
+
+
+def remote_tier(facts: JobFacts, load: Duration | None = None) -> Tier:
+    """The remote storage; without a `load` of its own it takes what the job's do."""
+    return Tier(REMOTE, Medium.REMOTE, Outside(), facts.role, facts.load if load is None else load)
+
+
+def back_to_remote(facts: JobFacts, reschedule: Duration | None = None) -> Rule:
+    """All go back to the newest save on the remote storage."""
+    return Rule(Reverts.ALL, restart(facts, LOAD, reschedule=reschedule), sources=(REMOTE,))
+
+
+def remote_saves(facts: JobFacts, every_h: float) -> Capture:
+    """The job's own saves, at this interval."""
+    return Capture(
+        REMOTE, min(every_h, facts.useful_h), stall=facts.save_stall,
+        background=facts.save_background,
+    )  # fmt: skip
+
+
+def snapshot_h(facts: JobFacts, given_h: float | None, wanted_by: str) -> float:
+    """How long a copy of a node's state to its host memory takes [h].
+
+    Raises
+    ------
+    ParameterError
+        neither the option nor the job says it: a save without a background says only how long all
+        of it takes
+    """
+    if given_h is not None:
+        return given_h
+    if facts.save_background is None:
+        raise ParameterError(
+            f"{wanted_by} copies to host memory and writes behind the job; nothing says how long "
+            "that copy takes: give `snapshot`, or `costs.save` with `stall` and `background`"
+        )
+    return facts.save_stall.mean_h
+
+
+def persist_h(facts: JobFacts, given_h: float | None) -> float:
+    """How long a whole save takes to be written to where it is kept, copies before it apart [h]."""
+    if given_h is not None:
+        return given_h
+    return (facts.save_background or facts.save_stall).mean_h
+
+
+def interval_h(
+    facts: JobFacts, given_h: float | None, stall_h: float, behind_h: float, wanted_by: str
+) -> float:
+    """Progress between saves: the one given, else Young's, no shorter than a save is written [h].
+
+    Parameters
+    ----------
+    stall_h : what a save stalls the job for
+    behind_h : the hours after which there is room for the next save
+
+    Notes
+    -----
+    A save that stalls nobody is made in each step, or as often as there is room.
+    """
+    if given_h is not None:
+        require_positive(wanted_by, every=given_h)
+        return given_h
+    best_h = young_h(stall_h, facts.mtbf_h) if stall_h > 0.0 else 0.0
+    every_h = max(best_h, behind_h, facts.step_h or 0.0)
+    if not every_h > 0.0:
+        raise ParameterError(f"saves of {wanted_by} take no time here: give `every`")
+    return min(every_h, facts.useful_h)
+
+
+def nth_that_fits(behind_h: float, every_h: float) -> int:
+    """Of how many saves one can be copied on, if that takes `behind_h` hours."""
+    return max(1, ceil(behind_h / every_h - ROUNDING))
+
+
+def n_groups_of(facts: JobFacts, group: int, wanted_by: str) -> int:
+    """Replica groups of so many nodes; raises ParameterError where the nodes make none."""
+    n = facts.n_nodes
+    if group < 1 or n % group or n == group:
+        raise ParameterError(
+            f"{wanted_by}: {n} nodes of `{facts.role}` make no replica groups of {group}: give a "
+            "`group` that divides them and leaves two or more"
+        )
+    return n // group
+
+
+def replicas(facts: JobFacts, n_groups: int) -> Tier:
+    """The state as each replica group shards it over its nodes: current, while one copy is left."""
+    place = Groups(n_groups, n_groups - 1, strided=True)
+    return Tier("replicas", Medium.DEVICE, place, facts.role)
+
+
+def require_positive(wanted_by: str, **values: float | None) -> None:
+    """Raise ParameterError for options that are given and are not positive."""
+    for name, value in values.items():
+        if value is not None and not value > 0.0:
+            raise ParameterError(f"`{name}` of {wanted_by} is {value}; it must be positive")
+
+
+def require_not_negative(wanted_by: str, **values: float | None) -> None:
+    """Raise ParameterError for options that are given and negative."""
+    for name, value in values.items():
+        if value is not None and not value >= 0.0:
+            raise ParameterError(f"`{name}` of {wanted_by} is {value}; it can't be negative")

@@ -1,0 +1,236 @@
+"""Jobs that go on without lost nodes on copies that they have already: Bamboo, Lazarus, ReCycle.
+
+Bamboo computes each pipeline stage on its neighbour too, in the pipeline's bubbles: the neighbour
+takes over, and two neighbours lost are fatal. Lazarus keeps several copies of each expert, placed
+so that few sets of nodes hold all of one. ReCycle sends the micro-batches of a lost node to its
+peers of the same stage in other pipelines. Each retries the step in hand, goes on at the speed of
+those that are left, and takes nodes in again as they come back; where the copies are lost too, the
+job goes back to its last save (Thorpe et al. 2023, NSDI; Lazarus 2024; Gandhi et al. 2024, SOSP:
+mechanisms recalled).
+
+Assumptions: saves are the job's own, at Young's interval for the losses that copies do not outlive
+unless `backstop` says otherwise. Taking nodes in again takes what leaving them out does. Without a
+table of throughput speed is in proportion to the nodes left; ReCycle's is that of its slowest
+stage, a bound that fills no bubbles, averaged over where nodes are missing.
+
+Not modelled: pipeline bubbles; placement of experts by load; migration of layers between nodes;
+nodes that are added beyond those that the job began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import comb
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.policy import (
+    Elastic,
+    Groups,
+    Medium,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+)
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.systems.ecrec import backstop_h
+
+COPIES = "copies"
+RECONFIGURE_H = 30.0 / 3600.0  # 20 to 40 s (published)
+MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What leaving nodes out takes, and the saves behind that."""
+
+    reconfigure: float = option(0.0, "time", "stall when nodes leave or come back; none known")
+    throughput: tuple[float, ...] | None = option(
+        None,
+        "table",
+        "samples per time with all nodes, with one fewer, and so on; default: the system's own",
+    )
+    backstop: float | None = option(
+        None, "time", "progress between saves; default: Young's for losses of all copies"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Redundant(Options):
+    """And what computing twice costs."""
+
+    tax: float = option(
+        0.0, "number", "hours that computing for the neighbour adds to each hour; no figure known"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Experts(Options):
+    """And how many copies of each expert there are."""
+
+    reconfigure: float = option(
+        RECONFIGURE_H, "time", "stall when nodes leave or come back; 20 to 40 s published"
+    )
+    copies: int = option(2, "count", "nodes that hold each expert (assumed)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pipelines(Options):
+    """And the shape of the job."""
+
+    pipelines: int | None = option(None, "count", "data-parallel pipelines; needed")
+
+
+def bamboo(facts: JobFacts, options: Redundant, name: str) -> Policy:
+    pieces.require_not_negative(name, tax=options.tax)
+    elastic = elastic_of(facts, options.throughput, 1, name)
+    return _policy(facts, options, name, Ring(2), elastic, Tax(compute=options.tax, memory=1.0))
+
+
+def lazarus(facts: JobFacts, options: Experts, name: str) -> Policy:
+    n, copies = facts.n_nodes, options.copies
+    if not 2 <= copies <= n or n % copies:
+        raise ParameterError(
+            f"`copies` of {name} is {copies}; it is 2 at least and divides the {n} nodes of "
+            f"`{facts.role}`"
+        )
+    elastic = elastic_of(facts, options.throughput, 1, name)
+    tax = Tax(memory=copies - 1.0)
+    return _policy(facts, options, name, Groups(copies, copies - 1), elastic, tax)
+
+
+def recycle(facts: JobFacts, options: Pipelines, name: str) -> Policy:
+    n_pipelines = options.pipelines
+    if n_pipelines is None:
+        raise ParameterError(f"{name} has peers in other pipelines: give `pipelines`")
+    if n_pipelines < 2 or facts.n_nodes % n_pipelines:
+        raise ParameterError(
+            f"`pipelines` of {name} is {n_pipelines}; it is 2 at least and divides the "
+            f"{facts.n_nodes} nodes of `{facts.role}`"
+        )
+    n_stages = facts.n_nodes // n_pipelines
+    elastic = elastic_of(facts, options.throughput, 1, name)
+    if options.throughput is None:
+        elastic = Elastic(facts.role, recycled_speeds(n_pipelines, n_stages))
+    peers = Groups(n_pipelines, n_pipelines - 1, strided=True)
+    return _policy(facts, options, name, peers, elastic, Tax())
+
+
+def _policy(
+    facts: JobFacts,
+    options: Options,
+    name: str,
+    place: Groups | Ring,
+    elastic: Elastic,
+    tax: Tax,
+) -> Policy:
+    """Those that are left retry the step; without the copies all go back to the last save."""
+    step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
+    pieces.require_not_negative(name, reconfigure=options.reconfigure)
+    pieces.require_positive(name, backstop=options.backstop)
+    reconfigure = Stage(StageKind.REGROUP, Constant(options.reconfigure))
+    left_out = (
+        Stage(StageKind.DETECT),
+        reconfigure,
+        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        reconfigure,
+    )
+    size, spare = (place.size, place.tolerates) if isinstance(place, Groups) else (3, 1)
+    every_h = options.backstop
+    if every_h is None:  # of a ring both neighbours matter: two of three
+        down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
+        every_h = backstop_h(facts, size, spare, down_h)
+    return Policy(
+        name,
+        rules=(
+            Rule(Reverts.ALL, left_out, To.STEP_BEGUN, needs=(COPIES,)),
+            pieces.back_to_remote(facts),
+        ),
+        tiers=(Tier(COPIES, Medium.DEVICE, place, facts.role), pieces.remote_tier(facts)),
+        captures=(pieces.remote_saves(facts, every_h),),
+        elastic=elastic,
+        tax=tax,
+        step_h=step_h,
+    )
+
+
+@cache
+def recycled_speeds(n_pipelines: int, n_stages: int) -> tuple[float, ...]:
+    """Speed with no node missing, with one, with two and so on, `MOST_MISSING` at most.
+
+    Notes
+    -----
+    A stage that misses f of its d nodes takes d/(d - f) as long, and the slowest stage sets the
+    pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes, where the stage that lacks
+    all its nodes stands still. A bound from below of ReCycle, which fills bubbles too. Source:
+    derived here.
+    """
+    d, n = n_pipelines, n_pipelines * n_stages
+    n_known = min(n, MOST_MISSING)
+    ways = [_ways(d, n_stages, n_known, most) for most in range(min(d, n_known))]
+    speeds = []
+    for missing in range(n_known + 1):
+        sets = comb(n, missing)
+        most = sum(1.0 - at_most[missing] / sets for at_most in ways[:missing])  # mean of max f
+        speeds.append(max(0.0, 1.0 - most / d))
+    return tuple(speeds)
+
+
+def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
+    """Sets of 0, 1, ... missing nodes of which no stage has more than `most`."""
+    ways = [1] + [0] * n_known
+    for _ in range(n_stages):
+        ways = [
+            sum(comb(per_stage, f) * ways[total - f] for f in range(min(most, total) + 1))
+            for total in range(n_known + 1)
+        ]
+    return ways
+
+
+def _system(
+    name: str,
+    summary: str,
+    source: str,
+    cited: str,
+    options: type[Options],
+    plan: Callable[..., Policy],
+    needs: tuple[tuple[str, Any], ...] = (),
+) -> System:
+    return System(
+        name=name, summary=summary, source=source, options=options, plan=plan, interval="backstop",
+        family=Family.ELASTIC, cited=cited, mark=Mark.RECALLED, needs=needs,
+    )  # fmt: skip
+
+
+SYSTEMS = (
+    _system(
+        "bamboo",
+        "each pipeline stage is computed on its neighbour too, which takes over",
+        "Thorpe et al. 2023 (NSDI): mechanism recalled; no table of throughput known",
+        "NSDI'23", Redundant, bamboo,
+    ),
+    _system(
+        "lazarus",
+        "several copies of each expert; lost nodes are left out while one copy remains",
+        "Lazarus 2024: reconfiguration published, mechanism recalled; copies assumed",
+        "Lazarus", Experts, lazarus,
+    ),
+    _system(
+        "recycle",
+        "micro-batches of lost nodes go to their peers in other pipelines",
+        "Gandhi et al. 2024 (SOSP): mechanism recalled; speed bound derived",
+        "SOSP'24", Pipelines, recycle, needs=(("pipelines", 4),),
+    ),
+)  # fmt: skip

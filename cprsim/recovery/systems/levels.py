@@ -1,0 +1,256 @@
+"""Checkpoints on several levels: local disk, a partner's, parity of a group, parallel file system.
+
+Each level has an interval of its own, by default ``sqrt(2 s/lambda)``: s what one of its saves
+stalls the job for, lambda the rate of the failures for which it is the nearest level that survives.
+SCR has local copies, copies with a partner, and the file system; FTI a Reed-Solomon code between
+the last two; VeloC stalls for the local copy alone, and copies it on behind the job. A failure
+takes all back to the newest content that survives (mechanisms recalled, intervals derived here).
+
+Assumptions: a partner's copy is a node's state over its own link, and so is its share of a code;
+encoding takes no time beside that unless `encoding` says so. Failures of several nodes at once are
+those of racks and of all; besides, a node may be struck while its partner is down. Racks are no
+larger than the nodes between two members of a group of the code.
+
+Not modelled: a partner that is not the next node; several files per node that share a disk;
+verification of what is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb, inf, sqrt
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.policy import (
+    OWN,
+    Capture,
+    Groups,
+    Level,
+    Medium,
+    Policy,
+    Reach,
+    Reverts,
+    Ring,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tier,
+    WhenBusy,
+)
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+
+LOCAL, PARTNER, CODE = "local", "partner", "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How fast disks are, and how often each level is saved."""
+
+    disk: float | None = option(None, "bandwidth", "of a node's own disks; needed")
+    every: tuple[float, ...] | None = option(
+        None, "times", "progress between saves of each level, the fastest first; default: each "
+        "level's own Young interval"
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Coded(Options):
+    """And the code."""
+
+    data: int = option(4, "count", "nodes of data in a group of the code (assumed)")
+    parity: int = option(4, "count", "nodes that a group of the code can lose (assumed)")
+    encoding: float | None = option(
+        None, "bandwidth", "of a node that encodes its share; default: no time beside the link"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A level as this job has it."""
+
+    tier: Tier
+    stall_h: float
+    behind_h: float
+    failures_per_h: float  # for which it is the nearest that survives
+
+
+def scr(facts: JobFacts, options: Options, name: str) -> Policy:
+    return _stalling(facts, options, name, with_levels(facts, options, name))
+
+
+def fti(facts: JobFacts, options: Coded, name: str) -> Policy:
+    return _stalling(facts, options, name, with_levels(facts, options, name))
+
+
+def _stalling(facts: JobFacts, options: Options, name: str, levels: tuple[Saved, ...]) -> Policy:
+    """Every level stalls the job."""
+    every_h = intervals_h(facts, options, name, levels)
+    captures = tuple(
+        Capture(
+            one.tier.name, each_h, stall=Constant(one.stall_h),
+            background=Constant(one.behind_h) if one.behind_h else None,
+        )
+        for one, each_h in zip(levels, every_h, strict=True)
+        if each_h < facts.useful_h or one.tier.name == pieces.REMOTE
+    )  # fmt: skip
+    return _policy(facts, name, levels, captures)
+
+
+def veloc(facts: JobFacts, options: Options, name: str) -> Policy:
+    """The local copy stalls the job; the others follow it behind the job."""
+    levels = with_levels(facts, options, name)
+    local, *others = levels
+    every_h = (
+        options.every[0]
+        if options.every
+        else pieces.interval_h(facts, None, local.stall_h, 0.0, name)
+    )
+    captures = [Capture(LOCAL, every_h, stall=Constant(local.stall_h))]
+    for number, one in enumerate(others, 1):
+        copy_h = one.stall_h + one.behind_h - (0.0 if one.tier.name == "remote" else local.stall_h)
+        wanted_h = options.every[number] if options.every and number < len(options.every) else 0.0
+        captures.append(
+            Capture(
+                one.tier.name, after=LOCAL, background=Constant(copy_h), in_flight=2,
+                every_nth=pieces.nth_that_fits(max(copy_h, wanted_h), every_h),
+                when_busy=WhenBusy.SKIP,
+            )
+        )  # fmt: skip
+    return _policy(facts, name, levels, tuple(captures))
+
+
+def _policy(
+    facts: JobFacts, name: str, levels: tuple[Saved, ...], captures: tuple[Capture, ...]
+) -> Policy:
+    """All go back to the newest content of all levels that are saved."""
+    written = {capture.tier for capture in captures}
+    tiers = tuple(one.tier for one in levels if one.tier.name in written)
+    stages = pieces.restart(facts, Stage(StageKind.LOAD))
+    rule = Rule(Reverts.ALL, stages, sources=tuple(tier.name for tier in tiers))
+    return Policy(name, (rule,), tiers, captures)
+
+
+def with_levels(facts: JobFacts, options: Options, name: str) -> tuple[Saved, ...]:
+    """The levels that a job has, the fastest first."""
+    if options.disk is None:
+        raise ParameterError(f"{name} saves on the disks of nodes: give `disk`, a bandwidth")
+    disk_h = facts.needed("state_bytes", name) / options.disk
+    link_h = facts.to_peer(name).mean_h
+    local = Tier(LOCAL, Medium.SSD, OWN, facts.role, Constant(disk_h))
+    partner = Tier(PARTNER, Medium.SSD, Ring(2), facts.role, Constant(disk_h + link_h))
+    stall_h, behind_h = facts.save_stall.mean_h, getattr(facts.save_background, "mean_h", 0.0)
+    levels = [(local, disk_h, 0.0), (partner, disk_h + link_h, 0.0)]
+    if isinstance(options, Coded):
+        levels.append((*_coded(facts, options, name, disk_h, link_h), 0.0))
+    levels.append((pieces.remote_tier(facts), stall_h, behind_h))
+    rates = nearest_failures_per_h(facts, [tier for tier, _, _ in levels])
+    return tuple(
+        Saved(tier, stalls_h, written_h, rate)
+        for (tier, stalls_h, written_h), rate in zip(levels, rates, strict=True)
+    )
+
+
+def _coded(
+    facts: JobFacts, options: Coded, name: str, disk_h: float, link_h: float
+) -> tuple[Tier, float]:
+    """The level of a code over groups of nodes, and what one of its saves takes [h]."""
+    size = options.data + options.parity
+    if options.data < 1 or options.parity < 1 or facts.n_nodes % size:
+        raise ParameterError(
+            f"{name}: {facts.n_nodes} nodes of `{facts.role}` make no groups of {options.data} + "
+            f"{options.parity}: give `data` and `parity`, 1 at least, whose sum divides them"
+        )
+    encoded_h = 0.0
+    if options.encoding is not None:
+        encoded_h = facts.needed("state_bytes", name) / options.encoding
+    load = Constant(disk_h + options.data * link_h + encoded_h)
+    tier = Tier(CODE, Medium.SSD, Groups(size, options.parity, strided=True), facts.role, load)
+    return tier, disk_h + link_h + encoded_h
+
+
+def nearest_failures_per_h(facts: JobFacts, tiers: list[Tier]) -> list[float]:
+    """Rate of the failures for which each tier is the nearest that survives [1/h]."""
+    rates = [0.0] * len(tiers)
+    for scope in facts.scopes:
+        nearest = next(n for n, tier in enumerate(tiers) if outlives(tier, scope))
+        rates[nearest] += facts.failures_per_h(scope)
+        if nearest + 1 < len(tiers) and scope.wipes is Level.DISK:
+            both = facts.failures_per_h(scope) * p_another_is_down(facts, tiers[nearest])
+            rates[nearest] -= both
+            rates[nearest + 1] += both
+    return rates
+
+
+def outlives(tier: Tier, scope: Scope) -> bool:
+    """Whether a tier survives a failure of this scope that strikes no node that others' need."""
+    if tier.medium.level > scope.wipes:
+        return True
+    if scope.reach is Reach.ALL or tier.placement == OWN:
+        return False
+    return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
+
+
+def p_another_is_down(facts: JobFacts, tier: Tier) -> float:
+    """Probability that as many holders of a struck shard are down already as it can spare.
+
+    First order in the share of the time that a node is down. Source: derived here.
+    """
+    down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
+    q = min(1.0, down_h / (facts.mtbf_h * facts.cluster.n_nodes))
+    place = tier.placement
+    if isinstance(place, Groups):
+        return min(1.0, comb(place.size - 1, place.tolerates) * q**place.tolerates)
+    return min(1.0, 2.0 * q) if isinstance(place, Ring) and place.copies > 1 else 0.0
+
+
+def intervals_h(
+    facts: JobFacts, options: Options, name: str, levels: tuple[Saved, ...]
+) -> tuple[float, ...]:
+    """Progress between saves of each level: those given, else ``sqrt(2 s/lambda)`` [h].
+
+    A level that no failure needs is not saved, which an interval as long as the job says.
+    """
+    if options.every is not None:
+        if len(options.every) != len(levels) or not min(options.every) > 0.0:
+            raise ParameterError(
+                f"`every` of {name} has {len(options.every)} intervals; give a positive one for "
+                f"each of its {len(levels)} levels"
+            )
+        return options.every
+    found = []
+    for one in levels:
+        rate = one.failures_per_h
+        every_h = sqrt(2.0 * one.stall_h / rate) if rate > 0.0 else inf
+        if every_h == 0.0:
+            raise ParameterError(f"saves of {name} to `{one.tier.name}` are free: give `every`")
+        found.append(min(facts.useful_h, max(every_h, one.behind_h)))
+    return tuple(found)
+
+
+def _system(
+    name: str, cited: str, summary: str, options: type[Options], plan: Callable[..., Policy]
+) -> System:
+    return System(
+        name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
+        options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Mark.RECALLED,
+        needs=(("disk", "10 GB/s"),),
+    )  # fmt: skip
+
+
+SYSTEMS = (
+    _system(
+        "scr", "SCR", "saves on local disks, with a partner, and on the file system", Options, scr
+    ),
+    _system("fti", "FTI", "as SCR, with a Reed-Solomon code over groups of nodes", Coded, fti),
+    _system(
+        "veloc",
+        "VeloC",
+        "saves on local disks, copied on to partner and file system",
+        Options,
+        veloc,
+    ),
+)

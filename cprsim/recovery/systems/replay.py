@@ -1,0 +1,102 @@
+"""Undo and replay: a half-applied update is undone, or the struck alone do again what they lost.
+
+Swift undoes an update from a replica that holds the state (`swift-undo`): all repeat one step.
+In a pipeline each stage logs what it sends on. A struck stage then goes back to the last save and
+works through the logs of its neighbours, r times as fast as training, while the others wait; they
+lose nothing (`swift`; Zhong et al. 2023, PPoPP: mechanism recalled). A failure between saves of an
+interval w so costs ``(w/2)/r`` on average.
+
+Assumptions: a stage's log lies on the next node, in host memory, and is lost with it: if two
+neighbours are down, all go back to the last save. Logging slows the job by `tax`. Saves of swift
+are at Young's interval for ``r MTBF``, at which they and the replays cost alike (derived here).
+
+Not modelled: which stage waits for which; selective logging; the memory that logs take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cprsim.recovery import pieces
+from cprsim.recovery.policy import (
+    Medium,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+)
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.systems import per_step
+
+LOGS = "logs"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How often it saves, how fast logs are worked through, and what writing them costs."""
+
+    every: float | None = option(
+        None, "time", "progress between saves; default: Young's for the replays"
+    )
+    replay_speed: float = option(
+        1.0, "number", "of a replay, relative to training; no figure known"
+    )
+    tax: float = option(0.0, "number", "hours that logs add to each hour of work; no figure known")
+
+
+def replayed(facts: JobFacts, options: Options, name: str) -> Policy:
+    """The struck work through the logs while the others wait."""
+    pieces.require_positive(name, replay_speed=options.replay_speed)
+    pieces.require_not_negative(name, tax=options.tax)
+    slower = replace(facts, mtbf_h=options.replay_speed * facts.mtbf_h)
+    stall_h, behind_h = facts.save_stall.mean_h, getattr(facts.save_background, "mean_h", 0.0)
+    every_h = pieces.interval_h(slower, options.every, stall_h, behind_h, name)
+    stages = pieces.restart(facts, pieces.LOAD, Stage(StageKind.REPLAY))
+    rule = Rule(
+        Reverts.STRUCK, stages, needs=(LOGS,), sources=(pieces.REMOTE,),
+        replay_speed=options.replay_speed,
+    )  # fmt: skip
+    return Policy(
+        name,
+        rules=(rule, pieces.back_to_remote(facts)),
+        tiers=(Tier(LOGS, Medium.HOST, Ring(2), facts.role), pieces.remote_tier(facts)),
+        captures=(pieces.remote_saves(facts, every_h),),
+        tax=Tax(compute=options.tax),
+    )
+
+
+def undone(facts: JobFacts, options: per_step.Replicated, name: str) -> Policy:
+    """All repeat the step before, for one of them has begun to apply its update."""
+    policy = per_step.replicated(facts, options, name)
+    undo, beyond = policy.rules
+    return replace(policy, rules=(replace(undo, to=To.STEP_BEFORE), beyond))
+
+
+SYSTEMS = (
+    System(
+        name="swift",
+        summary="a struck stage replays its neighbours' logs from the last save; the others wait",
+        source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+        options=Options, plan=replayed, interval="every", family=Family.REPLAY,
+        cited="PPoPP'23", mark=Mark.RECALLED,
+    ),
+    System(
+        name="tranlogs",
+        summary="swift, with logs of transfers between stages",
+        source="TranLogs: mechanism recalled",
+        options=Options, plan=replayed, interval="every", family=Family.REPLAY,
+        cited="TranLogs", mark=Mark.RECALLED, alias_of="swift",
+    ),
+    System(
+        name="swift-undo",
+        summary="the half-applied update is undone; the lost node copies from a replica",
+        source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
+        options=per_step.Replicated, plan=undone, interval="backstop", family=Family.REPLAY,
+        cited="PPoPP'23", mark=Mark.RECALLED,
+    ),
+)  # fmt: skip

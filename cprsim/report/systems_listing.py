@@ -1,0 +1,233 @@
+"""The recovery systems that there are, as entries of a listing: what each needs and survives.
+
+Both follow from the policy that a system makes of a job: of a scenario's, or of a made-up one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cprsim.assemble import assemble
+from cprsim.errors import ParameterError
+from cprsim.listed import ListedSystem
+from cprsim.records import Cluster, Costs, ExpectedFailures
+from cprsim.recovery import STRATEGIES, Planning
+from cprsim.recovery.catalogue import CASES, Back, Outcome, example_job, needs, outcomes
+from cprsim.recovery.classic import as_system
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import Policy
+from cprsim.recovery.system import Family, System
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.plain_system import plain_system
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.recovery_schema import Recovery, choices
+from cprsim.scenario.system_schema import options_of
+
+MADE_UP = (
+    "a made-up job of 200 h on 40 nodes of 100 GB, links of 400 Gbit/s, a storage of 800 Gbit/s, "
+    "steps of 10 s, a failure each 8 h"
+)
+FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The job that policies are made for."""
+
+    words: str
+    cluster: Cluster
+    role: str
+    policy_of: Callable[[str], Policy]  # raises ParameterError: the system can't serve the job
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A system or a strategy in the listing."""
+
+    name: str
+    family: Family
+    summary: str
+    source: str
+    cited: str
+    mark: str
+    alias_of: str
+    assumptions: str
+    not_modelled: str
+    not_counted: str
+    options: tuple[dict[str, Any], ...]
+    policy: Policy | None  # None: it can't serve the job
+    refused: str
+    outcomes: dict[str, Outcome]
+    needs: tuple[str, ...]
+
+
+def made_up_job() -> Asked:
+    """The job of the listing where no scenario is given."""
+    facts = example_job()
+
+    def policy_of(name: str) -> Policy:
+        if name in STRATEGIES:
+            return _strategy(name, facts.cluster)
+        system = SYSTEMS[name]
+        policy = system.plan(facts, options_of(name, dict(system.needs)), name)
+        require_legal(policy, facts.cluster, facts.scopes)
+        return policy
+
+    return Asked(MADE_UP, facts.cluster, facts.role, policy_of)
+
+
+def scenario_job(loaded: LoadedScenario) -> Asked:
+    """A scenario's job, with the options and costs of the systems that it lists."""
+    scenario = loaded.scenario
+    experiment = assemble(loaded, with_policies=False)
+    listed = {entry.strategy: entry for entry in reversed(scenario.recovery)}
+
+    def policy_of(name: str) -> Policy:
+        if name in STRATEGIES:
+            return _strategy(name, experiment.cluster)
+        entry = listed.get(name) or Recovery(strategy=name, name=name)
+        one = ListedSystem(scenario, entry)
+        policy: Policy = one.policy(experiment.now_for(one)).system
+        return policy
+
+    return Asked(scenario.name, experiment.cluster, scenario.cluster.state_role, policy_of)
+
+
+def _strategy(name: str, cluster: Cluster) -> Policy:
+    """A strategy of the paper as rules; saves each hour stand for any interval."""
+    facts = example_job()
+    costs = Costs(facts.save_stall, facts.load, facts.scopes[0].detect, facts.reschedule)
+    known = Planning(
+        useful_h=facts.useful_h, n_emb_ps=facts.n_nodes, save_cost_h=facts.save_stall.mean_h,
+        restart_h=facts.reschedule.mean_h, full_load_h=facts.load.mean_h,
+        partial_load_h=facts.load.mean_h,
+        failures=ExpectedFailures(facts.mtbf_h, facts.mtbf_h, 1.0),
+    )  # fmt: skip
+    strategy = STRATEGIES[name]
+    takes = 0.1 if strategy.takes_target_pls else None
+    planned = strategy.plan(name, known.with_options(None, takes))
+    return as_system(planned, costs, cluster)
+
+
+def listing(asked: Asked) -> list[Entry]:
+    """All systems and the strategies that differ in kind, by family, aliases behind their own."""
+    order = list(Family)
+    found = [_of_strategy(name, asked) for name in FEW_STRATEGIES]
+    known = list(SYSTEMS)
+
+    def place(name: str) -> tuple[int, int, bool]:
+        one = SYSTEMS[name]
+        return order.index(one.family), known.index(one.alias_of or name), bool(one.alias_of)
+
+    return found + [_of_system(SYSTEMS[name], asked) for name in sorted(known, key=place)]
+
+
+def entry_of(name: str, asked: Asked) -> Entry:
+    """One of them; raises ParameterError where there is none of that name."""
+    if name in SYSTEMS:
+        return _of_system(SYSTEMS[name], asked)
+    if name in STRATEGIES:
+        return _of_strategy(name, asked)
+    raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
+
+
+def _of_system(system: System, asked: Asked) -> Entry:
+    policy, refused = _policy(system.name, asked)
+    return Entry(
+        name=system.name,
+        family=system.family,
+        summary=system.summary,
+        source=system.source,
+        cited=system.cited,
+        mark="" if system.mark is None else system.mark.value,
+        alias_of=system.alias_of,
+        assumptions=system.assumptions,
+        not_modelled=system.not_modelled,
+        not_counted=system.not_counted,
+        options=tuple(_options(system)),
+        policy=policy,
+        refused=refused,
+        **_worked_out(policy, asked),
+    )
+
+
+def _of_strategy(name: str, asked: Asked) -> Entry:
+    policy, refused = _policy(name, asked)
+    of_paper = name.startswith(("cpr", "partial"))
+    return Entry(
+        name=name,
+        family=Family.ONE_SAVE,
+        summary=STRATEGIES[name].summary,
+        source="Maeng et al. 2021 (MLSys)" if of_paper else "",
+        cited="MLSys'21" if of_paper else "",
+        mark="published" if of_paper else "",
+        alias_of="",
+        assumptions="",
+        not_modelled="",
+        not_counted="",
+        options=(),
+        policy=policy,
+        refused=refused,
+        **_worked_out(policy, asked),
+    )
+
+
+def _policy(name: str, asked: Asked) -> tuple[Policy | None, str]:
+    try:
+        return asked.policy_of(name), ""
+    except ParameterError as error:
+        return None, str(error)
+
+
+def _worked_out(policy: Policy | None, asked: Asked) -> dict[str, Any]:
+    if policy is None:
+        return {"outcomes": {}, "needs": ()}
+    found = outcomes(policy, asked.cluster, asked.role)
+    return {"outcomes": found, "needs": needs(policy, found)}
+
+
+def _options(system: System) -> Iterator[dict[str, Any]]:
+    for one in fields(system.options):
+        yield {
+            "name": one.name,
+            "kind": one.metadata["kind"],
+            "default": one.default,
+            "words": one.metadata["words"],
+        }
+
+
+def after_failures(found: dict[str, Outcome]) -> str:
+    """What a job goes back to, by how much fails: ``memory up to node, then remote``."""
+    runs: list[tuple[Back, str]] = []
+    for case in CASES:
+        back = found[case.name].back
+        if runs and runs[-1][0] is back:
+            runs[-1] = (back, case.name)
+        else:
+            runs.append((back, case.name))
+    *before, (last, _) = runs
+    if not before:
+        return last.value
+    return ", ".join(f"{back.value} up to {name}" for back, name in before) + f", then {last.value}"
+
+
+def plain_entry(entry: Entry) -> dict[str, Any]:
+    """An entry for scripts."""
+    return {
+        "name": entry.name,
+        "family": entry.family.value,
+        "alias_of": entry.alias_of or None,
+        "summary": entry.summary,
+        "source": entry.source,
+        "cited": entry.cited,
+        "mark": entry.mark or None,
+        "needs": list(entry.needs),
+        "goes_back_to": {name: one.back.value for name, one in entry.outcomes.items()},
+        "assumed": entry.assumptions,
+        "not_modelled": entry.not_modelled or None,
+        "not_counted": entry.not_counted or None,
+        "cannot_serve": entry.refused or None,
+        "options": [{**one, "default": plain_system(one["default"])} for one in entry.options],
+    }

@@ -1,0 +1,238 @@
+"""One recovery system in words, made from its records; and all of them as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from cprsim.records import Storage
+from cprsim.recovery.catalogue import CASES
+from cprsim.recovery.policy import (
+    Capture,
+    Outside,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+    To,
+    WhenBusy,
+)
+from cprsim.report.run_table import plain_table
+from cprsim.report.systems_listing import Asked, Entry, after_failures
+from cprsim.results.words import count, hours, percent, significant
+from cprsim.units import BANDWIDTH, SIZE, TIME
+
+WIDTHS = {"after": 16, "needs": 14}
+DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
+
+
+def print_listing(console: Console, entries: list[Entry], asked: Asked) -> None:
+    """All of them by family, within the width of the terminal."""
+    for family, of_family in groupby(entries, key=lambda entry: entry.family):
+        console.print(_table(family.value, list(of_family)))
+    console.print(
+        "up to: the largest failure of process (one dies), restart (of a node), node (lost), pair "
+        "(two neighbours lost), all. Needs and outcomes follow from the records of each system for "
+        f"{asked.words}. More: cprsim systems NAME.",
+        style="dim",
+    )
+
+
+def _table(family: str, entries: list[Entry]) -> Table:
+    table = plain_table()
+    table.add_column(family, min_width=14, max_width=14)
+    table.add_column("what it does (source)", ratio=1)
+    table.add_column("goes back to", width=WIDTHS["after"])
+    table.add_column("needs", width=WIDTHS["needs"])
+    table.expand = True
+    for entry in entries:
+        table.add_row(entry.name, _mechanism(entry), *_worked_out(entry))
+    return table
+
+
+def _mechanism(entry: Entry) -> str:
+    known = ", ".join(word for word in (entry.cited, entry.mark) if word)
+    alias = f" Alias of {entry.alias_of}." if entry.alias_of else ""
+    return f"{entry.summary}{f' ({known})' if known else ''}.{alias}"
+
+
+def _worked_out(entry: Entry) -> tuple[str, str]:
+    if entry.policy is None:
+        return "can't serve this job", ""
+    return after_failures(entry.outcomes), ", ".join(entry.needs)
+
+
+# --------------------------------------------------------------------------- one system
+
+
+def explained(entry: Entry, asked: Asked) -> list[str]:
+    """What one system does, line by line; an empty one between sections."""
+    lines = [
+        f"{entry.name}: {entry.summary}.",
+        f"Family: {entry.family.value}.",
+        f"Source: {entry.source or 'none; it is a limit of the others'}.",
+    ]
+    if entry.alias_of:
+        lines.append(f"Alias of `{entry.alias_of}`: no number of this model tells them apart.")
+    lines += [""]
+    if entry.policy is None:
+        lines += [f"It can't serve {asked.words}: {entry.refused}."]
+    else:
+        lines += [f"For {asked.words}:", "", *_policy(entry.policy, entry)]
+    return [*lines, *_options(entry), *_said(entry)]
+
+
+def _policy(policy: Policy, entry: Entry) -> Iterator[str]:
+    yield "Copies"
+    yield from (f"  {_tier(tier, policy)}" for tier in policy.tiers)
+    yield "Saves"
+    yield from (f"  {capture_in_words(capture)}" for capture in policy.captures)
+    if not policy.captures:
+        yield "  none"
+    yield "A failure: the first of these that holds"
+    for number, rule in enumerate(policy.rules, 1):
+        yield f"  {number}. {rule_in_words(rule)}"
+        yield f"     {stages_in_words(rule)}"
+    yield f"  else all start again, as after rule {len(policy.rules)}"
+    yield "What it goes back to, all saves fresh"
+    for case in CASES:
+        yield f"  {case.words}: {_outcome(entry, case.name)}"
+    yield from _all_the_time(policy, entry)
+    yield ""
+
+
+def _outcome(entry: Entry, case: str) -> str:
+    found = entry.outcomes[case]
+    from_where = f", from `{found.source.name}`" if found.source is not None else ""
+    return f"{found.back.value}{from_where}"
+
+
+def _tier(tier: Tier, policy: Policy) -> str:
+    live = "" if tier.name in policy.written else ", always current"
+    place = tier.placement
+    if isinstance(place, Outside):
+        where = "outside the job's nodes"
+    elif isinstance(place, Ring):
+        where = "each node its own"
+        if place.copies > 1:
+            where = f"each shard on {place.copies} nodes in a ring"
+    else:
+        apart = "far apart" if place.strided else "neighbours"
+        where = f"groups of {place.size} nodes ({apart}) that outlive {place.tolerates} of them"
+    load = "" if tier.load is None else f"; a load takes {_cost(tier.load)}"
+    return f"{tier.name}: {tier.medium.value}, {where}{live}{load}"
+
+
+def _cost(cost: Any) -> str:
+    return "a transfer" if isinstance(cost, Storage) else hours(cost.mean_h)
+
+
+def capture_in_words(capture: Capture) -> str:
+    """When a tier is saved to, what that stalls, and how long it goes on."""
+    when = "when a failure is announced"
+    if capture.every_h is not None:
+        when = f"every {hours(capture.every_h)} of progress"
+    elif capture.after is not None:
+        nth = "each save" if capture.every_nth == 1 else f"each {capture.every_nth}th save"
+        when = f"copied behind {nth} to {capture.after}"
+    takes = []
+    if capture.stall is not None and capture.stall.mean_h:
+        takes.append(f"stalls the job for {hours(capture.stall.mean_h)}")
+    if capture.background is not None:
+        takes.append(f"is written in {hours(capture.background.mean_h)} behind it")
+    if capture.parts > 1:
+        takes.append(f"in {capture.parts} parts")
+    busy = "the next waits" if capture.when_busy is WhenBusy.WAIT else "the next is left out"
+    flight = f"{capture.in_flight} at once, then {busy}"
+    return "; ".join([f"{capture.tier}: {when}", *takes, flight])
+
+
+def rule_in_words(rule: Rule) -> str:
+    """When a rule holds, and what goes back to where, as a sentence."""
+    asks = [f"{name} is there" for name in rule.needs]
+    if rule.sources:
+        asks.append(f"a content of {' or '.join(rule.sources)} survives")
+    condition = f"If {' and '.join(asks)}: " if asks else "Otherwise: "
+    return condition + _reverts(rule) + "."
+
+
+def _reverts(rule: Rule) -> str:
+    if rule.reverts is Reverts.NOBODY:
+        return "nobody's state goes back"
+    if rule.reverts is Reverts.ALL:
+        to = {
+            To.NEWEST: "the newest content",
+            To.STEP_BEGUN: "the beginning of the step in hand",
+            To.STEP_BEFORE: "one whole step before",
+            To.START: "the start",
+        }
+        return f"all go back to {to[rule.to]}"
+    if any(stage.kind is StageKind.REPLAY for stage in rule.stages):
+        return f"the struck replay from the newest content, {rule.replay_speed:g} times as fast"
+    whose = "the struck shards" if rule.reverts is Reverts.STRUCK else "all shards"
+    return f"{whose} go back to the newest content, the job's progress stays"
+
+
+def stages_in_words(rule: Rule) -> str:
+    """The stages of a rule, as a sentence."""
+    parts = [_stage(stage) for stage in rule.stages]
+    speed = ""
+    if rule.speed_meanwhile < 1.0:
+        speed = f" Meanwhile its speed is {percent(rule.speed_meanwhile)}."
+    return "Stages: " + ", ".join(parts) + "." + speed
+
+
+def _stage(stage: Stage) -> str:
+    cost = "" if stage.cost is None else f" {hours(stage.cost.mean_h)}"
+    beside = "" if stage.blocks else " while the job goes on"
+    return f"{stage.kind.value}{cost}{beside}"
+
+
+def _all_the_time(policy: Policy, entry: Entry) -> Iterator[str]:
+    tax, taken = policy.tax, []
+    if tax.compute:
+        taken.append(f"{percent(tax.compute)} more hours")
+    if tax.nodes:
+        taken.append(f"{count(round(tax.nodes), 'more node')}")
+    if tax.memory:
+        taken.append(f"{significant(tax.memory)} times the state in memory")
+    if taken:
+        yield f"All the time it takes {', '.join(taken)}."
+    if policy.elastic is not None and len(policy.elastic.speed) > 1:
+        yield f"Without one unit the job works at {percent(policy.elastic.speed[1])} of its speed."
+    if entry.needs:
+        yield f"Besides, it needs: {', '.join(entry.needs)}."
+
+
+def _options(entry: Entry) -> Iterator[str]:
+    if not entry.options:
+        return
+    yield "Options"
+    for one in entry.options:
+        yield f"  {one['name']} = {_default(one)}: {one['words']}"
+    yield ""
+
+
+def _default(option: dict[str, Any]) -> str:
+    value, kind = option["default"], option["kind"]
+    if value is None:
+        return "-"
+    if kind in DIMENSIONS:
+        return str(DIMENSIONS[kind].format(value))
+    return value if isinstance(value, str) else f"{value:.3g}"
+
+
+def _said(entry: Entry) -> Iterator[str]:
+    if entry.assumptions:
+        yield "Assumed: " + entry.assumptions.removeprefix("Assumed: ")
+    if entry.not_modelled:
+        yield f"Not modelled: {entry.not_modelled}"
+    if entry.not_counted:
+        yield f"Not counted: {entry.not_counted}."

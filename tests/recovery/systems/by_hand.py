@@ -1,0 +1,94 @@
+"""One small job for cases by hand: times are halves of halves, so that sums are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import Policy, Reach, Scope
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.system_schema import options_of
+from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
+
+DETECT_H, RESCHEDULE_H, LOAD_H = 0.25, 0.5, 2.0
+SNAPSHOT_H, PERSIST_H, COPY_H, STEP_H = 0.125, 0.5, 0.25, 0.0625
+REPAIR_H = 8.0
+SCOPES = (
+    Scope("process", Reach.PROCESS, Constant(DETECT_H), needs_node=False),
+    Scope("restart", Reach.NODE, Constant(DETECT_H), needs_node=False),
+    Scope("node", Reach.NODE, Constant(DETECT_H)),
+    Scope("rack", Reach.RACK, Constant(DETECT_H)),
+    Scope("all", Reach.ALL, Constant(DETECT_H)),
+)
+PROCESS, RESTART, NODE, RACK, ALL = range(5)
+BACK = {"detect": DETECT_H, "reschedule": RESCHEDULE_H}
+
+
+def facts(n_nodes: int = 8, **changes: object) -> JobFacts:
+    """A job of 16 h; a node's state goes to a peer in `COPY_H`, all of it outside in 1 h."""
+    return replace(
+        JobFacts(
+            useful_h=16.0,
+            cluster=Cluster((Role("worker", n_nodes, Holds.SHARD),)),
+            role="worker",
+            scopes=SCOPES,
+            mtbf_h=64.0,
+            save_stall=Constant(SNAPSHOT_H),
+            save_background=Constant(PERSIST_H),
+            load=Constant(LOAD_H),
+            reschedule=Constant(RESCHEDULE_H),
+            step_h=STEP_H,
+            state_bytes=1.0,
+            node_bytes_per_h=1.0 / COPY_H,
+            remote_bytes_per_h=8.0,
+        ),
+        **changes,
+    )
+
+
+def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:
+    """The system's policy; options are numbers as the system reads them [h, bytes/h]."""
+    job = facts() if job is None else job
+    known = SYSTEMS[system]
+    policy = known.plan(job, replace(options_of(system, {}), **options), system)
+    require_legal(policy, job.cluster, job.scopes)
+    return policy
+
+
+def spent(
+    policy: Policy,
+    *struck: tuple[float, Sequence[int], int],
+    job: JobFacts | None = None,
+    scopes: tuple[Scope, ...] = SCOPES,
+) -> dict[str, float]:
+    """Hours of one replication by part, for failures (wall hour, slots, scope); none of 0 h."""
+    job = facts() if job is None else job
+    simulated = SimulatedJob(job.useful_h, job.cluster, Clock.WALL, scopes, policy)
+    failures = tuple(
+        ScopedFailure(at_h, tuple(slots), scope, (REPAIR_H,) * len(slots))
+        for at_h, slots, scope in struck
+    )
+    given = GivenFailures((failures,))
+    costs = run_block(simulated, given, BlockDraws(simulated, 0, 0, 1, range(1)), range(1)).costs
+    assert costs.finished.all()
+    np.testing.assert_allclose(costs.useful_h + costs.hours.sum(axis=1), costs.wall_h, rtol=1e-9)
+    named = zip(costs.parts, costs.hours[0].tolist(), strict=True)
+    return {part: hours for part, hours in named if hours > 1e-12}
+
+
+def lost(policy: Policy, at_h: float, slots: Sequence[int], scope: int) -> float:
+    """Work that one failure loses [h]."""
+    return spent(policy, (at_h, slots, scope)).get("lost", 0.0)
+
+
+def approx(value: object) -> object:
+    return pytest.approx(value, abs=1e-9)

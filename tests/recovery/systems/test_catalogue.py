@@ -1,0 +1,116 @@
+"""The listing: what a system needs and survives, as the engine has it; no system is a name only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from cprsim.failures.distributions import Constant
+from cprsim.recovery.catalogue import CASES, Back, Case, example_job, needs, outcome, outcomes
+from cprsim.recovery.policy import Policy, StageKind
+from cprsim.recovery.system import JobFacts, noticed_after
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.system_schema import options_of
+from tests.recovery.systems.by_hand import spent
+
+JOB = replace(example_job(), useful_h=5.0, step_h=0.0625)
+REAL = {name: one for name, one in SYSTEMS.items() if not one.alias_of}
+STALL_DETECTS = {"hsdp"}  # test_hsdp.py has its rules
+SHORT_STEPS = replace(JOB, step_h=2.0**-9)  # in which no snapshot is hidden whole
+AT_H = 4.4  # all tiers have been saved to by then
+
+
+def policy_of(name: str, job: JobFacts = JOB) -> Policy:
+    system = SYSTEMS[name]
+    return system.plan(job, options_of(name, dict(system.needs)), "this")
+
+
+@pytest.mark.parametrize("name", [name for name in REAL if name not in STALL_DETECTS])
+def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
+    # each rule says by its detection which one it is
+    policy = policy_of(name)
+    rules = tuple(
+        noticed_after(replace(policy, rules=(rule,)), Constant(2.0**-n)).rules[0]
+        for n, rule in enumerate(policy.rules, 1)
+    )
+    shown = replace(policy, rules=rules)
+    for case in CASES:
+        found = outcome(policy, JOB.cluster, JOB.role, case)
+        number = len(rules) if found.rule is None else 1 + policy.rules.index(found.rule)
+        assert detected_h(shown, case) == pytest.approx(2.0**-number), case.name
+
+
+def detected_h(policy: Policy, case: Case) -> float:
+    slots = range(JOB.n_nodes if case.n_struck == 0 else case.n_struck)
+    hours = spent(policy, (AT_H, slots, 0), job=JOB, scopes=(case.scope,))
+    return hours.get(StageKind.DETECT.value, 0.0)
+
+
+def test_no_two_systems_of_a_family_have_the_same_rules() -> None:
+    policies = {name: policy_of(name, SHORT_STEPS) for name in REAL}
+    for one, other in combinations(REAL, 2):
+        if REAL[one].family is REAL[other].family:
+            assert policies[one] != policies[other], (one, other)
+
+
+def test_an_alias_has_the_rules_and_options_of_what_it_is_an_alias_of() -> None:
+    aliases = {name: one.alias_of for name, one in SYSTEMS.items() if one.alias_of}
+    assert set(aliases) >= {"bytecheckpoint", "torchsnapshot", "flowcheck", "tranlogs", "ecrm"}
+    for name, other in aliases.items():
+        assert not SYSTEMS[other].alias_of
+        assert policy_of(name) == policy_of(other)
+        assert SYSTEMS[name].options is SYSTEMS[other].options
+
+
+def test_every_system_says_where_it_comes_from_and_how_that_is_known() -> None:
+    for name, one in SYSTEMS.items():
+        assert one.source, name
+        assert one.cited, name
+        assert one.assumptions, name
+
+
+BACK = {
+    "gemini": "memory memory memory remote remote",
+    "fftrainer": "memory memory memory remote remote",
+    "byterobust": "memory memory memory memory remote",
+    "dlrover-flash": "memory remote remote remote remote",
+    "nvrx-local": "disk disk disk disk remote",
+    "pmem": "disk disk remote remote remote",
+    "fti": "disk disk disk disk remote",
+    "scr": "disk disk disk remote remote",
+    "ecrec": "goes on|goes on|goes on|remote|remote",
+    "just-in-time": "step step step step remote",
+    "checkmate": "step step step step step",
+    "bamboo": "step step step remote remote",
+    "swift": "replay replay replay remote remote",
+    "oobleck": "step step step step start",
+    "varuna": "remote remote remote remote remote",
+}
+
+
+@pytest.mark.parametrize("name", BACK)
+def test_what_a_job_goes_back_to(name: str) -> None:
+    by_case = BACK[name].split("|" if "|" in BACK[name] else " ")
+    found = outcomes(policy_of(name), JOB.cluster, JOB.role)
+    assert [found[case.name].back for case in CASES] == [Back(word) for word in by_case]
+
+
+NEEDS = {
+    "gemini": ("host memory 2x", "spares"),
+    "ecrec": ("parity 4+1", "spares"),
+    "hsdp": ("replicas",),
+    "nvrx-local": ("node disks", "spares"),
+    "pmem": ("persistent memory", "spares"),
+    "checkmate": ("4 more nodes", "spares"),
+    "on-notice": ("notice", "spares"),
+    "swift": ("host memory", "spares"),
+    "bamboo": ("copies on other nodes",),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_what_a_system_needs(name: str) -> None:
+    policy = policy_of(name)
+    assert needs(policy, outcomes(policy, JOB.cluster, JOB.role)) == NEEDS[name]

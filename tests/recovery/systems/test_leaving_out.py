@@ -1,0 +1,119 @@
+"""Jobs that go on without lost nodes: what is lost, how fast they are, and when it is fatal."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.recovery.systems.leaving_out import recycled_speeds
+from tests.recovery.systems.by_hand import (
+    COPY_H,
+    DETECT_H,
+    LOAD_H,
+    NODE,
+    RACK,
+    RESCHEDULE_H,
+    STEP_H,
+    approx,
+    facts,
+    planned,
+    spent,
+)
+
+AT_H = 5.3125 + STEP_H / 4
+RECONFIGURE_H = 0.125
+OPTIONS = {"reconfigure": RECONFIGURE_H, "backstop": 16.0}
+
+
+def after(name: str, slots: object = (0,), scope: int = NODE, **options: object) -> object:
+    policy = planned(name, **OPTIONS | options)
+    return spent(policy, (AT_H, slots, scope))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("bamboo", {}), ("lazarus", {}), ("recycle", {"pipelines": 2})]
+)
+def test_the_step_in_hand_two_reconfigurations_and_speed(
+    name: str, options: dict[str, object]
+) -> None:
+    found = after(name, **options)
+    slower = 1 / 2 if name == "recycle" else 1 / 8
+    assert found == approx(
+        {
+            "detect": DETECT_H,
+            "regroup": 2 * RECONFIGURE_H,
+            "lost": STEP_H / 4,
+            "degraded": RESCHEDULE_H * slower,
+        }
+    )
+
+
+def test_each_has_its_own_fatal_pairs() -> None:
+    fatal = {
+        "bamboo": {(0, 1), (1, 2), (0, 7)},
+        "lazarus": {(0, 1)},
+        "recycle": {(0, 4)},
+    }
+    for name, pairs in fatal.items():
+        options = {"pipelines": 2} if name == "recycle" else {}
+        for pair in ((0, 1), (1, 2), (0, 7), (0, 4)):
+            found = after(name, pair, RACK, **options)
+            assert (found.get("load", 0.0) == approx(LOAD_H)) == (pair in pairs), (name, pair)
+
+
+def test_bamboo_computes_twice_all_the_time() -> None:
+    policy = planned("bamboo", tax=0.25, **OPTIONS)
+    assert spent(policy) == approx({"tax": 4.0})
+
+
+def test_throughput_may_be_a_table() -> None:
+    found = after("bamboo", throughput=(10.0, 9.5))
+    assert found["degraded"] == approx(0.05 * RESCHEDULE_H)
+
+
+@pytest.mark.parametrize(("d", "stages"), [(2, 3), (3, 2), (4, 2)])
+def test_recycle_s_speed_is_that_of_the_slowest_stage_over_all_sets(d: int, stages: int) -> None:
+    nodes = [(pipeline, stage) for pipeline in range(d) for stage in range(stages)]
+    speeds = recycled_speeds(d, stages)
+    assert len(speeds) == d * stages + 1
+    for missing, speed in enumerate(speeds):
+        counted = [
+            1 - max(sum(stage == s for _, s in gone) for stage in range(stages)) / d
+            for gone in combinations(nodes, missing)
+        ]
+        assert speed == approx(sum(counted) / len(counted))
+
+
+def test_torchft_retries_the_step_and_hsdp_stalls() -> None:
+    torchft = planned("torchft", group=2, quorum=RECONFIGURE_H, backstop=16.0)
+    found = spent(torchft, (AT_H, (0,), NODE))
+    degraded_h = (RESCHEDULE_H + COPY_H) / 4
+    assert found == approx(
+        {
+            "detect": DETECT_H,
+            "regroup": RECONFIGURE_H,
+            "lost": STEP_H / 4,
+            "degraded": degraded_h,
+        }
+    )
+    hsdp = planned("hsdp", group=2, stall=RECONFIGURE_H, backstop=16.0)
+    found = spent(hsdp, (AT_H, (0,), NODE))
+    assert found == approx({"regroup": RECONFIGURE_H, "degraded": degraded_h})
+
+
+REFUSED = [
+    ("recycle", {}, "give `pipelines`"),
+    ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
+    ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
+    ("bamboo", {"reconfigure": -1.0}, "`reconfigure` of bamboo is -1"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
+def test_what_makes_no_sense_is_refused(
+    name: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        planned(name, facts(), **options)
