@@ -10,6 +10,8 @@ import typer
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.saying import say, say_json
 
+RUNS = ("run", "comparison of systems")  # kinds of folders that hold a run
+
 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder.", show_default=False)],
@@ -30,7 +32,7 @@ def compare(
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
     for path in (a, b):
-        _require_kind(path, ("run",), "compares two results of `cprsim run`")
+        _require_kind(path, RUNS, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
     inputs = different([inputs_of(result.path, result.manifest) for result in results])
     table, paired = differences(*results), same_failures(*results)
@@ -70,23 +72,32 @@ def plot(
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
     ] = None,
 ) -> None:
-    """Draw the figures of a run or a sweep again; its results folder stays as it is."""
+    """Draw the figures of a run, a sweep or a comparison of systems again.
+
+    Its results folder stays as it is.
+    """
+    from cprsim.compare_systems import is_comparison
+    from cprsim.compare_systems.folder import comparison_of
     from cprsim.errors import ParameterError, ResultError
-    from cprsim.plots import FORMATS, draw_result
+    from cprsim.plots import FORMATS, draw_result, save_figure
     from cprsim.plots.sweep import draw_sweep
+    from cprsim.plots.systems import systems_figure
     from cprsim.results import load_result
     from cprsim.sweeps import SweepResult, is_sweep, load_sweep
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
         raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
-    _require_kind(result, ("run", "sweep"), "draws runs and sweeps")
+    _require_kind(result, (*RUNS, "sweep"), "draws runs, sweeps and comparisons of systems")
     prefix = f"{result.resolve().name}-"
     loaded = load_sweep(result) if is_sweep(result) else load_result(result)
     try:
         out.mkdir(parents=True, exist_ok=True)
         if isinstance(loaded, SweepResult):
             paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
+        elif is_comparison(result):
+            figure = systems_figure(comparison_of(loaded))
+            paths = save_figure(figure, out / f"{prefix}systems", wanted)
         else:
             paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
     except OSError as error:

@@ -1,0 +1,67 @@
+"""``cprsim compare-systems``: which recovery system for a job."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.saying import say_json
+
+if TYPE_CHECKING:
+    from cprsim.compare_systems import Comparison
+
+
+def compare_systems(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    fixed: Annotated[
+        bool,
+        typer.Option(
+            "--fixed", help="Keep each system at the scenario's interval, or at its default."
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            help="Replications of each system; default as many as tell intervals apart.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Compare all recovery systems that the scenario's job can run, each at its best interval.
+
+    Those that the scenario lists take the options given there, all others their defaults. All meet
+    the same failures, and each is compared with the cheapest of those that lose no accuracy.
+    """
+    started = datetime.now(UTC)
+    from cprsim.cli import comparing_systems
+    from cprsim.cli.finished import found_again
+    from cprsim.compare_systems import load_comparison
+
+    asked = comparing_systems.asked(
+        scenario, [*overrides, *shortcuts(seed, None)], replications, fixed=fixed
+    )
+    found = found_again(out / asked.identity.folder_name, load_comparison)
+    comparison = found or comparing_systems.compare_into(out, asked, started)
+    _print(comparison, as_json=as_json, again=found is not None)
+
+
+def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
+    if as_json:
+        from cprsim.report.systems_report import comparison_as_json
+
+        say_json(comparison_as_json(comparison))
+        return
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.systems_report import print_comparison
+
+    print_comparison(Terminal(), comparison, found_again=again)
