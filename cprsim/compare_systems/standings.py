@@ -45,6 +45,11 @@ class Standing:
     def overhead(self) -> Spread:
         return self.summary["overhead_fraction"]
 
+    def part(self, name: str) -> float:
+        """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
+        spread = self.summary.get(name)
+        return 0.0 if spread is None or isnan(spread.mean) else spread.mean
+
     @property
     def finishes(self) -> bool:
         """Whether all replications do."""

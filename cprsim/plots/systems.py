@@ -64,7 +64,7 @@ def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list
     parts = [
         part
         for part in stacked(comparison.result.parts)
-        if any(one.finishes and one.summary[part].mean > 0 for one in found)
+        if any(one.finishes and one.part(part) > 0 for one in found)
     ]
     edge = axis_top([one.overhead.mean for one in found])
     for y, one in enumerate(found):
@@ -72,7 +72,7 @@ def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list
             continue
         left = 0.0
         for part in parts:
-            width = one.summary[part].mean
+            width = one.part(part)
             axes.barh(y, width, BAR, left, **look_of(part).fill())
             left += width
         half = one.overhead.half_width

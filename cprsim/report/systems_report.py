@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from cprsim.compare_systems import Comparison, Standing, standings
+from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.standings import BEST, TIED
 from cprsim.compare_systems.words import (
     columns_of_fates,
@@ -141,7 +142,7 @@ def _hours(found: Sequence[Standing]) -> list[tuple[str, ...]]:
 
 
 def _share(one: Standing, parts: Sequence[str]) -> float:
-    return sum(one.summary[part].mean for part in parts if part in one.summary)
+    return sum(one.part(part) for part in parts)
 
 
 def _survived(found: Sequence[Standing]) -> list[tuple[str, ...]]:
@@ -196,12 +197,11 @@ def answer(found: Sequence[Standing]) -> list[str]:
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """What the hours do not show."""
     said = [*_accuracy(comparison, found)]
-    bare = [one.name for one in found if one.beside.fates and every(one) == "never"]
-    lost = [one for one in bare if one != "none"]
-    if lost:
+    bare = [one.name for one in found if one.beside.how == FOUND and every(one) == "never"]
+    if bare:
         n = max(one.summary[FINISHED].n for one in found)
         said.append(
-            f"Never saving is the best interval of {', '.join(lost)}: in {n:,} simulated jobs what "
+            f"Never saving is the best interval of {', '.join(bare)}: in {n:,} simulated jobs what "
             "their saves are for hardly comes. Such a loss is of all that was done."
         )
     if any(one.beside.traffic.storage_bytes_per_h is not None for one in found):
@@ -237,7 +237,10 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
 
 def not_compared(comparison: Comparison) -> list[str]:
     """Who can't run the job, and why."""
-    return [f"Not compared: {name}: {why}." for name, why in comparison.left_out.items()]
+    names: dict[str, list[str]] = {}
+    for name, why in comparison.left_out.items():
+        names.setdefault(why, []).append(name)
+    return [f"Not compared: {', '.join(some)}: {why}." for why, some in names.items()]
 
 
 # --------------------------------------------------------------------------- JSON
