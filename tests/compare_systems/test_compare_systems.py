@@ -119,7 +119,7 @@ def test_json_has_all_parts(servers) -> None:
             assert overhead is None
             continue
         assert sum(part["mean"] or 0.0 for part in one["parts"].values()) == pytest.approx(overhead)
-        assert one["ettr"] == pytest.approx(1 / (1 + overhead), rel=0.02)
+        assert 1 / (1 + overhead) - 1e-9 <= one["ettr"] <= 1  # the mean of what is convex
         assert {"process", "node", "two nodes", "all nodes"} <= set(one["after"])
         assert one["verdict"] in ("best", "more", "less", "can't be told")
 
