@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.options import AsJson, NumberOfWorkers, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.run_command import RESULTS, shortcuts
 from cprsim.cli.saying import say_json
 
@@ -24,6 +25,16 @@ def compare_systems(
             "--fixed", help="Keep each system at the scenario's interval, or at its default."
         ),
     ] = False,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--map",
+            metavar="KEY=VALUES",
+            help="Say which system is cheapest where, over two inputs: give it twice, e.g. "
+            "failures.mtbf=2h:50h:log8 and cluster.state='50 GB:1 TB:log6'.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
     ] = None,
@@ -34,6 +45,7 @@ def compare_systems(
             show_default=False,
         ),
     ] = None,
+    workers: NumberOfWorkers = None,
     as_json: AsJson = False,
     out: OutFolder = RESULTS,
 ) -> None:
@@ -43,13 +55,15 @@ def compare_systems(
     the same failures, and each is compared with the cheapest of those that lose no accuracy.
     """
     started = datetime.now(UTC)
+    said = [*overrides, *shortcuts(seed, None)]
+    if over:
+        _map(scenario, said, over, replications, workers, out, started, fixed, as_json)
+        return
     from cprsim.cli import comparing_systems
     from cprsim.cli.finished import found_again
     from cprsim.compare_systems import load_comparison
 
-    asked = comparing_systems.asked(
-        scenario, [*overrides, *shortcuts(seed, None)], replications, fixed=fixed
-    )
+    asked = comparing_systems.asked(scenario, said, replications, fixed=fixed)
     found = found_again(out / asked.identity.folder_name, load_comparison)
     comparison = found or comparing_systems.compare_into(out, asked, started)
     _print(comparison, as_json=as_json, again=found is not None)
@@ -65,3 +79,36 @@ def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
     from cprsim.report.systems_report import print_comparison
 
     print_comparison(Terminal(), comparison, found_again=again)
+
+
+def _map(
+    scenario: Path,
+    said: list[str],
+    over: list[str],
+    replications: int | None,
+    workers: int | None,
+    out: Path,
+    started: datetime,
+    fixed: bool,
+    as_json: bool,
+) -> None:
+    from cprsim.cli import comparing_systems
+    from cprsim.cli.finished import found_again
+    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.terminal import Terminal
+    from cprsim.compare_systems.map_folder import load_map
+    from cprsim.report.systems_map_report import map_as_json, print_map
+    from cprsim.workers import Workers
+
+    asked = comparing_systems.map_asked(scenario, said, over, replications, fixed=fixed)
+    found = found_again(
+        out / asked.identity.folder_name, load_map, "it is made anew from its points"
+    )
+    made = found
+    if made is None:
+        with telling_what_is_kept() as kept:
+            made = comparing_systems.map_into(out, asked, Workers(workers), started, kept)
+    if as_json:
+        say_json(map_as_json(made))
+    else:
+        print_map(Terminal(), made, found_again=found is not None)

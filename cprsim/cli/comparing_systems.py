@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from cprsim import pipeline
 from cprsim.assemble import assemble
+from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import counting, progress
 from cprsim.cli.running import failures_digest, inputs_of, logbook_of
 from cprsim.cli.selecting import limit_if_any
 from cprsim.compare_systems import Comparison, Lineup, best_policies, lineup_of
 from cprsim.compare_systems.best import run_of
 from cprsim.compare_systems.folder import beside_of, comparison_of, load_comparison, write_beside
+from cprsim.compare_systems.map_folder import SystemsMap, plain_map, write_map
+from cprsim.compare_systems.mapping import MapPoint, axes_of, points_of, run_points
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.plots.save import save_figure
 from cprsim.plots.systems import systems_figure
+from cprsim.plots.systems_map import systems_map_figure
 from cprsim.results import Identity, Result, write_result
-from cprsim.results.publish import require_writable
+from cprsim.results.publish import require_writable, sole
 from cprsim.results.warnings import warnings
+from cprsim.results.words import count
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.scenario.sweep_schema import Axis
 from cprsim.selector.pricing import affordable
+from cprsim.sweeps import Store
+from cprsim.sweeps.store import FOLDER
+from cprsim.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +47,93 @@ class Asked:
 
 def asked(path: Path, overrides: list[str], replications: int | None, *, fixed: bool) -> Asked:
     """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
-    loaded = load_scenario(path, overrides)
-    limit = limit_if_any(loaded)
-    experiment = assemble(loaded, with_policies=False)
-    n = replications
+    loaded = _with_replications(path, overrides, replications)
+    kind = "systems-fixed" if fixed else "systems"
+    return Asked(loaded, _lineup(loaded, fixed=fixed), _identity(loaded, kind))
+
+
+def _with_replications(
+    path: Path, overrides: list[str], n: int | None, axes: Sequence[str] = ()
+) -> LoadedScenario:
+    """The scenario with a number of replications, by default as many as tell intervals apart."""
     if n is None:
+        loaded = load_scenario(path, overrides)
+        limit = limit_if_any(loaded)
+        experiment = assemble(loaded, with_policies=False)
         n = affordable(experiment, tail=limit is not None and limit.risk is not None)
-    loaded = load_scenario(path, [*overrides, f"simulation.replications={n}"])
+    said = [*overrides, f"simulation.replications={n}"]
+    return load_scenario(path, said, axes, axes_option="--map")
+
+
+def _lineup(loaded: LoadedScenario, *, fixed: bool) -> Lineup:
     experiment = assemble(loaded, with_policies=False)
-    lineup = lineup_of(loaded, experiment, limit, chosen_curve(loaded), fixed=fixed)
-    identity = Identity(
-        name=f"{loaded.scenario.name}-systems{'-fixed' if fixed else ''}",
+    limit = limit_if_any(loaded)
+    return lineup_of(loaded, experiment, limit, chosen_curve(loaded), fixed=fixed)
+
+
+def _identity(loaded: LoadedScenario, kind: str) -> Identity:
+    return Identity(
+        name=f"{loaded.scenario.name}-{kind}",
         scenario_yaml=dump_scenario(loaded.scenario),
         inputs=inputs_of(loaded),
     )
-    return Asked(loaded, lineup, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class MapAsked:
+    """Everything that decides a map; its points are made as they are wanted."""
+
+    loaded: LoadedScenario
+    axes: tuple[Axis, ...]
+    fixed: bool
+    identity: Identity
+
+
+def map_asked(
+    path: Path, overrides: list[str], over: list[str], replications: int | None, *, fixed: bool
+) -> MapAsked:
+    """Read and check all that a map needs but its points. Raises CprsimError for what is wrong."""
+    loaded = _with_replications(path, [*overrides, "sweep.mode=grid"], replications, over)
+    kind = "systems-map-fixed" if fixed else "systems-map"
+    return MapAsked(loaded, axes_of(loaded), fixed, _identity(loaded, kind))
+
+
+def map_into(
+    root: Path, wanted: MapAsked, workers: Workers, started: datetime, kept: Kept
+) -> SystemsMap:
+    """Compute what is missing of a map, and write its folder under `root`.
+
+    Parameters
+    ----------
+    kept : learns how many points are finished
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; finished points are kept
+    """
+    require_writable(root)
+    points = points_of(wanted.loaded, wanted.axes, partial(_lineup, fixed=wanted.fixed))
+    store = Store(root)
+    kept.say = lambda: _finished(store, points)
+    with sole(root / wanted.identity.folder_name):
+        with progress("points") as on_progress:
+            bodies, _ = run_points(points, store, workers, on_progress)
+        name, seed = wanted.loaded.scenario.name, wanted.loaded.scenario.simulation.seed
+        return write_map(
+            root,
+            wanted.identity,
+            plain_map(name, wanted.fixed, wanted.axes, points, bodies),
+            about={"command": ["cprsim", *sys.argv[1:]], "seed": seed, "points": len(points)},
+            started=started,
+            draw=lambda made: save_figure(systems_map_figure(made), made.path / "map"),
+        )
+
+
+def _finished(store: Store, points: Sequence[MapPoint]) -> str:
+    """How many points are finished, in a clause."""
+    n = sum(store.path(point.digest).is_file() for point in points)
+    where = store.root / FOLDER
+    return f"{n:,} of {count(len(points), 'point')} are finished and kept in {where}"
 
 
 def compare_into(root: Path, wanted: Asked, started: datetime) -> Comparison:

@@ -8,12 +8,15 @@ from math import inf, isnan
 
 import numpy as np
 
+from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.folder import Beside, Comparison
 from cprsim.records import Floats, RecoveryPolicy
 from cprsim.results.metrics import FINISHED, Spread, interval_of_mean
 
 BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
 UNFINISHED, NO_BEST = "unfinished", "no best"
+KEPT, WITHIN = "kept", "within the limit"
+ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,14 @@ def standings(comparison: Comparison) -> list[Standing]:
     result = comparison.result
     spreads, overheads = result.spreads(), _overheads(comparison)
     accuracy = {
-        policy.name: _accuracy(
-            comparison.beside[policy.name],
-            spreads[policy.name]["auc_loss"],
+        name: accuracy_of(
+            one.stale,
+            one.not_counted,
+            one.how,
             limited=comparison.limit is not None,
+            priced=not isnan(spreads[name]["auc_loss"].mean),
         )
-        for policy in result.policies
+        for name, one in comparison.beside.items()
     }
     best = _best(spreads, accuracy)
     found = [
@@ -101,22 +106,31 @@ def _overheads(comparison: Comparison) -> dict[str, Floats]:
     }
 
 
-def _accuracy(beside: Beside, auc_loss: Spread, *, limited: bool) -> str:
-    if beside.not_counted:
+def accuracy_of(
+    stale: bool, not_counted: str, how: str, *, limited: bool, priced: bool = False
+) -> str:
+    """What becomes of accuracy: see `Standing`.
+
+    Parameters
+    ----------
+    stale, not_counted, how : see `folder.Beside`
+    limited : whether what may be lost is limited
+    priced : whether a staleness curve says what is lost
+    """
+    if not_counted:
         return "not priced"
-    if not beside.stale:
-        return "kept"
-    if limited and beside.how == "found":
-        return "within the limit"
-    return "not priced" if isnan(auc_loss.mean) else "priced"
+    if not stale:
+        return KEPT
+    if limited and how == FOUND:
+        return WITHIN
+    return "priced" if priced else "not priced"
 
 
 def _best(spreads: Mapping[str, Mapping[str, Spread]], accuracy: Mapping[str, str]) -> str | None:
     means = {
         name: mean
         for name, of in spreads.items()
-        if accuracy[name] in ("kept", "within the limit")
-        and not isnan(mean := of["overhead_fraction"].mean)
+        if accuracy[name] in ELIGIBLE and not isnan(mean := of["overhead_fraction"].mean)
     }
     return min(means, key=means.__getitem__) if means else None
 

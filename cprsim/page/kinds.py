@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.compare_systems import is_comparison, load_comparison
+from cprsim.compare_systems.map_folder import is_map, load_map
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.measuring.measure import WHOSE
@@ -19,6 +20,7 @@ from cprsim.page.run import chapter_of_run
 from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.page.sweep import chapter_of_sweep
 from cprsim.page.systems import chapter_of_systems
+from cprsim.page.systems_map import chapter_of_map
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import inputs_of, load_result
 from cprsim.results.manifest import read_manifest
@@ -57,6 +59,12 @@ KINDS: dict[str, Kind] = {
         load=load_comparison,
         chapter=chapter_of_systems,
         inputs=lambda made: inputs_of(made.result.path, made.result.manifest),
+    ),
+    "map of systems": Kind(
+        holds=is_map,
+        load=load_map,
+        chapter=chapter_of_map,
+        inputs=lambda made: inputs_of(made.path, made.manifest),
     ),
     "run": Kind(
         holds=lambda folder: (folder / "job.json").is_file(),

@@ -83,7 +83,10 @@ class LoadedScenario:
 
 
 def load_scenario(
-    path: str | Path, overrides: Sequence[str] = (), axes: Sequence[str] = ()
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    axes_option: str = "--over",
 ) -> LoadedScenario:
     """Read and check a scenario.
 
@@ -94,6 +97,7 @@ def load_scenario(
         `recovery` go by name or number
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
+    axes_option : the option of the command line that they come from, for errors
 
     Raises
     ------
@@ -104,7 +108,7 @@ def load_scenario(
     data = _mapping(document, path)
     places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
     apply_overrides(data, overrides, places)
-    apply_axes(data, axes, places)
+    apply_axes(data, axes, places, axes_option)
     if data.get("name") is None:
         data["name"] = name_from(path)
     scenario = _validated(data, places, document.problems)
