@@ -25,6 +25,15 @@ def compare_systems(
             "--fixed", help="Keep each system at the scenario's interval, or at its default."
         ),
     ] = False,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="Compare this one and others so named alone; may be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     over: Annotated[
         list[str],
         typer.Option(
@@ -57,13 +66,14 @@ def compare_systems(
     started = datetime.now(UTC)
     said = [*overrides, *shortcuts(seed, None)]
     if over:
-        _map(scenario, said, over, replications, workers, out, started, fixed, as_json)
+        _map(scenario, said, over, replications, (fixed, only), workers, out, started, as_json)
         return
     from cprsim.cli import comparing_systems
     from cprsim.cli.finished import found_again
     from cprsim.compare_systems import load_comparison
 
-    asked = comparing_systems.asked(scenario, said, replications, fixed=fixed)
+    rules = comparing_systems.Rules(fixed, tuple(only))
+    asked = comparing_systems.asked(scenario, said, replications, rules)
     found = found_again(out / asked.identity.folder_name, load_comparison)
     comparison = found or comparing_systems.compare_into(out, asked, started)
     _print(comparison, as_json=as_json, again=found is not None)
@@ -86,10 +96,10 @@ def _map(
     said: list[str],
     over: list[str],
     replications: int | None,
+    how: tuple[bool, list[str]],
     workers: int | None,
     out: Path,
     started: datetime,
-    fixed: bool,
     as_json: bool,
 ) -> None:
     from cprsim.cli import comparing_systems
@@ -100,7 +110,8 @@ def _map(
     from cprsim.report.systems_map_report import map_as_json, print_map
     from cprsim.workers import Workers
 
-    asked = comparing_systems.map_asked(scenario, said, over, replications, fixed=fixed)
+    rules = comparing_systems.Rules(how[0], tuple(how[1]))
+    asked = comparing_systems.map_asked(scenario, said, over, replications, rules)
     found = found_again(
         out / asked.identity.folder_name, load_map, "it is made anew from its points"
     )

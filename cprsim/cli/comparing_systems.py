@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,11 +46,24 @@ class Asked:
     identity: Identity
 
 
-def asked(path: Path, overrides: list[str], replications: int | None, *, fixed: bool) -> Asked:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How systems are compared: at fixed intervals, and who is (all where nobody is named)."""
+
+    fixed: bool = False
+    only: tuple[str, ...] = ()
+
+    def named(self, kind: str) -> str:
+        """What a folder's name says of them."""
+        chosen = hashlib.sha256(" ".join(sorted(self.only)).encode()).hexdigest()[:6]
+        return f"{kind}{f'-of-{chosen}' if self.only else ''}{'-fixed' if self.fixed else ''}"
+
+
+def asked(path: Path, overrides: list[str], replications: int | None, rules: Rules) -> Asked:
     """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
     loaded = _with_replications(path, overrides, replications)
-    kind = "systems-fixed" if fixed else "systems"
-    return Asked(loaded, _lineup(loaded, fixed=fixed), _identity(loaded, kind))
+    lineup = _lineup(loaded, rules=rules)
+    return Asked(loaded, lineup, _identity(loaded, rules.named("systems")))
 
 
 def _with_replications(
@@ -62,13 +76,15 @@ def _with_replications(
         experiment = assemble(loaded, with_policies=False)
         n = affordable(experiment, tail=limit is not None and limit.risk is not None)
     said = [*overrides, f"simulation.replications={n}"]
+    said += ["sweep.mode=grid"] if axes else []
     return load_scenario(path, said, axes, axes_option="--map")
 
 
-def _lineup(loaded: LoadedScenario, *, fixed: bool) -> Lineup:
+def _lineup(loaded: LoadedScenario, *, rules: Rules) -> Lineup:
     experiment = assemble(loaded, with_policies=False)
     limit = limit_if_any(loaded)
-    return lineup_of(loaded, experiment, limit, chosen_curve(loaded), fixed=fixed)
+    curve = chosen_curve(loaded)
+    return lineup_of(loaded, experiment, limit, curve, fixed=rules.fixed, only=rules.only)
 
 
 def _identity(loaded: LoadedScenario, kind: str) -> Identity:
@@ -85,17 +101,16 @@ class MapAsked:
 
     loaded: LoadedScenario
     axes: tuple[Axis, ...]
-    fixed: bool
+    rules: Rules
     identity: Identity
 
 
 def map_asked(
-    path: Path, overrides: list[str], over: list[str], replications: int | None, *, fixed: bool
+    path: Path, overrides: list[str], over: list[str], replications: int | None, rules: Rules
 ) -> MapAsked:
     """Read and check all that a map needs but its points. Raises CprsimError for what is wrong."""
-    loaded = _with_replications(path, [*overrides, "sweep.mode=grid"], replications, over)
-    kind = "systems-map-fixed" if fixed else "systems-map"
-    return MapAsked(loaded, axes_of(loaded), fixed, _identity(loaded, kind))
+    loaded = _with_replications(path, overrides, replications, over)
+    return MapAsked(loaded, axes_of(loaded), rules, _identity(loaded, rules.named("systems-map")))
 
 
 def map_into(
@@ -112,7 +127,7 @@ def map_into(
     CprsimError : of whatever goes wrong; finished points are kept
     """
     require_writable(root)
-    points = points_of(wanted.loaded, wanted.axes, partial(_lineup, fixed=wanted.fixed))
+    points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
     store = Store(root)
     kept.say = lambda: _finished(store, points)
     with sole(root / wanted.identity.folder_name):
@@ -122,7 +137,7 @@ def map_into(
         return write_map(
             root,
             wanted.identity,
-            plain_map(name, wanted.fixed, wanted.axes, points, bodies),
+            plain_map(name, wanted.rules.fixed, wanted.axes, points, bodies),
             about={"command": ["cprsim", *sys.argv[1:]], "seed": seed, "points": len(points)},
             started=started,
             draw=lambda made: save_figure(systems_map_figure(made), made.path / "map"),

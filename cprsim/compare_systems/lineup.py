@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cprsim.assemble import Experiment, Planner
@@ -70,16 +70,19 @@ def lineup_of(
     curve: StalenessCurve | None = None,
     *,
     fixed: bool = False,
+    only: Sequence[str] = (),
 ) -> Lineup:
     """Who can run a job.
 
     Parameters
     ----------
     experiment : what `assemble` makes of the scenario, without policies
+    only : names of those to compare; empty: all
 
     Raises
     ------
     ScenarioError : what the scenario itself lists can't run, or two have one name
+    ParameterError : a name of `only` is none, or what it names can't run the job
     """
     planner = Planner(loaded.scenario, experiment)
     entrants = list(_listed(loaded, planner))
@@ -99,12 +102,26 @@ def lineup_of(
                 entrants.append(Entrant(entry, planner.policy(entry), is_listed=False))
             except ParameterError as error:
                 left_out[name] = str(error)
+    if only:
+        left_out = _named(only, {one.name for one in entrants}, left_out)
+        entrants = [one for one in entrants if one.name in only]
     systems = tuple(ListedSystem(loaded.scenario, one.entry) for one in entrants if one.is_system)
     experiment = replace(experiment, systems=systems)
     return Lineup(
         experiment, tuple(_in_order(entrants)), left_out, limit, curve, fixed,
         loaded.scenario.cluster.rack,
     )  # fmt: skip
+
+
+def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> dict[str, str]:
+    """Nobody is left out of those that are named. Raises ParameterError for others."""
+    for name in only:
+        if name in left_out:
+            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
+        if name not in there:
+            known = ", ".join([*sorted(there), *sorted(left_out)])
+            raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
+    return {}
 
 
 def _listed(loaded: LoadedScenario, planner: Planner) -> Iterator[Entrant]:
