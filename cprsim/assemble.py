@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,31 +132,15 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         costs = _costs(scenario)
     with _blaming(loaded, "failures"):
         failures = _failures(loaded, cluster)
-        expected = failures.expected(cluster, scenario.job.useful_h)
-    beside_fraction = _beside_fraction(cluster, failures, scenario.job.useful_h)
-
-    def planning(costs: Costs) -> Planning:
-        return Planning(
-            useful_h=scenario.job.useful_h,
-            n_emb_ps=cluster.n_emb_ps,
-            save_cost_h=costs.mean_h(costs.save_stall, cluster.n_emb_ps),
-            restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
-            full_load_h=costs.mean_h(costs.load, cluster.n_emb_ps),
-            partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
-            failures=expected,
-            beside_fraction=beside_fraction,
-        )
-
+        failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
     scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
-    return Experiment(
+    experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
         costs=costs,
         failures=failures,
-        policies=tuple(_policies(loaded, planning, cluster, costs, scopes, curve))
-        if with_policies
-        else (),
+        policies=(),
         seed=simulation.seed,
         n_replications=simulation.replications,
         precision_fraction=simulation.precision_fraction,
@@ -172,6 +156,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
             if entry.strategy in SYSTEMS
         ),
     )
+    if not with_policies:
+        return experiment
+    return replace(experiment, policies=tuple(_policies(loaded, experiment)))
 
 
 def _cluster(scenario: Scenario) -> Cluster:
@@ -395,31 +382,62 @@ def _read_log(section: TraceFailures, path: Path) -> Outages:
 # ----------------------------------------------------------------------------- recovery
 
 
-def _policies(
-    loaded: LoadedScenario,
-    planning: Callable[[Costs], Planning],
-    cluster: Cluster,
-    costs: Costs,
-    scopes: tuple[Scope, ...],
-    curve: StalenessCurve | None,
-) -> Iterator[RecoveryPolicy]:
-    scenario = loaded.scenario
-    for number, entry in enumerate(scenario.recovery):
+def _policies(loaded: LoadedScenario, experiment: Experiment) -> Iterator[RecoveryPolicy]:
+    planner = Planner(loaded.scenario, experiment)
+    for number, entry in enumerate(loaded.scenario.recovery):
         with _blaming(loaded, f"recovery.{number}"):
-            own = costs_of(entry, costs)
-            planned = planning(own)
-            if entry.strategy in SYSTEMS:
-                job = JobNow(cluster, own, scopes, planned.failures.mtbf_h)
-                policy = ListedSystem(scenario, entry).policy(job)
-            else:
-                policy = _policy(entry, planned, curve)
-                system = as_system(policy, own, cluster)
-                require_legal(system, cluster, scopes)
-                if entry.costs is not None:
-                    policy = replace(policy, system=system)
-                    if entry.costs.detect is not None:
-                        policy = replace(policy, system=noticed_after(policy.system, own.detect))
-            yield policy
+            yield planner.policy(entry)
+
+
+class Planner:
+    """What entries of `recovery` make of a job, also entries that its scenario does not list."""
+
+    def __init__(self, scenario: Scenario, experiment: Experiment) -> None:
+        self._scenario, self._experiment = scenario, experiment
+        cluster, failures = experiment.cluster, experiment.failures
+        self._expected = failures.expected(cluster, experiment.useful_h)
+        self._beside_fraction = _beside_fraction(cluster, failures, experiment.useful_h)
+
+    def policy(self, entry: Recovery) -> RecoveryPolicy:
+        """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
+        experiment = self._experiment
+        own = costs_of(entry, experiment.costs)
+        if entry.strategy in SYSTEMS:
+            job = JobNow(experiment.cluster, own, experiment.scopes, self._expected.mtbf_h)
+            return ListedSystem(self._scenario, entry).policy(job)
+        return with_own_costs(
+            _policy(entry, self._planning(own), experiment.curve), entry, experiment
+        )
+
+    def _planning(self, costs: Costs) -> Planning:
+        n, expected = self._experiment.cluster.n_emb_ps, self._expected
+        return Planning(
+            useful_h=self._experiment.useful_h,
+            n_emb_ps=n,
+            save_cost_h=costs.mean_h(costs.save_stall, n),
+            restart_h=costs.detect.mean_h + costs.reschedule.mean_h,
+            full_load_h=costs.mean_h(costs.load, n),
+            partial_load_h=costs.mean_h(costs.load, max(1, round(expected.n_shards_together))),
+            failures=expected,
+            beside_fraction=self._beside_fraction,
+        )
+
+
+def with_own_costs(
+    policy: RecoveryPolicy, entry: Recovery, experiment: Experiment
+) -> RecoveryPolicy:
+    """The policy of a strategy, as a system where its entry has costs of its own.
+
+    Raises ParameterError where that makes no sense for the job.
+    """
+    own = costs_of(entry, experiment.costs)
+    system = as_system(policy, own, experiment.cluster)
+    require_legal(system, experiment.cluster, experiment.scopes)
+    if entry.costs is None:
+        return policy
+    if entry.costs.detect is not None:
+        system = noticed_after(system, own.detect)
+    return replace(policy, system=system)
 
 
 def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import cprsim
 from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
+    compare_systems_command,
     fit,
     fit_costs,
     measure_command,
@@ -138,6 +139,7 @@ def cprsim_command(
 app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
 app.command("select")(select_command.select)
+app.command("compare-systems")(compare_systems_command.compare_systems)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)
 app.command("systems")(systems_command.systems)

@@ -11,6 +11,9 @@ from cprsim.cli.options import AsJson, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
+RUNS = ("run", "comparison of systems")  # kinds of folders that hold a run
+DRAWS = "draws runs, sweeps, comparisons and maps of systems"
+
 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A results folder.", show_default=False)],
@@ -31,7 +34,7 @@ def compare(
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
     for path in (a, b):
-        _require_kind(path, ("run",), "compares two results of `cprsim run`")
+        _require_kind(path, RUNS, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
     inputs = different([inputs_of(result.path, result.manifest) for result in results])
     table, paired = differences(*results), same_failures(*results)
@@ -71,25 +74,39 @@ def plot(
         typer.Option("--format", metavar="png|svg|pdf", help="May be repeated. Default: png, svg."),
     ] = None,
 ) -> None:
-    """Draw the figures of a run or a sweep again; its results folder stays as it is."""
+    """Draw the figures of a run, a sweep or a comparison of systems again.
+
+    Its results folder stays as it is.
+    """
+    from cprsim.compare_systems import is_comparison, load_comparison
+    from cprsim.compare_systems.map_folder import SystemsMap, is_map, load_map
     from cprsim.errors import ParameterError, ResultError
-    from cprsim.plots import FORMATS, draw_result
+    from cprsim.plots import FORMATS, draw_result, save_figure
     from cprsim.plots.sweep import draw_sweep
-    from cprsim.results import load_result
+    from cprsim.plots.systems import systems_figure
+    from cprsim.plots.systems_map import systems_map_figure
+    from cprsim.results import Result, load_result
     from cprsim.sweeps import SweepResult, is_sweep, load_sweep
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):
         raise ParameterError(f"--format: {unknown!r} is none of {', '.join(FORMATS)}")
-    _require_kind(result, ("run", "sweep"), "draws runs and sweeps")
+    _require_kind(result, (*RUNS, "sweep", "map of systems"), DRAWS)
     prefix = f"{result.resolve().name}-"
-    loaded = load_sweep(result) if is_sweep(result) else load_result(result)
+    load = load_map if is_map(result) else load_sweep if is_sweep(result) else load_result
+    loaded: object = load(result)
     pulse.doing("drawing figures")
     try:
         out.mkdir(parents=True, exist_ok=True)
         if isinstance(loaded, SweepResult):
             paths = draw_sweep(loaded, out, prefix=prefix, formats=wanted)
+        elif isinstance(loaded, SystemsMap):
+            paths = save_figure(systems_map_figure(loaded), out / f"{prefix}map", wanted)
+        elif is_comparison(result):
+            figure = systems_figure(load_comparison(result))
+            paths = save_figure(figure, out / f"{prefix}systems", wanted)
         else:
+            assert isinstance(loaded, Result)
             paths = draw_result(loaded, out, prefix=prefix, formats=wanted)
     except OSError as error:
         raise ResultError(f"can't write to {out}: {error.strerror or error}") from error

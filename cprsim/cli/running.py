@@ -129,7 +129,12 @@ def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outc
         return pipeline.outcome_of_one(experiment, replay), Logbook(replay, logs)
     with progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
-    return outcome, Logbook(SHOWN, _replayed(experiment, SHOWN))
+    return outcome, logbook_of(experiment)
+
+
+def logbook_of(experiment: Experiment) -> Logbook:
+    """The event logs of the replication that is shown where none is asked for."""
+    return Logbook(SHOWN, _replayed(experiment, SHOWN))
 
 
 def _replayed(experiment: Experiment, replication: int) -> dict[str, EventLog]:

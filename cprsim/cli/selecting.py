@@ -109,6 +109,19 @@ def _limits(loaded: LoadedScenario) -> dict[str, float]:
     return {key: value for key in LIMITS if (value := getattr(section, key)) is not None}
 
 
+def limit_if_any(loaded: LoadedScenario) -> Limit | None:
+    """The limit that the section `accuracy` names; None where it names none.
+
+    Raises ScenarioError where it names several, or one of accuracy that no curve prices.
+    """
+    if not _limits(loaded):
+        return None
+    limit = limit_of(loaded)
+    if limit.quantity is not Quantity.PLS and chosen_curve(loaded) is None:
+        raise _no_curve(loaded)
+    return limit
+
+
 def limit_of(loaded: LoadedScenario) -> Limit:
     """The one limit that the section `accuracy` names.
 

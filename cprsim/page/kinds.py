@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cprsim.compare_systems import is_comparison, load_comparison
+from cprsim.compare_systems.map_folder import is_map, load_map
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.measuring.measure import WHOSE
@@ -17,6 +19,8 @@ from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reprod
 from cprsim.page.run import chapter_of_run
 from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.page.sweep import chapter_of_sweep
+from cprsim.page.systems import chapter_of_systems
+from cprsim.page.systems_map import chapter_of_map
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import inputs_of, load_result
 from cprsim.results.manifest import read_manifest
@@ -50,6 +54,18 @@ def _by_manifest(result: Any) -> dict[str, str]:
 
 
 KINDS: dict[str, Kind] = {
+    "comparison of systems": Kind(
+        holds=is_comparison,
+        load=load_comparison,
+        chapter=chapter_of_systems,
+        inputs=lambda made: inputs_of(made.result.path, made.result.manifest),
+    ),
+    "map of systems": Kind(
+        holds=is_map,
+        load=load_map,
+        chapter=chapter_of_map,
+        inputs=lambda made: inputs_of(made.path, made.manifest),
+    ),
     "run": Kind(
         holds=lambda folder: (folder / "job.json").is_file(),
         load=load_result,

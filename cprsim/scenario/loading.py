@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from cprsim.errors import Place, Problem, ScenarioError
+from cprsim.errors import ParameterError, Place, Problem, ScenarioError
 from cprsim.foreign import one_line
+from cprsim.scenario.option_tables import file_of, tables_in, throughput_from, with_values
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
@@ -55,7 +56,7 @@ class LoadedScenario:
         places = dict(self.places)
         for key, value in changes.items():
             put(data, key, value, places, place(key))
-        scenario = _validated(data, places, [])
+        scenario = _complete(data, self.path, places, [])
         trace_path = _trace_path(scenario, self.path, places)
         return LoadedScenario(scenario, self.path, trace_path, places, data)
 
@@ -83,7 +84,10 @@ class LoadedScenario:
 
 
 def load_scenario(
-    path: str | Path, overrides: Sequence[str] = (), axes: Sequence[str] = ()
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    axes_option: str = "--over",
 ) -> LoadedScenario:
     """Read and check a scenario.
 
@@ -94,6 +98,7 @@ def load_scenario(
         `recovery` go by name or number
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
+    axes_option : the option of the command line that they come from, for errors
 
     Raises
     ------
@@ -104,10 +109,10 @@ def load_scenario(
     data = _mapping(document, path)
     places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
     apply_overrides(data, overrides, places)
-    apply_axes(data, axes, places)
+    apply_axes(data, axes, places, axes_option)
     if data.get("name") is None:
         data["name"] = name_from(path)
-    scenario = _validated(data, places, document.problems)
+    scenario = _complete(data, path, places, document.problems)
     return LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
 
 
@@ -162,6 +167,29 @@ def _mapping(document: Document, path: Path) -> dict[str, Plain]:
         place = Place(path, document.lines[()])
         raise ScenarioError(in_order([*document.problems, Problem(place, "", message)]))
     return document.data
+
+
+def _complete(
+    data: dict[str, Plain], path: Path, places: Mapping[KeyPath, Place], problems: list[Problem]
+) -> Scenario:
+    """The scenario, with the numbers of tables that it names files for.
+
+    Raises ScenarioError, with all that is wrong outside these files, or what is wrong with one.
+    """
+    tables = tables_in(data)
+    if not tables:
+        return _validated(data, places, problems)
+    scenario = _validated(with_values(data, tables, lambda _: None), places, problems)
+    found: dict[str, list[Plain]] = {}
+    for table in tables:
+        place = nearest(places, ("recovery", table.entry, "options", table.option))
+        try:
+            file, column = file_of(table.said)
+            there = input_file(file, path, place, table.key, "a table of throughput by nodes")
+            found[table.key] = list(throughput_from(there, column, scenario, table))
+        except ParameterError as error:
+            raise ScenarioError.at(place, str(error), table.key) from None
+    return _validated(with_values(data, tables, lambda one: found[one.key]), places, [])
 
 
 def _validated(

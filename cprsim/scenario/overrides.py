@@ -12,7 +12,7 @@ from cprsim.scenario.yaml_text import MAX_DEPTH, KeyPath, Plain, entry_number, r
 
 EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 
-EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
+EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example {} costs.save=30s:10min:log12"
 
 # Setting one of these takes the other ways to say the same out of the file.
 INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
@@ -45,8 +45,13 @@ def apply_overrides(
         raise ScenarioError(problems)
 
 
-def apply_axes(data: dict[str, Plain], axes: Sequence[str], places: dict[KeyPath, Place]) -> None:
-    """Put each ``KEY=VALUES`` of ``--over`` in the section `sweep`, instead of the file's own axes.
+def apply_axes(
+    data: dict[str, Plain],
+    axes: Sequence[str],
+    places: dict[KeyPath, Place],
+    option: str = "--over",
+) -> None:
+    """Put each ``KEY=VALUES`` of an option in the section `sweep`, instead of the file's own axes.
 
     Raises ScenarioError where one can't be read, or a key comes twice.
     """
@@ -55,17 +60,17 @@ def apply_axes(data: dict[str, Plain], axes: Sequence[str], places: dict[KeyPath
     over: dict[str, Plain] = {}
     for axis in axes:
         key, equals, text = (part.strip() for part in axis.partition("="))
-        place = Place(f"--over {one_line(key)}")
+        place = Place(f"{option} {one_line(key)}")
         if not equals or not key:
-            raise ScenarioError.at(Place(f"--over {one_line(axis)}"), EXAMPLE_AXIS)
+            raise ScenarioError.at(Place(f"{option} {one_line(axis)}"), EXAMPLE_AXIS.format(option))
         if key in over:
             raise ScenarioError.at(place, "is there twice")
         over[key] = text
         places["sweep", "over", key] = place
     section = data.get("sweep")
     data["sweep"] = {**(section if isinstance(section, dict) else {}), "over": over}
-    places.setdefault(("sweep",), Place("--over"))
-    places["sweep", "over"] = Place("--over")
+    places.setdefault(("sweep",), Place(option))
+    places["sweep", "over"] = Place(option)
 
 
 def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:

@@ -8,12 +8,25 @@ from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, create_model
+from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.quantities import PREDICATE, Model, Quantity
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+_NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `option_tables`
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 4096},
+        {"type": "string", "pattern": r"\.csv$"},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ]
+}
 _TYPES: dict[str, Any] = {
     "time": _TIME,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
@@ -21,7 +34,9 @@ _TYPES: dict[str, Any] = {
     "count": Annotated[int, Field(strict=True, ge=0, le=10**9)],
     "share": Annotated[float, Field(strict=True, ge=0, le=1)],
     "number": Annotated[float, Field(strict=True)],
-    "table": Annotated[tuple[float, ...], Field(min_length=1, max_length=4096)],
+    "table": Annotated[
+        tuple[float, ...], Field(min_length=1, max_length=4096), WithJsonSchema(_NUMBERS_OR_FILE)
+    ],
     "times": Annotated[tuple[_TIME, ...], Field(min_length=1, max_length=4096)],
     "word": Annotated[str, Field(strict=True, max_length=60)],
 }

@@ -97,7 +97,7 @@ def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | No
         for key in _keys(loaded, axis.key, place):
             changes[key], stands[key] = axis.values.written[i], place
     varied = loaded.varied(changes, stands.__getitem__)
-    return Point(where, assemble(varied), varied.scenario.recovery, *_digests(varied))
+    return Point(where, assemble(varied), varied.scenario.recovery, *digests_of(varied))
 
 
 def _keys(loaded: LoadedScenario, key: str, place: Place) -> list[str]:
@@ -120,7 +120,7 @@ TAKES: dict[str, Callable[[Recovery], bool]] = {
 """Whether an entry of `recovery` takes an option that an axis gives to all that do."""
 
 
-def _digests(loaded: LoadedScenario) -> tuple[str, str]:
+def digests_of(loaded: LoadedScenario) -> tuple[str, str]:
     """Of everything that decides the numbers of a point, and of what decides its failures."""
     plain = loaded.scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS)
     path = loaded.trace_path

@@ -1,0 +1,125 @@
+"""``cprsim compare-systems``: which recovery system for a job."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, NumberOfWorkers, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.saying import say_json
+
+if TYPE_CHECKING:
+    from cprsim.compare_systems import Comparison
+
+
+def compare_systems(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    fixed: Annotated[
+        bool,
+        typer.Option(
+            "--fixed", help="Keep each system at the scenario's interval, or at its default."
+        ),
+    ] = False,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="Compare this one and others so named alone; may be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--map",
+            metavar="KEY=VALUES",
+            help="Say which system is cheapest where, over two inputs: give it twice, e.g. "
+            "failures.mtbf=2h:50h:log8 and cluster.state='50 GB:1 TB:log6'.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            help="Replications of each system; default as many as tell intervals apart.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: NumberOfWorkers = None,
+    as_json: AsJson = False,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Compare all recovery systems that the scenario's job can run, each at its best interval.
+
+    Those that the scenario lists take the options given there, all others their defaults. All meet
+    the same failures, and each is compared with the cheapest of those that lose no accuracy.
+    """
+    started = datetime.now(UTC)
+    said = [*overrides, *shortcuts(seed, None)]
+    if over:
+        _map(scenario, said, over, replications, (fixed, only), workers, out, started, as_json)
+        return
+    from cprsim.cli import comparing_systems
+    from cprsim.cli.finished import found_again
+    from cprsim.compare_systems import load_comparison
+
+    rules = comparing_systems.Rules(fixed, tuple(only))
+    asked = comparing_systems.asked(scenario, said, replications, rules)
+    found = found_again(out / asked.identity.folder_name, load_comparison)
+    comparison = found or comparing_systems.compare_into(out, asked, started)
+    _print(comparison, as_json=as_json, again=found is not None)
+
+
+def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
+    if as_json:
+        from cprsim.report.systems_report import comparison_as_json
+
+        say_json(comparison_as_json(comparison))
+        return
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.systems_report import print_comparison
+
+    print_comparison(Terminal(), comparison, found_again=again)
+
+
+def _map(
+    scenario: Path,
+    said: list[str],
+    over: list[str],
+    replications: int | None,
+    how: tuple[bool, list[str]],
+    workers: int | None,
+    out: Path,
+    started: datetime,
+    as_json: bool,
+) -> None:
+    from cprsim.cli import comparing_systems
+    from cprsim.cli.finished import found_again
+    from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.terminal import Terminal
+    from cprsim.compare_systems.map_folder import load_map
+    from cprsim.report.systems_map_report import map_as_json, print_map
+    from cprsim.workers import Workers
+
+    rules = comparing_systems.Rules(how[0], tuple(how[1]))
+    asked = comparing_systems.map_asked(scenario, said, over, replications, rules)
+    found = found_again(
+        out / asked.identity.folder_name, load_map, "it is made anew from its points"
+    )
+    made = found
+    if made is None:
+        with telling_what_is_kept() as kept:
+            made = comparing_systems.map_into(out, asked, Workers(workers), started, kept)
+    if as_json:
+        say_json(map_as_json(made))
+    else:
+        print_map(Terminal(), made, found_again=found is not None)

@@ -1,0 +1,158 @@
+"""Who can run a job: what the scenario lists, and every other strategy and system that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cprsim.assemble import Experiment, Planner
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.listed import ListedSystem
+from cprsim.records import RecoveryPolicy
+from cprsim.recovery import NEVER, STRATEGIES
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.failures_schema import EMB_PS
+from cprsim.scenario.recovery_schema import NEEDS_TARGET, Recovery
+from cprsim.selector import WAYS, Limit
+from cprsim.staleness import StalenessCurve
+
+WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
+NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
+NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A strategy or a system that can run the job, and what it does as its entry says.
+
+    The policy is None where the entry alone says no interval, and a limit decides it.
+    """
+
+    entry: Recovery
+    policy: RecoveryPolicy | None
+    is_listed: bool  # by the scenario
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def is_system(self) -> bool:
+        return self.entry.strategy in SYSTEMS
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Everything that is compared, and within what.
+
+    Parameters
+    ----------
+    experiment : the job; its systems are all that can run it, its policies none
+    left_out : why not, by the name of what can't run the job
+    limit : what may be lost of accuracy; None: the scenario says none
+    fixed : whether each keeps the interval of its entry, or its default
+    """
+
+    experiment: Experiment
+    entrants: tuple[Entrant, ...]
+    left_out: Mapping[str, str]
+    limit: Limit | None = None
+    curve: StalenessCurve | None = None
+    fixed: bool = False
+    rack: int | None = None
+
+
+def lineup_of(
+    loaded: LoadedScenario,
+    experiment: Experiment,
+    limit: Limit | None = None,
+    curve: StalenessCurve | None = None,
+    *,
+    fixed: bool = False,
+    only: Sequence[str] = (),
+) -> Lineup:
+    """Who can run a job.
+
+    Parameters
+    ----------
+    experiment : what `assemble` makes of the scenario, without policies
+    only : names of those to compare; empty: all
+
+    Raises
+    ------
+    ScenarioError : what the scenario itself lists can't run, or two have one name
+    ParameterError : a name of `only` is none, or what it names can't run the job
+    """
+    planner = Planner(loaded.scenario, experiment)
+    entrants = list(_listed(loaded, planner))
+    names = {entrant.name for entrant in entrants}
+    left_out: dict[str, str] = {}
+    has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
+    for name in _others(loaded):
+        if name in names:
+            left_out[name] = "another entry of the scenario has its name"
+        elif name in WAYS and limit is not None and has_servers and not fixed:
+            entrants.append(Entrant(_entry(name, interval=NEVER), None, is_listed=False))
+        elif (why := _why_not(name, has_servers)) is not None:
+            left_out[name] = why
+        else:
+            try:
+                entry = _entry(name)
+                entrants.append(Entrant(entry, planner.policy(entry), is_listed=False))
+            except ParameterError as error:
+                left_out[name] = str(error)
+    if only:
+        left_out = _named(only, {one.name for one in entrants}, left_out)
+        entrants = [one for one in entrants if one.name in only]
+    systems = tuple(ListedSystem(loaded.scenario, one.entry) for one in entrants if one.is_system)
+    experiment = replace(experiment, systems=systems)
+    return Lineup(
+        experiment, tuple(_in_order(entrants)), left_out, limit, curve, fixed,
+        loaded.scenario.cluster.rack,
+    )  # fmt: skip
+
+
+def _named(only: Sequence[str], there: set[str], left_out: Mapping[str, str]) -> dict[str, str]:
+    """Nobody is left out of those that are named. Raises ParameterError for others."""
+    for name in only:
+        if name in left_out:
+            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name]}")
+        if name not in there:
+            known = ", ".join([*sorted(there), *sorted(left_out)])
+            raise ParameterError(f"--only: there is no `{name}`; there are: {known}")
+    return {}
+
+
+def _listed(loaded: LoadedScenario, planner: Planner) -> Iterator[Entrant]:
+    for number, entry in enumerate(loaded.scenario.recovery):
+        key = f"recovery.{number}"
+        try:
+            yield Entrant(entry, planner.policy(entry), is_listed=True)
+        except ParameterError as error:
+            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+
+
+def _others(loaded: LoadedScenario) -> Iterator[str]:
+    """The strategies and systems that the scenario does not list."""
+    listed = {entry.strategy for entry in loaded.scenario.recovery}
+    yield from (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name not in listed)
+
+
+def _entry(strategy: str, **said: str) -> Recovery:
+    return Recovery.model_validate({"strategy": strategy, **said})
+
+
+def _why_not(name: str, has_servers: bool) -> str | None:
+    """Why a strategy, as it is without options, can't run a job; None: nothing is known."""
+    if name in SYSTEMS or name in WITHOUT_SHARDS:
+        return None
+    if not has_servers:
+        return NO_SERVERS
+    return NO_TARGET if STRATEGIES[name].default_interval in NEEDS_TARGET else None
+
+
+def _in_order(entrants: list[Entrant]) -> Iterator[Entrant]:
+    """Full recovery first, then the paper's strategies, then the systems; each as it comes."""
+    ranks = {name: rank for rank, name in enumerate(("full", "none", *STRATEGIES))}
+    return iter(sorted(entrants, key=lambda one: ranks.get(one.entry.strategy, len(ranks))))

@@ -1,0 +1,256 @@
+"""A map over two inputs that are not known: which system is cheapest where.
+
+Each point is a comparison of its own, at its own best intervals, kept in the store of sweeps as
+soon as it is finished: the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from itertools import product
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from cprsim import pipeline
+from cprsim.compare_systems.best import Found, best_policies, run_of
+from cprsim.compare_systems.lineup import Lineup
+from cprsim.compare_systems.standings import (
+    BEST,
+    ELIGIBLE,
+    NO_BEST,
+    TIED,
+    UNFINISHED,
+    accuracy_of,
+    paired,
+    verdict_of,
+)
+from cprsim.errors import ParameterError, Place, ResultError, WorkerError
+from cprsim.records import Floats
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.identity import source_digest
+from cprsim.results.metrics import Spread, interval_of_mean
+from cprsim.results.words import count
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.loading import nearest
+from cprsim.scenario.sweep_schema import Axis
+from cprsim.sweeps.points import digests_of
+from cprsim.sweeps.store import Body, Store
+from cprsim.workers import Workers, run_each
+
+N_AXES = 2
+SCOPES, SHARE = "scopes", "share"
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """One point of a map: which value of each axis, who runs there, and its address."""
+
+    coordinates: tuple[int, ...]
+    lineup: Lineup
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One point, as a worker gets it."""
+
+    lineup: Lineup
+    source: str  # digest of the code that asks: a worker with other code would give other numbers
+
+
+def axes_of(loaded: LoadedScenario) -> tuple[Axis, ...]:
+    """The two axes of a map. Raises ParameterError where there are more or fewer, or of words."""
+    sweep = loaded.scenario.sweep
+    axes = () if sweep is None else sweep.axes()
+    if len(axes) != N_AXES:
+        raise ParameterError(f"--map: a map has two axes, not {len(axes)}: give --map twice")
+    for axis in axes:
+        if axis.values.numbers is None:
+            raise ParameterError(f"--map {axis.key}: a map lies over numbers, not over words")
+    return axes
+
+
+def points_of(
+    loaded: LoadedScenario, axes: Sequence[Axis], lineup_of: Callable[[LoadedScenario], Lineup]
+) -> tuple[MapPoint, ...]:
+    """The points, the last axis fastest; all are known to be possible.
+
+    Parameters
+    ----------
+    lineup_of : who can run the job of a scenario
+
+    Raises
+    ------
+    ScenarioError : values that make no scenario, where the axis stands
+    """
+    made = []
+    for where in product(*(range(len(axis)) for axis in axes)):
+        varied = _varied(loaded, axes, where)
+        lineup = lineup_of(varied)
+        made.append(MapPoint(where, lineup, _digest(varied, lineup)))
+    return tuple(made)
+
+
+def _varied(loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int]) -> LoadedScenario:
+    changes: dict[str, Any] = {}
+    stands: dict[str, Place] = {}
+    for axis, i in zip(axes, where, strict=True):
+        place = nearest(loaded.places, ("sweep", "over", axis.key))
+        for key, value in _changes(loaded, axis.key, axis.values.written[i]):
+            changes[key], stands[key] = value, place
+    return loaded.varied(changes, stands.__getitem__)
+
+
+def _changes(loaded: LoadedScenario, key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What an axis changes: of a share of the failures the others too, which keep their ratios."""
+    yield key, value
+    section, _, rest = key.partition(".")
+    name, _, option = rest.rpartition(".")
+    if section != SCOPES or option != SHARE or not isinstance(value, int | float):
+        return
+    scopes = loaded.scenario.scopes
+    others = [i for i, one in enumerate(scopes) if name not in (one.name, str(i))]
+    total = sum(scopes[i].share for i in others)
+    for i in others:
+        yield f"{SCOPES}.{i}.{SHARE}", (1.0 - value) * scopes[i].share / total
+
+
+def _digest(varied: LoadedScenario, lineup: Lineup) -> str:
+    """Of everything that decides the numbers of a point."""
+    limit = lineup.limit
+    said = None if limit is None else [limit.quantity.value, limit.most, limit.confidence]
+    risk = None if limit is None else limit.risk
+    parts = ["compare-systems", lineup.fixed, digests_of(varied)[0], said, risk]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def run_points(
+    points: Sequence[MapPoint],
+    store: Store,
+    workers: Workers,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Body], int]:
+    """The numbers of all points, in their order: from the store, or computed and put there.
+
+    Returns
+    -------
+    the numbers, and how many different points were computed
+
+    Raises
+    ------
+    ResultError : the store can't be read or written; what is finished is kept
+    WorkerError : the processes that compute a point die
+    """
+    bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
+    missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
+    tasks = [Task(point.lineup, source_digest()) for point in missing]
+    n_done = 0
+    try:
+        with (
+            store.writing() if missing else nullcontext(),
+            closing(run_each(run_task, tasks, workers, "point {} of the map".format)) as results,
+        ):
+            for number, body in results:
+                store.write(missing[number].digest, body)
+                bodies[missing[number].digest] = body
+                n_done += 1
+                if on_progress is not None:
+                    on_progress(n_done, len(missing))
+    except (ResultError, WorkerError) as error:
+        n_kept = len(bodies) - len(missing) + n_done
+        raise type(error)(
+            f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: the same "
+            "command goes on from there"
+        ) from error
+    return [found for point in points if (found := bodies[point.digest]) is not None], n_done
+
+
+def run_task(task: Task) -> Body:
+    """One point, in the worker. Raises ResultError where that has another version of cprsim."""
+    if source_digest() != task.source:
+        raise ResultError("a worker has another version of cprsim: install the same everywhere")
+    return body_of(task.lineup)
+
+
+def body_of(lineup: Lineup) -> Body:
+    """A comparison as what is kept of a point.
+
+    Returns
+    -------
+    best: the name of the best, None where there is none; systems: of each name, strategy,
+    interval_h, accuracy, finished_fraction, overhead and what it is more than the best's (mean,
+    low, high; shares of useful time), verdict; left_out: reasons by name.
+    """
+    found, dropped = best_policies(lineup)
+    outcome = pipeline.simulate(run_of(lineup, found))
+    overheads: dict[str, Floats] = {}
+    finished: dict[str, float] = {}
+    for strategy in outcome.strategies:
+        costs, name = strategy.costs, strategy.policy.name
+        overheads[name] = costs.wall_h / costs.useful_h - 1.0
+        finished[name] = float(costs.finished.mean())
+    accuracy = {one.name: _accuracy(one, lineup) for one in found}
+    done = [one for one in found if isclose(finished[one.name], 1.0)]
+    able = [one.name for one in done if accuracy[one.name] in ELIGIBLE]
+    best = min(able, key=lambda name: float(overheads[name].mean())) if able else None
+    systems = []
+    for one in found:
+        more, verdict = _against(overheads, one.name, best, finished[one.name])
+        spread = Spread(*interval_of_mean(overheads[one.name]), len(overheads[one.name]))
+        systems.append(
+            {
+                "name": one.name,
+                "strategy": one.strategy,
+                "interval_h": _number(one.policy.save_interval_h),
+                "accuracy": accuracy[one.name],
+                "finished_fraction": finished[one.name],
+                "overhead": _triple(spread) if one in done else None,
+                "more_than_best": more and _triple(more),
+                "verdict": verdict,
+            }
+        )
+    return {"best": best, "systems": systems, "left_out": {**lineup.left_out, **dropped}}
+
+
+def _accuracy(one: Found, lineup: Lineup) -> str:
+    system = SYSTEMS.get(one.strategy)
+    not_counted = "" if system is None else system.not_counted
+    return accuracy_of(
+        one.policy.leaves_stale, not_counted, one.how, limited=lineup.limit is not None
+    )
+
+
+def _against(
+    overheads: dict[str, Floats], name: str, best: str | None, finished: float
+) -> tuple[Spread | None, str]:
+    if finished < 1.0:
+        return None, UNFINISHED
+    if best is None:
+        return None, NO_BEST
+    if name == best:
+        return None, BEST
+    more = paired(overheads[name], overheads[best])
+    return more, verdict_of(more)
+
+
+def tied_with_best(body: Body) -> list[str]:
+    """Systems that can't be told from the best, of those whose accuracy is kept."""
+    return [
+        one["name"]
+        for one in body["systems"]
+        if one["verdict"] == TIED and one["accuracy"] in ELIGIBLE
+    ]
+
+
+def _triple(spread: Spread) -> dict[str, float | None]:
+    return {"mean": _number(spread.mean), "low": _number(spread.low), "high": _number(spread.high)}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,160 @@
+"""How the systems stand: cheapest first, each against the best of those that lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isnan
+
+import numpy as np
+
+from cprsim.compare_systems.best import FOUND
+from cprsim.compare_systems.folder import Beside, Comparison
+from cprsim.records import Floats, RecoveryPolicy
+from cprsim.results.metrics import FINISHED, Spread, interval_of_mean
+
+BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
+UNFINISHED, NO_BEST = "unfinished", "no best"
+KEPT, WITHIN = "kept", "within the limit"
+ELIGIBLE = (KEPT, WITHIN)  # to be the best
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system of a comparison.
+
+    Parameters
+    ----------
+    more : its overhead less that of the best, paired by replication, with its 95 % interval; None
+        for the best itself, and where not all jobs finish
+    verdict : `best`; `more` or `less` where the interval of `more` lies above or below 0; `can't
+        be told` where it holds 0; `unfinished`; `no best`: there is none that keeps accuracy
+    accuracy : `kept`; `not priced`: it loses some, and nothing says how much; `priced`: see
+        `auc_loss`; `within the limit`: what is limited is not AUC
+    """
+
+    policy: RecoveryPolicy
+    beside: Beside
+    summary: Mapping[str, Spread]  # by quantity
+    more: Spread | None
+    verdict: str
+    accuracy: str
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def overhead(self) -> Spread:
+        return self.summary["overhead_fraction"]
+
+    def part(self, name: str) -> float:
+        """A part of its overhead, as a share of useful time; 0 for one that it does not have."""
+        spread = self.summary.get(name)
+        return 0.0 if spread is None or isnan(spread.mean) else spread.mean
+
+    @property
+    def finishes(self) -> bool:
+        """Whether all replications do."""
+        return not isnan(self.overhead.mean)
+
+
+def standings(comparison: Comparison) -> list[Standing]:
+    """All systems, the cheapest first; those that do not finish last.
+
+    The best is the cheapest of those whose accuracy is kept, or that keep the limit: what a system
+    loses that nothing prices can't be weighed against hours.
+    """
+    result = comparison.result
+    spreads, overheads = result.spreads(), _overheads(comparison)
+    accuracy = {
+        name: accuracy_of(
+            one.stale,
+            one.not_counted,
+            one.how,
+            limited=comparison.limit is not None,
+            priced=not isnan(spreads[name]["auc_loss"].mean),
+        )
+        for name, one in comparison.beside.items()
+    }
+    best = _best(spreads, accuracy)
+    found = [
+        Standing(
+            policy,
+            comparison.beside[policy.name],
+            spreads[policy.name],
+            *_against(overheads, policy.name, best, spreads[policy.name]),
+            accuracy[policy.name],
+        )
+        for policy in result.policies
+    ]
+    return sorted(found, key=_place)
+
+
+def _place(one: Standing) -> tuple[float, float]:
+    if one.finishes:
+        return one.overhead.mean, 0.0
+    return inf, -one.summary[FINISHED].mean
+
+
+def _overheads(comparison: Comparison) -> dict[str, Floats]:
+    rows = comparison.result.replications
+    overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+    return {
+        str(name): overhead[mine.index].to_numpy(np.float64)
+        for name, mine in rows.groupby("strategy", sort=False, observed=True)
+    }
+
+
+def accuracy_of(
+    stale: bool, not_counted: str, how: str, *, limited: bool, priced: bool = False
+) -> str:
+    """What becomes of accuracy: see `Standing`.
+
+    Parameters
+    ----------
+    stale, not_counted, how : see `folder.Beside`
+    limited : whether what may be lost is limited
+    priced : whether a staleness curve says what is lost
+    """
+    if not_counted:
+        return "not priced"
+    if not stale:
+        return KEPT
+    if limited and how == FOUND:
+        return WITHIN
+    return "priced" if priced else "not priced"
+
+
+def _best(spreads: Mapping[str, Mapping[str, Spread]], accuracy: Mapping[str, str]) -> str | None:
+    means = {
+        name: mean
+        for name, of in spreads.items()
+        if accuracy[name] in ELIGIBLE and not isnan(mean := of["overhead_fraction"].mean)
+    }
+    return min(means, key=means.__getitem__) if means else None
+
+
+def _against(
+    overheads: Mapping[str, Floats], name: str, best: str | None, mine: Mapping[str, Spread]
+) -> tuple[Spread | None, str]:
+    """The paired difference to the best, and what it says."""
+    if isnan(mine["overhead_fraction"].mean) or best is None:
+        return None, UNFINISHED if isnan(mine["overhead_fraction"].mean) else NO_BEST
+    if name == best:
+        return None, BEST
+    more = paired(overheads[name], overheads[best])
+    return more, verdict_of(more)
+
+
+def paired(a: Floats, b: Floats) -> Spread:
+    """Mean of a less b, replication by replication, with its 95 % interval."""
+    values = a - b
+    return Spread(*interval_of_mean(values), len(values))
+
+
+def verdict_of(more: Spread) -> str:
+    """What an interval of a difference to the best says."""
+    if more.low > 0:
+        return MORE
+    return LESS if more.high < 0 else TIED

@@ -1,0 +1,60 @@
+"""How a system of a comparison is said, the same in table, figure and page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from cprsim.compare_systems.folder import Comparison
+from cprsim.compare_systems.standings import BEST, LESS, MORE, TIED, Standing
+from cprsim.recovery.fates import Fate, Kind
+from cprsim.results.metrics import FINISHED
+from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
+
+
+def every(one: Standing) -> str:
+    """How often it saves; ``never`` where the interval is as long as the job."""
+    interval_h = one.policy.save_interval_h
+    useful_h = one.summary["wall_h"].mean / (1.0 + one.overhead.mean) if one.finishes else inf
+    return "never" if interval_h >= useful_h * (1 - 1e-9) else hours(interval_h)
+
+
+def overhead(one: Standing) -> str:
+    """The overhead in percent; where not all finish, how many do."""
+    if not one.finishes:
+        return f"{percent(one.summary[FINISHED].mean)} done"
+    return with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width)
+
+
+def difference(one: Standing) -> str:
+    """What it costs more than the best, or that it can't be told."""
+    if one.verdict in (MORE, LESS) and one.more is not None:
+        return with_interval(100 * one.more.mean, 100 * one.more.half_width)
+    return one.verdict if one.verdict in (BEST, TIED) else NO_NUMBER
+
+
+def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
+    """Kinds of failures; those that no system tells apart are together."""
+    names = list(found[0].beside.fates)
+    together: dict[tuple[Fate, ...], list[str]] = {}
+    for name in names:
+        together.setdefault(tuple(one.beside.fates[name] for one in found), []).append(name)
+    return list(together.values())
+
+
+def fate_in_words(fate: Fate) -> str:
+    """What is lost at most, as in a cell of a table."""
+    if fate.kind is Kind.START:
+        return "all"
+    if fate.kind is Kind.NOTHING:
+        return "0"
+    if fate.kind is Kind.SHARDS:
+        return "stale"
+    return hours(fate.up_to_h)
+
+
+def intervals_in_words(comparison: Comparison) -> str:
+    """How the intervals came about."""
+    if comparison.fixed:
+        return "each at the scenario's interval or its default"
+    return "each at its best interval"

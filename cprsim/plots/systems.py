@@ -1,0 +1,146 @@
+"""All systems of a comparison in one figure: overhead by its parts, and what else each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isnan
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.compare_systems import Comparison, Standing, standings
+from cprsim.compare_systems.standings import BEST, TIED
+from cprsim.compare_systems.words import (
+    columns_of_fates,
+    every,
+    fate_in_words,
+    intervals_in_words,
+    overhead,
+)
+from cprsim.plots.overhead import axis_top
+from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
+from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
+
+ROW_IN, BAR = 0.36, 0.62
+TOP_IN, BELOW_IN = 1.15, 1.0  # title and headings; axis and legend
+NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
+MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
+
+Column = tuple[str, Callable[[Standing], str]]
+
+
+def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:
+    """A row per system, the cheapest on top: stacked overhead with its interval, and cells.
+
+    A star marks the best of those that keep accuracy, ≈ those that can't be told from it. Systems
+    that do not finish all jobs have no bar.
+
+    Parameters
+    ----------
+    narrow : for a telephone: without a title and without cells
+    """
+    found = standings(comparison)
+    columns = [] if narrow else _columns(found)
+    height = TOP_IN + ROW_IN * len(found) + BELOW_IN
+    width = NAMES_IN + (2.3 if narrow else BARS_IN) + CELL_IN * len(columns) + 0.15
+    with style():
+        figure = Figure(figsize=(width, height))
+        box = (
+            NAMES_IN / width, BELOW_IN / height,
+            (2.3 if narrow else BARS_IN) / width, ROW_IN * len(found) / height,
+        )  # fmt: skip
+        axes = figure.add_axes(box)
+        parts = _bars(axes, comparison, found)
+        _cells(axes, found, columns, narrow=narrow)
+        handles = [look_of(part).patch() for part in parts]
+        figure.legend(handles=handles, loc="lower left", ncols=2 if narrow else 5, fontsize=8)
+        if not narrow:
+            _title(figure, comparison, height)
+    return figure
+
+
+def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """Draw the bars; return the parts that cost anything, in the order of the stack."""
+    parts = [
+        part
+        for part in stacked(comparison.result.parts)
+        if any(one.finishes and one.part(part) > 0 for one in found)
+    ]
+    edge = axis_top([one.overhead.mean for one in found])
+    for y, one in enumerate(found):
+        if not one.finishes:
+            continue
+        left = 0.0
+        for part in parts:
+            width = one.part(part)
+            axes.barh(y, width, BAR, left, **look_of(part).fill())
+            left += width
+        half = one.overhead.half_width
+        if not isnan(half) and half > 0 and left < edge:
+            axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
+        if left > edge:
+            axes.annotate("→", (edge, y), ha="right", va="center", fontweight="bold")
+    axes.set_xlim(0, edge)
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    names = [f"{MARKS.get(one.verdict, '')}{one.name}" for one in found]
+    axes.set_yticks(range(len(found)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    axes.xaxis.grid(True)
+    axes.set_xlabel("overhead, % of useful time")
+    return parts
+
+
+def _columns(found: Sequence[Standing]) -> list[Column]:
+    """Heading and cell of all that stands beside the bars."""
+
+    def mean(quantity: str) -> Callable[[Standing], str]:
+        return lambda one: f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
+
+    def after(name: str) -> Callable[[Standing], str]:
+        return lambda one: fate_in_words(one.beside.fates[name])
+
+    columns: list[Column] = [
+        ("%", lambda one: overhead(one).split(" ±")[0].replace(" done", "\ndone")),
+        ("saves\nevery", every),
+        ("ETTR", mean("ettr")),
+        ("ETTR\npaid", mean("ettr_paid")),
+        ("memory\n+%", lambda one: percent_number(one.policy.extra_memory_fraction)),
+        ("extra\nnodes", lambda one: significant(one.policy.extra_nodes)),
+        ("accu-\nracy", lambda one: "kept" if one.accuracy == "kept" else "lost"),
+    ]
+    for names in columns_of_fates(found):
+        first = names[0].replace(" ", "\n") + ("\n..." if len(names) > 1 else "")
+        columns.append((f"after\n{first}", after(names[0])))
+    return columns
+
+
+def _cells(
+    axes: Axes, found: Sequence[Standing], columns: Sequence[Column], *, narrow: bool
+) -> None:
+    across = axes.get_yaxis_transform()  # x as a share of the axes, y a row
+    for place, (heading, cell) in enumerate(columns):
+        x = 1.0 + CELL_IN * (place + 0.95) / BARS_IN
+        axes.text(x, -0.6, heading, transform=across, ha="right", va="bottom", fontsize=7.5)
+        for y, one in enumerate(found):
+            axes.text(x, y, cell(one), transform=across, ha="right", va="center", fontsize=8)
+    if narrow:
+        for y, one in enumerate(found):
+            axes.text(0.99, y, overhead(one).split(" ±")[0], transform=across, ha="right",
+                      va="center", fontsize=8)  # fmt: skip
+
+
+def _title(figure: Figure, comparison: Comparison, height: float) -> None:
+    figure.text(
+        0.01, 1 - 0.12 / height, f"Which recovery system: {comparison.name}", fontweight="bold",
+        fontsize=11, va="top",
+    )  # fmt: skip
+    result = comparison.result
+    n = int(result.replications["replication"].nunique())
+    figure.text(
+        0.01, 1 - 0.38 / height,
+        f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; "
+        f"{intervals_in_words(comparison)}; mean of {count(n, 'replication')}, bars: 95 %. "
+        "★ best, ≈ can't be told from it; after ...: progress lost at most",
+        fontsize=8, color=CAPTION, va="top",
+    )  # fmt: skip

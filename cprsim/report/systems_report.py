@@ -1,0 +1,296 @@
+"""Everything that ``cprsim compare-systems`` prints: tables, the answer, what is not in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from cprsim.compare_systems import Comparison, Standing, standings
+from cprsim.compare_systems.best import FOUND
+from cprsim.compare_systems.standings import BEST, TIED
+from cprsim.compare_systems.words import (
+    columns_of_fates,
+    difference,
+    every,
+    fate_in_words,
+    intervals_in_words,
+    overhead,
+)
+from cprsim.recovery.fates import Fate
+from cprsim.report.as_json import number
+from cprsim.report.run_report import print_places, say
+from cprsim.report.run_table import plain_table, print_whole
+from cprsim.results import FINISHED, Spread
+from cprsim.results.metrics import parts_among
+from cprsim.results.words import (
+    NO_NUMBER,
+    count,
+    hours,
+    percent_number,
+    significant,
+    with_interval,
+)
+
+GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
+GROUPS = {  # columns of the second table: the parts that each adds up
+    "lost\nwork": ("lost",),
+    "saves": ("save",),
+    "loads": ("load",),
+    "wait for\nspare": ("wait",),
+    "detect": ("detect",),
+    "restart": ("reschedule", "regroup"),
+    "rebuild": ("replay", "rebuild"),
+    "slower": ("degraded", "tax"),
+}
+MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
+TO_RUN = "To run them so, put into the scenario:"
+
+
+def print_comparison(
+    console: Console, comparison: Comparison, *, found_again: bool = False
+) -> None:
+    """Print a comparison.
+
+    Parameters
+    ----------
+    console : where to; wraps sentences on a terminal and leaves them whole in a pipe
+    found_again : nothing was simulated, because the finished folder was there already
+    """
+    result, found = comparison.result, standings(comparison)
+    n = max(one.summary[FINISHED].n for one in found)
+    say(
+        console,
+        f"{comparison.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}; "
+        f"{count(len(found), 'system')}, {intervals_in_words(comparison)}. Overhead and what it "
+        "is more than the best's in % of useful time, ± the half-width of the 95 % interval.",
+    )
+    for table in tables_of(found):
+        console.print()
+        rows = plain_table()
+        for place, heading in enumerate(table[0]):
+            rows.add_column(heading, justify="right" if place else "left", no_wrap=True)
+        for row in table[1:]:
+            rows.add_row(*row)
+        print_whole(console, rows)
+    for paragraph in (answer(found), careful(comparison, found), not_compared(comparison)):
+        if paragraph:
+            console.print()
+        for sentence in paragraph:
+            say(console, sentence)
+    console.print(f"\n{TO_RUN}\n", markup=False, highlight=False)
+    console.print(entries_text(found), markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    print_places(console, result, found_again=found_again)
+
+
+def entries_text(found: Sequence[Standing]) -> str:
+    """The section `recovery` of a scenario that runs every system as compared."""
+    return "\n".join(["recovery:", *(f"  - {one.beside.text}" for one in found)])
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def tables_of(found: Sequence[Standing]) -> tuple[list[tuple[str, ...]], ...]:
+    """Costs, where the hours go, what is survived: each a heading, and a row per system."""
+    return _costs(found), _hours(found), _survived(found)
+
+
+def _costs(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+    heading = ("system", "saves\nevery", "overhead\n%", "more than\nthe best", "ETTR",
+               "ETTR\npaid", "memory\n%", "extra\nnodes")  # fmt: skip
+    return [heading, *(_cost(one) for one in found)]
+
+
+def _cost(one: Standing) -> tuple[str, ...]:
+    policy = one.policy
+    return (
+        one.name,
+        every(one),
+        overhead(one),
+        difference(one),
+        _fixed(one, "ettr"),
+        _fixed(one, "ettr_paid"),
+        percent_number(policy.extra_memory_fraction),
+        significant(policy.extra_nodes),
+    )
+
+
+def _fixed(one: Standing, quantity: str) -> str:
+    return f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
+
+
+def _hours(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """Where the hours go, in % of useful time; columns of nothing are left out."""
+    done = [one for one in found if one.finishes]
+    shown = {
+        heading: parts
+        for heading, parts in GROUPS.items()
+        if any(_share(one, parts) > 0 for one in done)
+    }
+    return [
+        ("of which, %", *shown),
+        *(
+            (one.name, *(percent_number(_share(one, parts)) for parts in shown.values()))
+            for one in done
+        ),
+    ]
+
+
+def _share(one: Standing, parts: Sequence[str]) -> float:
+    return sum(one.part(part) for part in parts)
+
+
+def _survived(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """What a failure of each kind takes at most, and the bytes that are moved."""
+    kinds = columns_of_fates(found)
+    known = found[0].beside.traffic.storage_bytes_per_h is not None
+    traffic = ("to store\nGbit/s", "to peers\nGbit/s") if known else ()
+    heading = ("lost at most\nby", *(_folded(names) for names in kinds), *traffic)
+    rows = [
+        (
+            one.name,
+            *(fate_in_words(one.beside.fates[names[0]]) for names in kinds),
+            *((_traffic(one)) if known else ()),
+        )
+        for one in found
+    ]
+    return [heading, *rows]
+
+
+def _folded(names: Sequence[str]) -> str:
+    first, *others = names
+    return "\n".join([first.replace(" ", "\n"), *others])
+
+
+def _traffic(one: Standing) -> tuple[str, str]:
+    traffic = one.beside.traffic
+    return (_gbit_s(traffic.storage_bytes_per_h), _gbit_s(traffic.peers_bytes_per_h))
+
+
+def _gbit_s(bytes_per_h: float | None) -> str:
+    return NO_NUMBER if bytes_per_h is None else significant(bytes_per_h * GBIT_S_OF_BYTES_PER_H)
+
+
+# --------------------------------------------------------------------------- sentences
+
+
+def answer(found: Sequence[Standing]) -> list[str]:
+    """Which system, and which can't be told from it."""
+    best = next((one for one in found if one.verdict == BEST), None)
+    if best is None:
+        return ["No system that keeps the job's accuracy lets all jobs finish."]
+    said = [f"Cheapest: {best.name}, {overhead(best)} % of useful time."]
+    tied = [one.name for one in found if one.verdict == TIED]
+    if tied:
+        said.append(
+            f"It can't be told from it: {', '.join(tied)} (the 95 % interval of the paired "
+            "difference holds 0)."
+        )
+    return said
+
+
+def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """What the hours do not show."""
+    said = [*_accuracy(comparison, found)]
+    bare = [one.name for one in found if one.beside.how == FOUND and every(one) == "never"]
+    if bare:
+        n = max(one.summary[FINISHED].n for one in found)
+        said.append(
+            f"Never saving is the best interval of {', '.join(bare)}: in {n:,} simulated jobs what "
+            "their saves are for hardly comes. Such a loss is of all that was done."
+        )
+    if any(one.beside.traffic.storage_bytes_per_h is not None for one in found):
+        said.append(
+            "Traffic is per hour of work, to the store of all nodes together and to peers of each "
+            "node, as if each save moved the whole state: saves of parts or deltas move less."
+        )
+    return [*said, *comparison.result.warnings]
+
+
+def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str]:
+    unpriced = [one for one in found if one.accuracy == "not priced"]
+    if unpriced:
+        yield (
+            f"Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: "
+            "they are not taken for the best, whatever their hours."
+        )
+    for one in unpriced:
+        if one.beside.not_counted:
+            yield f"{one.name}: {one.beside.not_counted}; that is in no number here."
+    for one in found:
+        if one.accuracy == "priced":
+            loss = one.summary["auc_loss"]
+            yield (
+                f"{one.name} loses {with_interval(loss.mean, loss.half_width)} of AUC; without a "
+                "limit in the section `accuracy` it is not taken for the best."
+            )
+    within = [one.name for one in found if one.accuracy == "within the limit"]
+    if within and comparison.limit is not None:
+        limit = comparison.limit
+        yield f"{', '.join(within)} keep the limit: {limit['quantity']} at most {limit['most']:g}."
+
+
+def not_compared(comparison: Comparison) -> list[str]:
+    """Who can't run the job, and why."""
+    names: dict[str, list[str]] = {}
+    for name, why in comparison.left_out.items():
+        names.setdefault(why, []).append(name)
+    return [f"Not compared: {', '.join(some)}: {why}." for why, some in names.items()]
+
+
+# --------------------------------------------------------------------------- JSON
+
+
+def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
+    """The object that ``cprsim compare-systems --json`` prints; docs/metrics.md has the metrics."""
+    found, result = standings(comparison), comparison.result
+    return {
+        "name": comparison.name,
+        "results": str(result.path),
+        "useful_h": result.useful_h,
+        "n_nodes": result.n_nodes,
+        "fixed": comparison.fixed,
+        "limit": comparison.limit,
+        "best": next((one.name for one in found if one.verdict == BEST), None),
+        "cant_be_told": [one.name for one in found if one.verdict == TIED],
+        "systems": [_system(one) for one in found],
+        "left_out": dict(comparison.left_out),
+        "said": [*answer(found), *careful(comparison, found)],
+    }
+
+
+def _system(one: Standing) -> dict[str, Any]:
+    policy, beside = one.policy, one.beside
+    return {
+        "name": one.name,
+        "strategy": beside.strategy,
+        "entry": beside.text,
+        "interval_h": number(policy.save_interval_h),
+        "interval": beside.how,
+        "replications": one.summary[FINISHED].n,
+        FINISHED: number(one.summary[FINISHED].mean),
+        "overhead_fraction": _triple(one.overhead),
+        "parts": {name: _triple(one.summary[name]) for name in parts_among(one.summary)},
+        "more_than_best": one.more and _triple(one.more),
+        "verdict": one.verdict,
+        **{name: number(one.summary[name].mean) for name in MEANS},
+        "accuracy": one.accuracy,
+        "auc_loss": _triple(one.summary["auc_loss"]),
+        "extra_nodes": policy.extra_nodes,
+        "extra_memory_fraction": policy.extra_memory_fraction,
+        "traffic": asdict(beside.traffic),
+        "after": {name: _fate(fate) for name, fate in beside.fates.items()},
+    }
+
+
+def _triple(spread: Spread) -> dict[str, float | None]:
+    return {"mean": number(spread.mean), "low": number(spread.low), "high": number(spread.high)}
+
+
+def _fate(fate: Fate) -> dict[str, Any]:
+    return {"takes": fate.kind.name.lower(), "up_to_h": number(fate.up_to_h), "from": fate.tier}

@@ -1,0 +1,165 @@
+"""Tables of throughput in files: options of elastic systems whose numbers a CSV file holds.
+
+``throughput: table.csv`` or ``throughput: {file: table.csv, column: samples_per_s}`` becomes the
+list of numbers that it stands for: with all nodes of the job first, then with a unit fewer and so
+on, as far as the table goes. So what is dumped of a scenario holds the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.foreign import one_line
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.schema import Scenario
+from cprsim.scenario.yaml_text import Plain
+
+NODES, UNIT = "nodes", "unit_nodes"  # a column, and an option of the systems
+BY_NODES = ("throughput", "speed")  # options that a table by nodes may give
+MOST_BYTES = 1_000_000
+KEYS = {"file", "column"}
+HOW = "give a list of numbers, a .csv file, or {file: table.csv, column: samples_per_s}"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTable:
+    """An option that names a file: of which entry of `recovery`, and what it says."""
+
+    entry: int
+    option: str
+    said: Any
+
+    @property
+    def key(self) -> str:
+        return f"recovery.{self.entry}.options.{self.option}"
+
+
+def tables_in(data: Mapping[str, Plain]) -> list[OptionTable]:
+    """Options of scenarios that name a file instead of a list of numbers."""
+    entries: Any = data.get("recovery")
+    return [
+        OptionTable(i, name, entry["options"][name])
+        for i, entry in enumerate(entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("options"), dict)
+        for name in _table_options(entry.get("strategy"))
+        if isinstance(entry["options"].get(name), str | dict)
+    ]
+
+
+def _table_options(strategy: object) -> Iterator[str]:
+    system = SYSTEMS.get(strategy) if isinstance(strategy, str) else None
+    if system is not None:
+        yield from (
+            one.name
+            for one in fields(system.options)
+            if one.metadata.get("kind") == "table" and one.name in BY_NODES
+        )
+
+
+def with_values(
+    data: Mapping[str, Plain], tables: list[OptionTable], values: Callable[[OptionTable], Plain]
+) -> dict[str, Any]:
+    """The data with other values of some options."""
+    made: dict[str, Any] = deepcopy(dict(data))
+    for table in tables:
+        made["recovery"][table.entry]["options"][table.option] = values(table)
+    return made
+
+
+def file_of(said: Any) -> tuple[str, str | None]:
+    """The file that an option names, and its column. Raises ParameterError for what is none."""
+    if isinstance(said, str):
+        said = {"file": said}
+    unknown = set(said) - KEYS
+    file, named = said.get("file"), said.get("column")
+    if unknown or not isinstance(file, str) or not isinstance(named, str | None):
+        raise ParameterError(f"is no table: {HOW}")
+    if not file.lower().endswith(".csv"):
+        raise ParameterError(f"`{one_line(file)}` is no table: {HOW}")
+    return file, named
+
+
+def throughput_from(
+    path: Path, named: str | None, scenario: Scenario, table: OptionTable
+) -> list[float]:
+    """The numbers of an option.
+
+    Parameters
+    ----------
+    path, named : the file and the column of its numbers; None: the only one besides `nodes`
+    scenario : complete but for such options
+
+    Raises
+    ------
+    ParameterError : the file is no such table, or does not know the job's number of nodes
+    """
+    by_nodes = read_table(path, named)
+    cluster = scenario.cluster
+    n = cluster.n_nodes_of[cluster.state_role]
+    step = (scenario.recovery[table.entry].options or {}).get(UNIT) or 1
+    found = []
+    while n in by_nodes and n > 0:
+        found.append(by_nodes[n])
+        n -= step
+    first = n + step * len(found)
+    if not found:
+        raise ParameterError(f"{path.name} has no row for the job's {first} nodes")
+    below = [nodes for nodes in by_nodes if nodes < n and (first - nodes) % step == 0]
+    if below:
+        raise ParameterError(
+            f"{path.name} has no row for {n} nodes, but one for {max(below)}: units are of {step}"
+        )
+    return found
+
+
+def read_table(path: Path, named: str | None) -> dict[int, float]:
+    """A column of a CSV file by its column `nodes`. Raises ParameterError for what is wrong."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ParameterError(f"{path.name} has more than {MOST_BYTES:,} bytes: is it a table?")
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.DictReader(lines)
+            name = _column(path, list(reader.fieldnames or ()), named)
+            found: dict[int, float] = {}
+            for row in reader:
+                nodes, value = _numbers(f"{path.name}:{reader.line_num}", row, name)
+                if nodes in found:
+                    raise ParameterError(f"{path.name}:{reader.line_num}: {nodes} nodes again")
+                found[nodes] = value
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ParameterError(f"{path.name} can't be read: {one_line(str(error), 200)}") from error
+    return found
+
+
+def _column(path: Path, names: list[str], named: str | None) -> str:
+    known = ", ".join(map(one_line, names)) or "none"
+    if NODES not in names:
+        raise ParameterError(f"{path.name} has no column `{NODES}`; it has: {known}")
+    others = [name for name in names if name != NODES]
+    if named is None and len(others) == 1:
+        return others[0]
+    if named not in others:
+        which = "say which `column`" if named is None else f"has no column `{one_line(named)}`"
+        raise ParameterError(f"{path.name}: {which}; it has: {known}")
+    return named
+
+
+def _numbers(place: str, row: Mapping[str, Any], name: str) -> tuple[int, float]:
+    """The nodes and the number of a row."""
+    try:
+        nodes, value = int(row[NODES]), float(row[name])
+    except (TypeError, ValueError):
+        said = f"{row.get(NODES)}, {row.get(name)}"
+        raise ParameterError(
+            f"{place}: `{one_line(said)}` is no number of nodes and no throughput"
+        ) from None
+    if nodes < 1 or not isfinite(value) or value < 0:
+        raise ParameterError(f"{place}: {nodes} nodes, {value}: at least 1 node, nothing negative")
+    return nodes, value

@@ -1,0 +1,217 @@
+"""Which system: known answers, who is left out, what is said, and that nothing is made twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cprsim.compare_systems import load_comparison
+from cprsim.page.kinds import KINDS, kind_of
+from cprsim.page.systems import chapter_of_systems
+from cprsim.recovery import STRATEGIES
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.report.systems_report import print_comparison
+from tests.making import call
+
+WORKERS = """\
+name: workers
+job: {useful: 40 h, step: 10 s}
+cluster: {workers: 8, state: 20 GB, link: 25 Gbit/s}
+failures: {kind: injected, at: [AT], role: worker}
+costs: {save: 2 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [RECOVERY]
+simulation: {seed: 1, replications: 100}
+"""
+SERVERS = """\
+name: servers
+job: {useful: 20 h}
+cluster: {trainers: 2, emb_ps: 10}
+failures: {kind: job, family: exponential, mtbf: 5 h}
+costs: {save: 3 min, load: 3 min, detect: 30 s, reschedule: 2 min}
+recovery: [full]
+simulation: {seed: 1, replications: 100}
+"""
+
+
+FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck")  # however many systems there are
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_systems() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        few = {name: SYSTEMS[name] for name in FEW}
+        patch.setattr("cprsim.compare_systems.lineup.SYSTEMS", few)
+        yield
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Compare the systems of a scenario, as JSON where all goes well."""
+
+    def run(*options: object, text: str = WORKERS, recovery: str = "full") -> Any:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(text.replace("RECOVERY", recovery), "utf-8")
+        result = call(
+            "compare-systems", path, "--replications", 100, "--out", tmp_path / "results", "--json",
+            *options,
+        )  # fmt: skip
+        return json.loads(result.stdout) if result.exit_code == 0 else result
+
+    return run
+
+
+def of(found: Any, name: str) -> Any:
+    return next(one for one in found["systems"] if one["name"] == name)
+
+
+def test_where_nothing_fails_what_costs_nothing_all_the_time_is_best(program) -> None:
+    found = program(text=SERVERS.replace("mtbf: 5 h", "mtbf: 90000 h"))
+    assert of(found, "none")["overhead_fraction"]["mean"] < 0.002
+    assert found["best"] in ("none", "full")
+    # full recovery at its best never saves, and is `none` then
+    assert of(found, "full")["interval_h"] is None or found["best"] == "none"
+
+
+def test_one_failure_costs_each_what_its_rules_say(program) -> None:
+    # one failure after 1,500 min of work; detection, rescheduling and load take 5.5 min
+    text = WORKERS.replace("AT", "1500 min")
+    found = program("--fixed", text=text, recovery="{strategy: full, interval: 10 h}, none")
+    full, none, hsdp = of(found, "full"), of(found, "none"), of(found, "hsdp")
+    # four saves, the one at the end too; 300 min are lost since the one at 1,200
+    assert full["overhead_fraction"]["mean"] == pytest.approx((4 * 2 + 5.5 + 300) / 2400)
+    assert none["overhead_fraction"]["mean"] == pytest.approx((1500 + 2.5) / 2400)
+    # 3 min of stall, then the speed of 7 of 8 for 2 min of rescheduling and 6.4 s of copying
+    slower_min = (2 + 20e9 * 8 / 25e9 / 60) / 8
+    saves_min = hsdp["parts"]["save"]["mean"] * 2400
+    assert hsdp["overhead_fraction"]["mean"] == pytest.approx((3 + slower_min + saves_min) / 2400)
+    best = of(found, found["best"])["overhead_fraction"]["mean"]
+    assert best == min(one["overhead_fraction"]["mean"] for one in found["systems"])
+    more = none["more_than_best"]
+    assert more["mean"] == pytest.approx(none["overhead_fraction"]["mean"] - best)
+    assert more["low"] == more["high"] == more["mean"]
+    assert none["verdict"] == "more"
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory) -> tuple[Path, dict[str, Any], list[str]]:
+    """A comparison of a job with embedding servers: folder, JSON, and the command."""
+    folder = tmp_path_factory.mktemp("servers")
+    path = folder / "scenario.yaml"
+    path.write_text(SERVERS, "utf-8")
+    command = ["compare-systems", str(path), "--replications", "100", "--out", str(folder / "all")]
+    result = call(*command, "--json")
+    assert result.exit_code == 0, result.output
+    return folder / "all", json.loads(result.stdout), command
+
+
+def test_json_has_all_parts(servers) -> None:
+    _, found, _ = servers
+    assert {"best", "cant_be_told", "systems", "left_out", "said", "results"} <= set(found)
+    for one in found["systems"]:
+        overhead = one["overhead_fraction"]["mean"]
+        if one["verdict"] == "unfinished":
+            assert overhead is None
+            continue
+        assert sum(part["mean"] or 0.0 for part in one["parts"].values()) == pytest.approx(overhead)
+        assert 1 / (1 + overhead) - 1e-9 <= one["ettr"] <= 1  # the mean of what is convex
+        assert {"process", "node", "two nodes", "all nodes"} <= set(one["after"])
+        assert one["verdict"] in ("best", "more", "less", "can't be told")
+
+
+def test_stale_shards_without_a_price_are_never_the_best(servers) -> None:
+    _, found, _ = servers
+    partial = of(found, "partial")
+    assert (partial["accuracy"], partial["verdict"]) == ("not priced", "less")
+    assert partial["after"]["node"]["takes"] == "shards"
+    assert of(found, found["best"])["accuracy"] == "kept"
+
+
+def test_who_can_not_run_the_job_is_named_with_the_reason(servers) -> None:
+    _, found, _ = servers
+    assert "target_pls" in found["left_out"]["cpr"]
+    assert "job.step" in found["left_out"]["oobleck"]
+    assert "`experts`" in found["left_out"]["moc"]
+    named = {one["name"] for one in found["systems"]} | set(found["left_out"])
+    assert named == {*STRATEGIES, *FEW}
+
+
+def test_the_same_command_finds_the_finished_result(servers, monkeypatch) -> None:
+    _, found, command = servers
+    monkeypatch.setattr("cprsim.pipeline.simulate", None)
+    assert json.loads(call(*command, "--json").stdout) == found
+    told = call(*command)
+    assert "found again, nothing was simulated" in told.stdout
+    assert "Not compared: cpr, cpr-scar" in told.stdout
+
+
+def test_entries_run_what_was_compared(servers, tmp_path) -> None:
+    _, found, _ = servers
+    entries = [one["entry"] for one in found["systems"] if one["name"] != "none"]
+    path = tmp_path / "pasted.yaml"
+    path.write_text(SERVERS.replace("[full]", f"[{', '.join(entries)}]"), "utf-8")
+    result = call("run", path, "--replications", 100, "--out", tmp_path, "--json")
+    assert result.exit_code == 0, result.output
+    for one in json.loads(result.stdout)["strategies"]:
+        mean = of(found, one["name"])["overhead_fraction"]["mean"]
+        assert one["overhead_fraction"]["mean"] == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_table_fits_a_terminal_of_80_columns(servers) -> None:
+    folder, _, _ = servers
+    (path,) = [one for one in folder.iterdir() if one.is_dir()]
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
+    print_comparison(console, load_comparison(path))
+    assert isinstance(console.file, StringIO)
+    table = console.file.getvalue().split("\nCheapest")[0]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_report_plot_and_compare_read_the_folder(servers, tmp_path) -> None:
+    folder, _, _ = servers
+    (path,) = [one for one in folder.iterdir() if one.is_dir()]
+    chapter = chapter_of_systems(load_comparison(path))
+    assert len(chapter.sections[0].blocks) == 4
+    assert kind_of(path) is KINDS["comparison of systems"]
+    drawn = call("plot", path, "--out", tmp_path, "--format", "svg")
+    assert drawn.exit_code == 0, drawn.output
+    assert [file.name for file in tmp_path.iterdir()] == [f"{path.name}-systems.svg"]
+    both = call("compare", path, path, "--json")
+    assert both.exit_code == 0, both.output
+    differences = json.loads(both.stdout)["differences"]
+    assert all(one["difference"] in (0.0, None) for one in differences)
+
+
+def test_with_a_limit_those_that_keep_it_count(program) -> None:
+    text = SERVERS.replace("useful: 20 h", "useful: 10 h")
+    found = program("--set", "accuracy.target_pls=0.3", text=text)
+    partial = of(found, "partial")
+    assert partial["accuracy"] == "within the limit"
+    assert partial["interval"] == "found"
+    assert of(found, "cpr-mfu")["pls"] <= 0.3
+    assert found["limit"] == {"quantity": "pls", "most": 0.3}
+    assert found["best"] not in ("full", "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "recovery", "problem"),
+    [
+        ([], "{strategy: hsdp, options: {group: 3}}", "recovery.0: 8 nodes of `worker` make no"),
+        ([], "{strategy: gemini, name: full}, {strategy: full, name: other}", "the name `full`"),
+        (["--replications", 5], "full", "5 replications"),
+        (["--set", "accuracy.max_auc_loss=0.001"], "full", "no staleness curve applies"),
+    ],
+)
+def test_what_can_not_be_compared_is_one_clear_error(
+    program, tmp_path, options, recovery, problem
+) -> None:
+    result = program(*options, recovery=recovery, text=WORKERS.replace("AT", "20 h"))
+    assert result.exit_code == 2
+    assert problem in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "results").exists()
