@@ -15,16 +15,8 @@ from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
+    from cprsim.failures.traces.asked import Asked
     from cprsim.fitting.trace_fit import TraceFit
-
-
-class Format(StrEnum):
-    """How a log is written."""
-
-    auto = "auto"
-    tidy = "tidy"
-    infinitehbd = "infinitehbd"
-    lanl = "lanl"
 
 
 class Age(StrEnum):
@@ -39,11 +31,11 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="OURS=THEIRS",
-        help="Of a CSV: what a column is called, e.g. start=begin; may be repeated.",
+        help="Of a table: what a column is called, e.g. start=begin; may be repeated.",
     ),
 ]
 TimeUnit = Annotated[
-    str | None, typer.Option(help="Of a CSV: unit of times that are numbers: ms, s, min, h, d.")
+    str | None, typer.Option(help="Of a table: unit of times that are numbers: ms, s, min, h, d.")
 ]
 Bootstrap = Annotated[
     int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
@@ -56,13 +48,16 @@ def fit(
         Path, typer.Argument(metavar="TRACE", help="The failure log.", show_default=False)
     ],
     form: Annotated[
-        Format,
+        str | None,
         typer.Option(
             "--format",
-            help="tidy: CSV with node, start, end (and cause); auto: infinitehbd for .json, lanl "
-            "where --system is given, else tidy.",
+            metavar="NAME",
+            help="How the log is written: tidy (a table), jsonl, parquet, slurm-events, "
+            "slurm-jobs, kubernetes, nvidia-xid, prometheus, infinitehbd, lanl; default: guessed "
+            "from its beginning, and said.",
+            show_default=False,
         ),
-    ] = Format.auto,
+    ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(help="Nodes observed, with those that never failed.", show_default=False),
@@ -86,10 +81,26 @@ def fit(
     ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: found.",
+            show_default=False,
+        ),
+    ] = None,
+    tz: Annotated[
+        str | None,
+        typer.Option(
+            "--tz",
+            metavar="ZONE",
+            help="Zone of time stamps that name none, e.g. Europe/Berlin; default: UTC.",
+            show_default=False,
+        ),
+    ] = None,
     repair: Annotated[
         str | None,
         typer.Option(
-            help="Of a CSV: how long outages last of which it names no end, e.g. '2 h'.",
+            help="How long outages last of which the log names no end, e.g. '2 h'.",
             show_default=False,
         ),
     ] = None,
@@ -144,8 +155,8 @@ def fit(
 
     if save is not None:
         require_new(save)
-    form = _form(form, trace, system)
-    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
+    asked = _asked(nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
+    outages, form = read_as(trace, form, asked)
     if cause is not None:
         outages = outages.choosing(cause)
     if node is not None:
@@ -155,7 +166,7 @@ def fit(
     known = observed(
         outages,
         policy,
-        form=form.value,
+        form=form,
         nodes=nodes,
         node=node,
         period=(first, last),
@@ -195,41 +206,64 @@ def presets(as_json: AsJson = False) -> None:
     print_presets(Terminal())
 
 
-def _form(form: Format, trace: Path, system: int | None) -> Format:
-    """How the log is written, where the user leaves that to us."""
-    if form is not Format.auto:
-        return form
-    is_json = ".json" in trace.suffixes
-    return Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
+    """The outages of a log, and the format's name; a guess is said in the notes.
+
+    Raises
+    ------
+    ParameterError
+        for a format that is none, or an option that it does not take.
+    """
+    from dataclasses import replace
+    from difflib import get_close_matches
+
+    from cprsim.errors import ParameterError
+    from cprsim.failures.traces.formats import FORMATS, guess, read_log
+
+    if name is not None and name != "auto":
+        if name not in FORMATS:
+            near = get_close_matches(name, FORMATS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ParameterError(
+                f"--format: there is no {one_line(name)!r}; known are {', '.join(FORMATS)}{hint}"
+            )
+        return read_log(trace, FORMATS[name], asked), name
+    if asked.system is not None:
+        return read_log(trace, FORMATS["lanl"], asked), "lanl"
+    form, why = guess(trace)
+    if form.name == "lanl":
+        raise ParameterError(
+            f"{one_line(str(trace))}: these are LANL's records, of which `system` has to be said "
+            "(--system 2), or --format lanl for all systems together"
+        )
+    outages = read_log(trace, form, asked)
+    if form.name == "tidy" and "commas" in why:
+        return outages, form.name
+    note = f"read as format {form.name}: {why} (--format overrides)"
+    return replace(outages, notes=(note, *outages.notes)), form.name
 
 
-def _read(
-    trace: Path,
-    form: Format,
+def _asked(
     nodes: int | None,
     system: int | None,
     period: tuple[str | None, str | None],
-    columns: list[str],
+    columns: list[str] | None,
     time_unit: str | None,
+    date_format: str | None,
+    tz: str | None,
     repair: str | None,
-) -> Outages:
-    from cprsim.errors import ParameterError
-    from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+) -> Asked:
+    from cprsim.failures.traces.asked import Asked
+    from cprsim.failures.traces.zones import require_zone
 
-    if form is not Format.tidy and repair is not None:
-        raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
-    if form is Format.infinitehbd:
-        if period != (None, None):
-            raise ParameterError("--from and --to: this format is read as a whole")
-        return read_infinitehbd(trace, n_nodes=nodes)
-    if form is Format.lanl:
-        return read_lanl(trace, system=system, period=period, n_nodes=nodes)
-    return read_tidy(
-        trace,
-        columns=column_names(columns),
-        time_unit=time_unit,
+    return Asked(
         n_nodes=nodes,
+        system=system,
         period=period,
+        columns=column_names(columns or []),
+        time_unit=time_unit,
+        date_format=date_format,
+        tz=None if tz is None else require_zone(tz),
         repair_h=None if repair is None else _hours(repair),
     )
 

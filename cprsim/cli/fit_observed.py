@@ -28,7 +28,7 @@ def observed(
     ----------
     outages : as read
     first : how the first up-time of each node counts
-    form : how the log is written: tidy, infinitehbd or lanl
+    form : name of the log's format
     nodes, node, period, age, cause : the options; None where they were not given
     """
     from cprsim.fitting.observation import Source, observation
@@ -38,6 +38,10 @@ def observed(
         known["n_nodes"] = Source.READ, "column nodes"
     if form == "infinitehbd":
         known["begins"] = Source.READ, "the zero of the file's times"
+    if form == "prometheus":
+        known["n_nodes"] = Source.READ, "a series for each node"
+        known["begins"] = Source.READ, "the first sample"
+        known["ends"] = Source.READ, "the last sample"
     if nodes is not None:
         known["n_nodes"] = Source.GIVEN, "--nodes"
     if node is not None:

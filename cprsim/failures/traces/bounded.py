@@ -102,7 +102,7 @@ def _zstandard(path: Path) -> Any:
     return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
 
 
-def extent_of(path: Path) -> Extent:
+def extent_of(path: Path, separator: bytes = b",") -> Extent:
     """Look through a log once, in pieces.
 
     Raises
@@ -117,7 +117,7 @@ def extent_of(path: Path) -> Extent:
     with opened(path) as file:
         while piece := file.read(AT_ONCE_BYTES):
             if n_lines == 0:
-                n_columns += piece.partition(b"\n")[0].count(b",")
+                n_columns += piece.partition(b"\n")[0].count(separator)
             n_bytes += len(piece)
             n_lines += (found := piece.count(b"\n"))
             since_line = since_line + len(piece) if not found else len(piece) - piece.rfind(b"\n")
