@@ -19,6 +19,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.traces.bounded import (
     LONGEST_LINE_BYTES,
     Counted,
+    Extent,
     extent_of,
     opened,
     read_bytes,
@@ -86,6 +87,7 @@ def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFram
     """
     separator = separator or _separator(path)
     extent = extent_of(path, separator.encode())
+    _require_whole(extent, separator, path)
     n_rows = max(1, CELLS_AT_ONCE // extent.n_columns)
     any_row = False
     with opened(path) as file:
@@ -99,6 +101,17 @@ def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFram
             yield rows
     if not any_row:
         raise trace_error(path, None, "holds no row below the header")
+
+
+def _require_whole(extent: Extent, separator: str, path: Path) -> None:
+    """Raise TraceError where a file ends within a row: with no end of line, and cells too few."""
+    n_cells = extent.unended.count(separator.encode()) + 1
+    if extent.unended.strip() and n_cells < extent.n_columns and extent.n_lines > 1:
+        message = (
+            f"the file ends within this row, which has {n_cells} cells where the header has "
+            f"{extent.n_columns}: is it cut off?"
+        )
+        raise trace_error(path, extent.n_lines, message)
 
 
 def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
