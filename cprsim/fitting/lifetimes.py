@@ -76,6 +76,10 @@ class Lifetimes:
         """Those that `mask` (n,) keeps."""
         return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
 
+    def ordered(self, index: Ints) -> Lifetimes:
+        """Those of these numbers, (n_kept,), in this order."""
+        return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
+
     def every(self, nth: int) -> Lifetimes:
         """Every n-th of them."""
         return replace(self, **{name: getattr(self, name)[::nth] for name in _COLUMNS})
