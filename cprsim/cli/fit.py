@@ -59,8 +59,27 @@ def fit(
         ),
     ] = None,
     nodes: Annotated[
-        int | None,
-        typer.Option(help="Nodes observed, with those that never failed.", show_default=False),
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="Nodes observed, with those that never failed: how many, or a table with node "
+            "and any of installed, entry, exit.",
+            show_default=False,
+        ),
+    ] = None,
+    node_dates: Annotated[
+        bool,
+        typer.Option(
+            "--node-dates", help="Of lanl: nodes are there between the dates that the file names."
+        ),
+    ] = False,
+    coalesce: Annotated[
+        str | None,
+        typer.Option(
+            help="Failures of one node within so long of each other are one, e.g. '10 min'; "
+            "--out draws what other windows would do.",
+            show_default=False,
+        ),
     ] = None,
     system: Annotated[
         int | None, typer.Option(help="Of lanl: which system.", show_default=False)
@@ -144,10 +163,12 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
+    from cprsim.cli.fit_lives import living
     from cprsim.cli.fit_observed import observed
     from cprsim.cli.fit_output import Shown, as_object, print_fit
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
+    from cprsim.failures.coalescing import coalesced
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
@@ -155,8 +176,12 @@ def fit(
 
     if save is not None:
         require_new(save)
-    asked = _asked(nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
-    outages, form = read_as(trace, form, asked)
+    n_nodes, node_file = _nodes(nodes)
+    asked = _asked(n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
+    as_read, form = read_as(trace, form, asked)
+    as_read = living(as_read, trace, form, asked, node_file, dates=node_dates)
+    within_h = None if coalesce is None else _hours(coalesce, "--coalesce")
+    outages = as_read if within_h is None else coalesced(as_read, within_h)
     if cause is not None:
         outages = outages.choosing(cause)
     if node is not None:
@@ -167,7 +192,8 @@ def fit(
         outages,
         policy,
         form=form,
-        nodes=nodes,
+        nodes=n_nodes,
+        lives=node_file or (node_dates and "--node-dates") or None,
         node=node,
         period=(first, last),
         age=age and age.value,
@@ -177,7 +203,7 @@ def fit(
     shown = Shown.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
-    figures = _draw(fitted, out) if out is not None else []
+    figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
     if save is not None and shown.fragment is not None:
         write_new(save, shown.fragment)
     if as_json:
@@ -268,8 +294,21 @@ def _asked(
     )
 
 
-def _hours(repair: str) -> float:
-    """The option ``--repair`` [h]. Raises ParameterError where it is no time."""
+def _nodes(said: str | None) -> tuple[int | None, Path | None]:
+    """The option ``--nodes``: a number, or a file."""
+    from cprsim.errors import ParameterError
+
+    if said is None:
+        return None, None
+    if said.removeprefix("-").isdigit():
+        return int(said[:20]), None
+    if not Path(said).is_file():
+        raise ParameterError(f"--nodes: {one_line(said)!r} is neither a whole number nor a file")
+    return None, Path(said)
+
+
+def _hours(repair: str, option: str = "--repair") -> float:
+    """The value of an option [h]. Raises ParameterError where it is no time."""
     from cprsim.errors import ParameterError
     from cprsim.units import TIME
 
@@ -278,20 +317,26 @@ def _hours(repair: str) -> float:
         if not 0 <= hours < inf:
             raise ParameterError("is no time from 0 on")
     except ParameterError as error:
-        raise ParameterError(f"--repair: {repair!r} {error}") from None
+        raise ParameterError(f"{option}: {repair!r} {error}") from None
     return hours
 
 
-def _draw(fitted: TraceFit, out: Path) -> list[Path]:
+def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
     from cprsim.errors import ResultError
+    from cprsim.fitting.windows import failures_by_window
+    from cprsim.plots.coalescing import coalescing_figure
     from cprsim.plots.failure_fit import fit_figures
     from cprsim.plots.save import save_figure
 
     try:
+        figures = fit_figures(fitted)
+        if not_coalesced is not None:
+            windows = failures_by_window(not_coalesced)
+            figures = {**figures, "coalescing": coalescing_figure(windows)}
         out.mkdir(parents=True, exist_ok=True)
         return [
             path
-            for name, figure in fit_figures(fitted).items()
+            for name, figure in figures.items()
             for path in save_figure(figure, out / f"fit-{name}")
         ]
     except OSError as error:
