@@ -15,16 +15,8 @@ from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
+    from cprsim.failures.traces.asked import Asked
     from cprsim.fitting.trace_fit import TraceFit
-
-
-class Format(StrEnum):
-    """How a log is written."""
-
-    auto = "auto"
-    tidy = "tidy"
-    infinitehbd = "infinitehbd"
-    lanl = "lanl"
 
 
 class Age(StrEnum):
@@ -39,11 +31,11 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="OURS=THEIRS",
-        help="Of a CSV: what a column is called, e.g. start=begin; may be repeated.",
+        help="Of a table: what a column is called, e.g. start=begin; may be repeated.",
     ),
 ]
 TimeUnit = Annotated[
-    str | None, typer.Option(help="Of a CSV: unit of times that are numbers: ms, s, min, h, d.")
+    str | None, typer.Option(help="Of a table: unit of times that are numbers: ms, s, min, h, d.")
 ]
 Bootstrap = Annotated[
     int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
@@ -56,16 +48,38 @@ def fit(
         Path, typer.Argument(metavar="TRACE", help="The failure log.", show_default=False)
     ],
     form: Annotated[
-        Format,
+        str | None,
         typer.Option(
             "--format",
-            help="tidy: CSV with node, start, end (and cause); auto: infinitehbd for .json, lanl "
-            "where --system is given, else tidy.",
+            metavar="NAME",
+            help="How the log is written: tidy (a table), jsonl, parquet, slurm-events, "
+            "slurm-jobs, kubernetes, nvidia-xid, prometheus, infinitehbd, lanl; default: guessed "
+            "from its beginning, and said.",
+            show_default=False,
         ),
-    ] = Format.auto,
+    ] = None,
     nodes: Annotated[
-        int | None,
-        typer.Option(help="Nodes observed, with those that never failed.", show_default=False),
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="Nodes observed, with those that never failed: how many, or a table with node "
+            "and any of installed, entry, exit.",
+            show_default=False,
+        ),
+    ] = None,
+    node_dates: Annotated[
+        bool,
+        typer.Option(
+            "--node-dates", help="Of lanl: nodes are there between the dates that the file names."
+        ),
+    ] = False,
+    coalesce: Annotated[
+        str | None,
+        typer.Option(
+            help="Failures of one node within so long of each other are one, e.g. '10 min'; "
+            "--out draws what other windows would do.",
+            show_default=False,
+        ),
     ] = None,
     system: Annotated[
         int | None, typer.Option(help="Of lanl: which system.", show_default=False)
@@ -86,10 +100,26 @@ def fit(
     ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a table: form of its dates, e.g. '%d/%m/%Y %H:%M'; default: found.",
+            show_default=False,
+        ),
+    ] = None,
+    tz: Annotated[
+        str | None,
+        typer.Option(
+            "--tz",
+            metavar="ZONE",
+            help="Zone of time stamps that name none, e.g. Europe/Berlin; default: UTC.",
+            show_default=False,
+        ),
+    ] = None,
     repair: Annotated[
         str | None,
         typer.Option(
-            help="Of a CSV: how long outages last of which it names no end, e.g. '2 h'.",
+            help="How long outages last of which the log names no end, e.g. '2 h'.",
             show_default=False,
         ),
     ] = None,
@@ -133,10 +163,12 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
+    from cprsim.cli.fit_lives import living
     from cprsim.cli.fit_observed import observed
     from cprsim.cli.fit_output import Shown, as_object, print_fit
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
+    from cprsim.failures.coalescing import coalesced
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
@@ -144,8 +176,12 @@ def fit(
 
     if save is not None:
         require_new(save)
-    form = _form(form, trace, system)
-    outages = _read(trace, form, nodes, system, (first, last), columns or [], time_unit, repair)
+    n_nodes, node_file = _nodes(nodes)
+    asked = _asked(n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
+    as_read, form = read_as(trace, form, asked)
+    as_read = living(as_read, trace, form, asked, node_file, dates=node_dates)
+    within_h = None if coalesce is None else _hours(coalesce, "--coalesce")
+    outages = as_read if within_h is None else coalesced(as_read, within_h)
     if cause is not None:
         outages = outages.choosing(cause)
     if node is not None:
@@ -155,8 +191,9 @@ def fit(
     known = observed(
         outages,
         policy,
-        form=form.value,
-        nodes=nodes,
+        form=form,
+        nodes=n_nodes,
+        lives=node_file or (node_dates and "--node-dates") or None,
         node=node,
         period=(first, last),
         age=age and age.value,
@@ -166,7 +203,7 @@ def fit(
     shown = Shown.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
-    figures = _draw(fitted, out) if out is not None else []
+    figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
     if save is not None and shown.fragment is not None:
         write_new(save, shown.fragment)
     if as_json:
@@ -195,47 +232,83 @@ def presets(as_json: AsJson = False) -> None:
     print_presets(Terminal())
 
 
-def _form(form: Format, trace: Path, system: int | None) -> Format:
-    """How the log is written, where the user leaves that to us."""
-    if form is not Format.auto:
-        return form
-    is_json = ".json" in trace.suffixes
-    return Format.infinitehbd if is_json else Format.lanl if system else Format.tidy
+def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
+    """The outages of a log, and the format's name; a guess is said in the notes.
+
+    Raises
+    ------
+    ParameterError
+        for a format that is none, or an option that it does not take.
+    """
+    from dataclasses import replace
+    from difflib import get_close_matches
+
+    from cprsim.errors import ParameterError
+    from cprsim.failures.traces.formats import FORMATS, guess, read_log
+
+    if name is not None and name != "auto":
+        if name not in FORMATS:
+            near = get_close_matches(name, FORMATS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ParameterError(
+                f"--format: there is no {one_line(name)!r}; known are {', '.join(FORMATS)}{hint}"
+            )
+        return read_log(trace, FORMATS[name], asked), name
+    if asked.system is not None:
+        return read_log(trace, FORMATS["lanl"], asked), "lanl"
+    form, why = guess(trace)
+    if form.name == "lanl":
+        raise ParameterError(
+            f"{one_line(str(trace))}: these are LANL's records, of which `system` has to be said "
+            "(--system 2), or --format lanl for all systems together"
+        )
+    outages = read_log(trace, form, asked)
+    if form.name == "tidy" and "commas" in why:
+        return outages, form.name
+    note = f"read as format {form.name}: {why} (--format overrides)"
+    return replace(outages, notes=(note, *outages.notes)), form.name
 
 
-def _read(
-    trace: Path,
-    form: Format,
+def _asked(
     nodes: int | None,
     system: int | None,
     period: tuple[str | None, str | None],
-    columns: list[str],
+    columns: list[str] | None,
     time_unit: str | None,
+    date_format: str | None,
+    tz: str | None,
     repair: str | None,
-) -> Outages:
-    from cprsim.errors import ParameterError
-    from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+) -> Asked:
+    from cprsim.failures.traces.asked import Asked
+    from cprsim.failures.traces.zones import require_zone
 
-    if form is not Format.tidy and repair is not None:
-        raise ParameterError(f"--repair: belongs to format `tidy`, not `{form.value}`")
-    if form is Format.infinitehbd:
-        if period != (None, None):
-            raise ParameterError("--from and --to: this format is read as a whole")
-        return read_infinitehbd(trace, n_nodes=nodes)
-    if form is Format.lanl:
-        return read_lanl(trace, system=system, period=period, n_nodes=nodes)
-    return read_tidy(
-        trace,
-        columns=column_names(columns),
-        time_unit=time_unit,
+    return Asked(
         n_nodes=nodes,
+        system=system,
         period=period,
+        columns=column_names(columns or []),
+        time_unit=time_unit,
+        date_format=date_format,
+        tz=None if tz is None else require_zone(tz),
         repair_h=None if repair is None else _hours(repair),
     )
 
 
-def _hours(repair: str) -> float:
-    """The option ``--repair`` [h]. Raises ParameterError where it is no time."""
+def _nodes(said: str | None) -> tuple[int | None, Path | None]:
+    """The option ``--nodes``: a number, or a file."""
+    from cprsim.errors import ParameterError
+
+    if said is None:
+        return None, None
+    if said.removeprefix("-").isdigit():
+        return int(said[:20]), None
+    if not Path(said).is_file():
+        raise ParameterError(f"--nodes: {one_line(said)!r} is neither a whole number nor a file")
+    return None, Path(said)
+
+
+def _hours(repair: str, option: str = "--repair") -> float:
+    """The value of an option [h]. Raises ParameterError where it is no time."""
     from cprsim.errors import ParameterError
     from cprsim.units import TIME
 
@@ -244,20 +317,26 @@ def _hours(repair: str) -> float:
         if not 0 <= hours < inf:
             raise ParameterError("is no time from 0 on")
     except ParameterError as error:
-        raise ParameterError(f"--repair: {repair!r} {error}") from None
+        raise ParameterError(f"{option}: {repair!r} {error}") from None
     return hours
 
 
-def _draw(fitted: TraceFit, out: Path) -> list[Path]:
+def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
     from cprsim.errors import ResultError
+    from cprsim.fitting.windows import failures_by_window
+    from cprsim.plots.coalescing import coalescing_figure
     from cprsim.plots.failure_fit import fit_figures
     from cprsim.plots.save import save_figure
 
     try:
+        figures = fit_figures(fitted)
+        if not_coalesced is not None:
+            windows = failures_by_window(not_coalesced)
+            figures = {**figures, "coalescing": coalescing_figure(windows)}
         out.mkdir(parents=True, exist_ok=True)
         return [
             path
-            for name, figure in fit_figures(fitted).items()
+            for name, figure in figures.items()
             for path in save_figure(figure, out / f"fit-{name}")
         ]
     except OSError as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
@@ -21,6 +24,7 @@ def observed(
     period: tuple[str | None, str | None],
     age: str | None,
     cause: str | None,
+    lives: str | Path | None = None,
 ) -> Observation:
     """The observation of a log.
 
@@ -28,8 +32,9 @@ def observed(
     ----------
     outages : as read
     first : how the first up-time of each node counts
-    form : how the log is written: tidy, infinitehbd or lanl
+    form : name of the log's format
     nodes, node, period, age, cause : the options; None where they were not given
+    lives : from where the dates of the nodes are; None where they have none
     """
     from cprsim.fitting.observation import Source, observation
 
@@ -38,6 +43,13 @@ def observed(
         known["n_nodes"] = Source.READ, "column nodes"
     if form == "infinitehbd":
         known["begins"] = Source.READ, "the zero of the file's times"
+    if form == "prometheus":
+        known["n_nodes"] = Source.READ, "a series for each node"
+        known["begins"] = Source.READ, "the first sample"
+        known["ends"] = Source.READ, "the last sample"
+    if lives is not None:
+        origin = (Source.READ, f"the nodes' own dates ({one_line(str(lives))})")
+        known["n_nodes"] = known["ages"] = origin
     if nodes is not None:
         known["n_nodes"] = Source.GIVEN, "--nodes"
     if node is not None:

@@ -49,6 +49,8 @@ class Outages:
     node_names: tuple[str, ...] = ()  # of those that the log names
     notes: tuple[str, ...] = ()  # what the reader had to decide
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
+    # of nodes that join and leave: when each was of age 0, entered, left [h], (n_nodes,) each
+    lives: tuple[Floats, Floats, Floats] | None = None
 
     @property
     def n_outages(self) -> int:
@@ -73,6 +75,10 @@ class Outages:
         """Those outages that `mask` (n_outages,) keeps; nodes and window stay as they are."""
         return self if mask.all() else self._taken(np.flatnonzero(mask))
 
+    def _in_order(self) -> Outages:
+        """By start and node, where the nodes' numbers have changed."""
+        return _sorted(self)
+
     def _taken(self, index: Ints) -> Outages:
         """The outages of these numbers, in this order."""
         return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
@@ -89,8 +95,13 @@ class Outages:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"the log names no node {name!r}{hint}")
-        mine = self.where(self.node == self.node_names.index(name))
-        return replace(mine, node=np.zeros_like(mine.node), n_nodes=1, node_names=(name,))
+        number = self.node_names.index(name)
+        mine = self.where(self.node == number)
+        one = slice(number, number + 1)
+        lives = self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one])
+        return replace(
+            mine, node=np.zeros_like(mine.node), n_nodes=1, node_names=(name,), lives=lives
+        )
 
     def choosing(self, text: str) -> Outages:
         """All outages, those `chosen` whose cause contains a text, in whatever case.
@@ -220,13 +231,13 @@ def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
     if not (new_node | later).all():  # some of a node begin together
         order = np.lexsort((outages.end_h, ~outages.chosen, outages.start_h, outages.node))
-    up_to_h = _running_end(node, outages.end_h[order])
+    up_to_h = running_end(node, outages.end_h[order])
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1]) & later)
     return order, up_to_h, begins
 
 
-def _running_end(node: Ints, end_h: Floats) -> Floats:
+def running_end(node: Ints, end_h: Floats) -> Floats:
     """Until when each node is down, outage after outage, (n,); `node` is sorted.
 
     Each step looks back twice as far; where one changes nothing, none that follows does.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import isfinite, nan
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.distributions import Weibull
+from cprsim.failures.frailty import ALIKE
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
 from cprsim.fitting.correlation import Portrait, portrait, portrait_of
 from cprsim.fitting.frailty_fit import FrailtyFit, fit_frailty
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
-from cprsim.records import Bools, Cluster, Duration, Holds, Ints, Role
+from cprsim.records import Bools, Cluster, Duration, Floats, Holds, Ints, Role
 
 N_SIMULATED = 400
+NEVER_H = 1e12  # mean of clocks that never strike
 FEWEST_SIMULATED = 40  # logs for an interval of 95 %
 MOST_FAILURES = 2e7  # in all simulated logs together
 
@@ -32,6 +35,15 @@ class CorrelatedFit:
     watched_h: float  # length of the log
     n_nodes: int
     hours_per_failure: float  # time that nodes were watched, for each failure of a single one [h]
+    # of nodes that join and leave: when each was new, entered, left [h], (n_nodes,) each
+    lives: tuple[Floats, Floats, Floats] | None = None
+
+    @property
+    def ages_h(self) -> float:
+        """How old nodes became in the log [h]: that of all, or the mean over those that changed."""
+        return (
+            self.watched_h if self.lives is None else float((self.lives[2] - self.lives[0]).mean())
+        )
 
     def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
         """The source that this fit describes.
@@ -47,7 +59,7 @@ class CorrelatedFit:
             frailty=best.frailty,
             shocks=self.shocks,
             start=Start.FRESH,
-            watched_h=self.watched_h if watched else 0.0,
+            watched_h=self.ages_h if watched else 0.0,
             repair=repair,
         )
 
@@ -97,6 +109,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
         outages.window_h,
         outages.n_nodes,
         singles.hours_per_end,
+        outages.lives,
     )
 
 
@@ -158,7 +171,8 @@ def close_circle(
 
 def _expected_failures(fitted: CorrelatedFit) -> float:
     """Failures of nodes in one simulated trace."""
-    own = fitted.source(watched=False).failures_of_a_node(fitted.watched_h)
+    oldest_h = fitted.watched_h if fitted.lives is None else _oldest_h(fitted.lives)
+    own = fitted.source(watched=False).failures_of_a_node(oldest_h)
     struck = 0.0 if fitted.shocks is None else fitted.shocks.striking(fitted.n_nodes)[1]
     return fitted.n_nodes * own + struck * fitted.watched_h
 
@@ -167,17 +181,53 @@ def portraits(
     fitted: CorrelatedFit, n: int, seed: int, *, whole: bool = False
 ) -> Iterator[Portrait]:
     """Statistics of simulated traces, each watched from its beginning on; see `portrait`."""
-    cluster = Cluster((Role("node", fitted.n_nodes, Holds.NOTHING),))
-    source = fitted.source(watched=False)
-    trace = next(source.draw(cluster, seed, 0, n, [fitted.watched_h]))
-    sizes = np.diff(trace.first_slot)
-    replication, at_h = np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes)
+    draw = _drawn if fitted.lives is None else _drawn_with_lives
+    replication, at_h, node = draw(fitted, n, seed)
     borders = np.searchsorted(replication, np.arange(n + 1))
     for first, last in pairwise(borders.tolist()):
         if last - first >= 2:
             mine = slice(first, last)
-            nodes = trace.slot[mine]
-            yield portrait(at_h[mine], nodes, fitted.n_nodes, fitted.watched_h, whole=whole)
+            yield portrait(at_h[mine], node[mine], fitted.n_nodes, fitted.watched_h, whole=whole)
+
+
+def _drawn(fitted: CorrelatedFit, n: int, seed: int) -> tuple[Ints, Floats, Ints]:
+    """Replication, instant [h] and node of the failures of all simulated traces, in order."""
+    source = fitted.source(watched=False)
+    return _failures(source, fitted.n_nodes, fitted.watched_h, n, seed)
+
+
+def _failures(
+    source: CorrelatedNodes, n_nodes: int, until_h: float, n: int, seed: int
+) -> tuple[Ints, Floats, Ints]:
+    cluster = Cluster((Role("node", n_nodes, Holds.NOTHING),))
+    trace = next(source.draw(cluster, seed, 0, n, [until_h]))
+    sizes = np.diff(trace.first_slot)
+    return np.repeat(trace.replication, sizes), np.repeat(trace.at_h, sizes), trace.slot
+
+
+def _drawn_with_lives(fitted: CorrelatedFit, n: int, seed: int) -> tuple[Ints, Floats, Ints]:
+    """As `_drawn`: clocks begin where a node was new, shocks strike those that are there."""
+    assert fitted.lives is not None
+    born_h, enters_h, leaves_h = fitted.lives
+    alone = replace(fitted.source(watched=False), shocks=None)
+    replication, age_h, node = _failures(alone, fitted.n_nodes, _oldest_h(fitted.lives), n, seed)
+    at_h = age_h + born_h[node]
+    if fitted.shocks is not None:
+        none = Weibull(1.0, NEVER_H)
+        struck = _failures(
+            replace(alone, shocks=fitted.shocks, lifetime=none, frailty=ALIKE),
+            fitted.n_nodes, fitted.watched_h, n, seed + 1,
+        )  # fmt: skip
+        replication = np.append(replication, struck[0])
+        at_h, node = np.append(at_h, struck[1]), np.append(node, struck[2])
+    there = np.flatnonzero((at_h >= enters_h[node]) & (at_h < leaves_h[node]))
+    there = there[np.lexsort((at_h[there], replication[there]))]
+    return replication[there], at_h[there], node[there]
+
+
+def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:
+    """The highest age of a node while it was watched [h]."""
+    return float((lives[2] - lives[0]).max())
 
 
 def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:

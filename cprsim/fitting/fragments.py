@@ -100,7 +100,7 @@ def correlated_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None =
         *_frailty_lines(best),
         *_shock_lines(correlated),
         "  start: fresh  # every node counts as new when the log begins",
-        f"  watched: {_exactly(correlated.watched_h)} h  # the job starts somewhere in the log",
+        f"  watched: {_exactly(correlated.ages_h)} h  # the job starts somewhere in the log",
         "  clock: wall",
     ]
     return "\n".join([*lines, *_repair_lines(fitted)]) + "\n"
@@ -111,7 +111,7 @@ def _writable_form(correlated: CorrelatedFit) -> tuple[FrailtyFit, list[str]]:
     comments = []
     limit = (0.0, limits.MOST_WATCHED_H)
     try:
-        limits.within("the length of the log", correlated.watched_h, limit, "h")
+        limits.within("the length of the log", correlated.ages_h, limit, "h")
         limits.within("the number of nodes", correlated.n_nodes, (1, limits.MOST_NODES))
         if correlated.shocks is not None:
             limits.within("different sizes", len(correlated.shocks.sizes), (1, limits.MOST_SIZES))

@@ -21,6 +21,7 @@ from cprsim.fitting.likelihood import (
 )
 from cprsim.records import Floats, Ints
 
+FEW = 5_000  # up-times that are quick to fit
 MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
 
 
@@ -128,10 +129,24 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[FrailtyFit, ...]:
     return tuple(sorted(fits, key=lambda one: one.aic))
 
 
+def _near(form: _Form, lifetimes: Lifetimes) -> Floats | None:
+    """Where to begin: for many times, at the maximum of those of every n-th node."""
+    if lifetimes.n < 2 * FEW:
+        return None
+    some = lifetimes.of_units(lifetimes.n // FEW)
+    try:
+        each, _ = _likelihood(form, some)
+        start = np.array([0.0, log(some.total_h / some.n_observed), *form.start])
+        return maximum(form.name, each, start, some.n_observed)
+    except (NotConvergedError, ZeroDivisionError, ValueError):
+        return None
+
+
 def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
     each, unpack = _likelihood(form, lifetimes)
     mean = log(lifetimes.total_h / lifetimes.n_observed)
-    start = np.array([0.0, mean, *form.start])
+    start = _near(form, lifetimes)
+    start = np.array([0.0, mean, *form.start]) if start is None else start
     point = maximum(form.name, each, start, lifetimes.n_observed)
     covariance, _ = covariances(form.name, each, point)
     errors = np.sqrt(np.diag(covariance))
@@ -167,23 +182,33 @@ def _likelihood(
 ) -> tuple[Callable[[Floats], Floats], Callable[[Floats], tuple[Weibull, Frailty]]]:
     """Log-likelihood of each node from the search numbers, and what the numbers mean."""
     lifetimes, node, stands_for = _distinct(lifetimes)
-    ended, duration_h = lifetimes.observed, lifetimes.duration_h
+    order = np.argsort(node, kind="stable")
+    lifetimes, firsts = (
+        lifetimes.ordered(order),
+        np.searchsorted(node[order], np.arange(node.max() + 1)),
+    )
 
     def of_nodes(each_time: Floats) -> Floats:
-        return np.asarray(np.bincount(node, weights=each_time), dtype=np.float64)
+        return np.asarray(np.add.reduceat(each_time, firsts), dtype=np.float64)
 
-    n_failures = of_nodes(ended.astype(np.float64))
+    ended, log_age = lifetimes.observed, np.log(lifetimes.duration_h)
+    n_failures, log_ages = (
+        of_nodes(ended.astype(np.float64)),
+        of_nodes(np.where(ended, log_age, 0.0)),
+    )
+    late = np.flatnonzero(lifetimes.entry_h > 0)
+    log_entry = np.log(lifetimes.entry_h[late])
 
     def unpack(at: Floats) -> tuple[Weibull, Frailty]:
         return Weibull(exp(at[0]), exp(at[1])), form.make(at[2:])
 
     def each(at: Floats) -> Floats:
         lifetime, frailty = unpack(at)
-        hazard = lifetime.cumulative_hazard(duration_h)
-        hazard -= lifetime.cumulative_hazard(lifetimes.entry_h)
-        density = lifetime.log_density(duration_h) + lifetime.cumulative_hazard(duration_h)
-        own = of_nodes(np.where(ended, density, 0.0))
-        return (own + frailty.log_likelihood(n_failures, of_nodes(hazard)))[stands_for]
+        shape, log_scale = lifetime.shape, log(lifetime.scale_h)
+        hazard = np.exp(shape * (log_age - log_scale))
+        hazard[late] -= np.exp(shape * (log_entry - log_scale))
+        log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
+        return (log_hazards + frailty.log_likelihood(n_failures, of_nodes(hazard)))[stands_for]
 
     return each, unpack
 

@@ -76,6 +76,10 @@ class Lifetimes:
         """Those that `mask` (n,) keeps."""
         return replace(self, **{name: getattr(self, name)[mask] for name in _COLUMNS})
 
+    def ordered(self, index: Ints) -> Lifetimes:
+        """Those of these numbers, (n_kept,), in this order."""
+        return replace(self, **{name: getattr(self, name)[index] for name in _COLUMNS})
+
     def every(self, nth: int) -> Lifetimes:
         """Every n-th of them."""
         return replace(self, **{name: getattr(self, name)[::nth] for name in _COLUMNS})
@@ -181,6 +185,14 @@ def repair_times(outages: Outages) -> Lifetimes:
     return lifetimes_of(outages.down_h[mine], outages.ended[mine], unit=outages.node[mine])
 
 
+def _lives(outages: Outages) -> tuple[Floats, Floats, Floats]:
+    """When each node was new, entered and left [h], (n_nodes,) each."""
+    if outages.lives is not None:
+        return outages.lives
+    begin_h = np.zeros(outages.n_nodes)
+    return begin_h, begin_h, np.full(outages.n_nodes, outages.window_h)
+
+
 def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
@@ -191,6 +203,10 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     Where a cause was chosen, an up-time that ends with an outage of another cause is censored
     there: the node would have lived on (competing risks). Assumed: the causes do not depend on each
     other, and every outage renews the node, whatever its cause.
+
+    Of nodes that join and leave (`outages.lives`), the first up-time counts from the installation,
+    seen from the entry on (left truncation, which assumes no failure in between), and the last is
+    censored where the node leaves.
 
     Parameters
     ----------
@@ -206,7 +222,9 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     is_first[firsts] = True
     last = np.append(is_first[1:], True)
     begin_node = np.cumsum(is_first) - 1
-    begin_h, end_h = np.zeros(len(last)), np.full(len(last), outages.window_h)
+    born_h, enters_h, leaves_h = _lives(outages)
+    until_h, begin_h = leaves_h[begin_node], enters_h[begin_node]
+    end_h = until_h.copy()
     begin_h[~is_first] = merged.end_h[order]
     end_h[~last] = merged.start_h[order]
     guessed = np.zeros(len(last), dtype=bool)
@@ -215,14 +233,17 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     ended[~last] = merged.chosen[order]
     del merged, order, node
     # under way at 0: no up-time before it; down at the end: none after it
-    kept = (end_h >= begin_h) & ~(last & (begin_h >= outages.window_h))
+    kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
     if first is FirstUptime.UNKNOWN:
         kept &= ~is_first
+    age_at_entry_h = np.where(is_first, (enters_h - born_h)[begin_node], 0.0)
+    renewed_h = begin_h - age_at_entry_h
     return lifetimes_of(
-        (end_h - begin_h)[kept],
+        (end_h - renewed_h)[kept],
         ended[kept],
-        limit_h=np.where(last | ended, outages.window_h, end_h)[kept] - begin_h[kept],
+        entry_h=age_at_entry_h[kept] if age_at_entry_h.any() else None,
+        limit_h=np.where(last | ended, until_h, end_h)[kept] - renewed_h[kept],
         unit=begin_node[kept],
         competed=~(last | ended)[kept],
     )

@@ -62,6 +62,12 @@ AGES = {
 }
 
 
+LIVING = {
+    FirstUptime.NEW: "nodes count as new when they were installed",
+    FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
+}
+
+
 def observation(
     outages: Outages,
     first: FirstUptime,
@@ -86,7 +92,7 @@ def observation(
         Fact(outages.origin, *begins),
         Fact(_end(outages), *ends),
         outages.window_h,
-        Fact(AGES[first], *ages),
+        Fact(AGES[first] if outages.lives is None else LIVING[first], *ages),
         cause,
     )
 

@@ -14,7 +14,7 @@ from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.plots.style import FAINT, INK, series_line, style
-from cprsim.records import Floats
+from cprsim.records import Floats, Ints
 
 # each family looks the same in every figure, whichever were fitted
 FAMILIES = ("weibull", "gamma", "lognormal", "piecewise", "exponential")
@@ -22,6 +22,8 @@ LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 Z95 = 1.96
 N_AGES = 200
+MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
+MOST_STEPS = 2_000  # of the survival curve
 
 
 def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
@@ -70,7 +72,7 @@ def nodes_figure(fitted: TraceFit) -> Figure:
         axes = figure.subplots()
         axes.plot(
             outages.start_h / 24, place[outages.node], ".", markersize=2.5, color=INK, alpha=0.6,
-            markeredgewidth=0,
+            markeredgewidth=0, rasterized=outages.n_outages > MOST_POINTS,
         )  # fmt: skip
         axes.set_xlabel(f"days since {outages.origin}")
         axes.set_ylabel("node, by number of failures")
@@ -84,9 +86,10 @@ def nodes_figure(fitted: TraceFit) -> Figure:
 
 def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
     curve = survival_curve(lifetimes)
-    age_h = np.append(curve.age_h[0] / 2, curve.age_h)
-    survival = np.append(1.0, curve.survival)
-    error = np.append(0.0, curve.standard_error)
+    shown = _shown(len(curve.age_h))
+    age_h = np.append(curve.age_h[0] / 2, curve.age_h[shown])
+    survival = np.append(1.0, curve.survival[shown])
+    error = np.append(0.0, curve.standard_error[shown])
     axes.fill_between(
         age_h, np.clip(survival - Z95 * error, 0, 1), np.clip(survival + Z95 * error, 0, 1),
         step="post", color=FAINT, alpha=0.3, linewidth=0,
@@ -99,6 +102,11 @@ def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> N
     axes.set_xlabel("hours")
     axes.set_ylabel("share that lasts longer")
     axes.legend(fontsize=7)
+
+
+def _shown(n_steps: int) -> Ints:
+    """Numbers of those steps of a survival curve that are drawn: all, or evenly spread ones."""
+    return np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(np.int64))
 
 
 def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:

@@ -108,8 +108,8 @@ def test_filters_and_figures(
         (["--cause", "power"], "no outage has a cause with 'power'; there are: disk"),
         (["--column", "start"], "'start' is no pair"),
         (["--from", "1e9"], "period"),
-        (["--format", "infinitehbd"], "no JSON array"),
-        (["--format", "lanl"], "column of LANL's records is missing"),
+        (["--format", "infinitehbd"], "--column: belongs to format "),
+        (["--format", "lanle"], "--format: there is no 'lanle'; known are "),
         (["--nodes", "2"], "2 nodes given, but the file names 6"),
     ],
 )

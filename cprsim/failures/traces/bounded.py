@@ -44,6 +44,7 @@ class Extent(NamedTuple):
     n_lines: int
     n_bytes: int
     n_columns: int  # of its first line, at most
+    unended: bytes = b""  # the last line, where no end of line follows it
 
 
 @contextmanager
@@ -102,7 +103,7 @@ def _zstandard(path: Path) -> Any:
     return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
 
 
-def extent_of(path: Path) -> Extent:
+def extent_of(path: Path, separator: bytes = b",") -> Extent:
     """Look through a log once, in pieces.
 
     Raises
@@ -114,11 +115,13 @@ def extent_of(path: Path) -> Extent:
     """
     most_bytes, most_lines = TEXT_PER_MEMORY * memory_bytes(), memory_bytes() / BYTES_PER_ROW
     n_lines = n_bytes = n_columns = since_line = 0
+    unended = b""
     with opened(path) as file:
         while piece := file.read(AT_ONCE_BYTES):
             if n_lines == 0:
-                n_columns += piece.partition(b"\n")[0].count(b",")
+                n_columns += piece.partition(b"\n")[0].count(separator)
             n_bytes += len(piece)
+            unended = (unended + piece).rpartition(b"\n")[2]
             n_lines += (found := piece.count(b"\n"))
             since_line = since_line + len(piece) if not found else len(piece) - piece.rfind(b"\n")
             if n_lines > most_lines:
@@ -130,7 +133,7 @@ def extent_of(path: Path) -> Extent:
                 raise _error(path, message, n_lines + 1)
             if n_columns >= MOST_COLUMNS:
                 raise _error(path, f"has more than {MOST_COLUMNS:,} columns: is it a log?", 1)
-    return Extent(n_lines + (since_line > 1), n_bytes, n_columns + 1)
+    return Extent(n_lines + (since_line > 1), n_bytes, n_columns + 1, unended)
 
 
 def read_bytes(path: Path, most_bytes: float) -> bytes:

@@ -16,7 +16,14 @@ import pandas as pd
 from cprsim.budget import how_to_raise, memory_bytes
 from cprsim.errors import BudgetError, Place, Problem, TraceError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.bounded import Counted, extent_of, opened, read_bytes
+from cprsim.failures.traces.bounded import (
+    LONGEST_LINE_BYTES,
+    Counted,
+    Extent,
+    extent_of,
+    opened,
+    read_bytes,
+)
 from cprsim.foreign import one_line
 from cprsim.records import Bools
 
@@ -25,6 +32,7 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 LANLS = frozenset({"Prob Started", "Down Time", "nodenumz"})
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 CELLS_AT_ONCE = 400_000
+SEPARATORS = (",", ";", "\t", "|")
 PIECE_OF_MEMORY = 1 / 8  # that the text of so many cells may take
 TABLE_OF_MEMORY = 1 / 16  # that the text of a table may take which is held whole, as objects
 TEXT_OF_MEMORY = 1 / 8  # that a text may take which is parsed at once
@@ -50,25 +58,43 @@ def read_csv(path: Path) -> pd.DataFrame:
             f"{path}: holds {n_bytes / 1e6:.4g} MB of text, more than {most_bytes / 1e6:.4g} MB: "
             f"{how_to_raise()}"
         )
-    return pd.concat(list(csv_pieces(path)))
+    return pd.concat(list(csv_pieces(path, ",")))
 
 
-def csv_pieces(path: Path) -> Iterator[pd.DataFrame]:
+def separator_of(line: str) -> str:
+    """What separates the cells of a header: the most frequent of comma, semicolon, tab and bar."""
+    return max(SEPARATORS, key=line.count)
+
+
+def _separator(path: Path) -> str:
+    with opened(path) as file:
+        head = file.read(LONGEST_LINE_BYTES).decode("utf-8", errors="replace")
+    return separator_of(next((line for line in head.splitlines() if line.strip()), ""))
+
+
+def csv_pieces(path: Path, separator: str | None = None) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory.
+
+    Parameters
+    ----------
+    path : the file
+    separator : of cells; None: what the header has most of, of comma, semicolon, tab and bar
 
     Raises
     ------
     TraceError, BudgetError
         as `read_csv`; for a log of more rows or text than may be streamed, too.
     """
-    extent = extent_of(path)
+    separator = separator or _separator(path)
+    extent = extent_of(path, separator.encode())
+    _require_whole(extent, separator, path)
     n_rows = max(1, CELLS_AT_ONCE // extent.n_columns)
     any_row = False
     with opened(path) as file:
         counted = Counted(file, path, PIECE_OF_MEMORY * memory_bytes())
-        for piece in _parsed(counted, n_rows, path):
+        for piece in _parsed(counted, n_rows, path, separator):
             counted.n_since = 0
-            rows = piece.rename(columns=lambda name: str(name).strip()).dropna(how="all")
+            rows = _not_blank(piece.rename(columns=lambda name: str(name).strip()))
             if twice := rows.columns[rows.columns.duplicated()].tolist():
                 raise trace_error(path, 1, "two columns have this name", twice[0])
             any_row = any_row or not rows.empty
@@ -77,14 +103,34 @@ def csv_pieces(path: Path) -> Iterator[pd.DataFrame]:
         raise trace_error(path, None, "holds no row below the header")
 
 
-def _parsed(counted: Counted, n_rows: int, path: Path) -> Iterator[pd.DataFrame]:
+def _require_whole(extent: Extent, separator: str, path: Path) -> None:
+    """Raise TraceError where a file ends within a row: with no end of line, and cells too few."""
+    n_cells = extent.unended.count(separator.encode()) + 1
+    if extent.unended.strip() and n_cells < extent.n_columns and extent.n_lines > 1:
+        message = (
+            f"the file ends within this row, which has {n_cells} cells where the header has "
+            f"{extent.n_columns}: is it cut off?"
+        )
+        raise trace_error(path, extent.n_lines, message)
+
+
+def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that hold more than blanks in their first cell."""
+    rows = table.dropna(how="all")
+    alone = rows.iloc[:, 1:].isna().all(axis=1)
+    if not alone.any():
+        return rows
+    return rows[~alone | (rows.iloc[:, 0].str.strip() != "")]
+
+
+def _parsed(counted: Counted, n_rows: int, path: Path, separator: str) -> Iterator[pd.DataFrame]:
     """Pieces of a CSV as pandas parses them; its complaints with file and line."""
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
             yield from pd.read_csv(
-                BufferedReader(counted), dtype=str, skip_blank_lines=False, index_col=False,
-                encoding="utf-8-sig", keep_default_na=False, na_values=[""], on_bad_lines="error",
-                chunksize=n_rows,
+                BufferedReader(counted), sep=separator, dtype=str, skip_blank_lines=False,
+                index_col=False, encoding="utf-8-sig", keep_default_na=False, na_values=[""],
+                on_bad_lines="error", chunksize=n_rows,
             )  # fmt: skip
     except pd.errors.ParserWarning:
         raise trace_error(path, None, "has rows with more cells than the header") from None
@@ -92,6 +138,25 @@ def _parsed(counted: Counted, n_rows: int, path: Path) -> Iterator[pd.DataFrame]
         raise trace_error(path, None, "is empty") from None
     except pd.errors.ParserError as error:
         raise counted.refusal or _no_csv(path, error) from None
+    except UnicodeDecodeError:
+        raise _no_utf8(path) from None
+
+
+def _no_utf8(path: Path) -> TraceError:
+    """Where the first byte is that is no UTF-8."""
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
+                return trace_error(path, number, f"can't be read: {byte} is no UTF-8")
+    return trace_error(path, None, "can't be read: it is no UTF-8 text")
+
+
+def row_budget_error(path: Path, n_rows: int) -> BudgetError:
+    """What is said of a log of more rows than the memory budget allows."""
+    return BudgetError(f"{path}: holds {n_rows:,} rows, too many: {how_to_raise()}")
 
 
 def _no_csv(path: Path, error: pd.errors.ParserError) -> TraceError:

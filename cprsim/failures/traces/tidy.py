@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cprsim.failures.outages import Causes, Outages, outages_of
+from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.instants import date_h
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
@@ -24,11 +27,15 @@ from cprsim.failures.traces.reading import (
     trace_error,
 )
 from cprsim.failures.traces.rows import Names, digests, said_before
-from cprsim.failures.traces.times import NEVER_H, ZONE, Times, read_times, written
+from cprsim.failures.traces.times import NEVER_H, Style, Times, read_times, written
 from cprsim.records import Bools, Floats, Ints
 
 COLUMNS = ("node", "start", "end", "cause")
 OPTIONAL = {"end", "cause"}
+TABLE_OPTIONS = frozenset(
+    {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
+)
+TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 
 
 class _Rows(NamedTuple):
@@ -88,11 +95,29 @@ def read_tidy(
     BudgetError
         for a log of more rows, nodes or causes than the memory budget allows.
     """
-    path = Path(path)
+    asked = Asked(
+        columns=columns or {}, time_unit=time_unit, n_nodes=n_nodes, period=period,
+        repair_h=repair_h,
+    )  # fmt: skip
+    return read_table(Path(path), asked, csv_pieces)
+
+
+def read_table(
+    path: Path, asked: Asked, pieces: Callable[[Path], Iterator[pd.DataFrame]]
+) -> Outages:
+    """As `read_tidy`, of a table in any format.
+
+    Parameters
+    ----------
+    path : the file
+    asked : what the user says of it
+    pieces : makes tables of text of it, one after the other
+    """
     nodes, causes = Names(path, "node"), Names(path, "cause")
-    rows, like, has_ends, n_never = _read(path, columns or {}, time_unit, nodes, causes)
+    n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h
+    rows, like, has_ends, counted = _read(pieces(path), path, asked, nodes, causes)
     rows, n_twice = _once(rows)
-    from_h, to_h = _window(rows, period, time_unit, path, like)
+    from_h, to_h = _window(rows, asked, path, like)
     node, node_names = nodes.in_order(rows.node)
     late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(node), dtype=bool)
     if n_late := int(late.sum()):
@@ -106,16 +131,17 @@ def read_tidy(
         Causes(*causes.in_order(causes_of)),
         n_nodes=n_observed(n_nodes, len(node_names), path),
         window_h=to_h - from_h,
-        origin=written(from_h) if like.dated else f"{from_h:g} h",
+        origin=written(from_h) if like.dated or like.since_1970 else f"{from_h:g} h",
         node_names=node_names,
         window_given=(period[0] is not None, period[1] is not None),
         unended_h=repair_h if has_ends or repair_h is not None else 0.0,
         notes=guesses(n_nodes, period)
+        + _of_times(like, asked)
         + _notes(
             {
                 "row(s) said twice, counted once": n_twice,
-                "end(s) in the year 9999 taken for none": n_never,
                 "outage(s) from the end of the period on left out": n_late,
+                **counted,
             }
         ),
     )
@@ -123,29 +149,26 @@ def read_tidy(
 
 
 def _read(
-    path: Path, columns: Mapping[str, str], time_unit: str | None, nodes: Names, causes: Names
-) -> tuple[_Rows, Times, bool, int]:
-    """All rows; how times are written; whether there is a column of ends; how many are never."""
-    pieces: list[_Rows] = []
+    pieces: Iterator[pd.DataFrame], path: Path, asked: Asked, nodes: Names, causes: Names
+) -> tuple[_Rows, Times, bool, Counter[str]]:
+    """All rows; how times are written; whether there is a column of ends; what is to be said."""
+    read: list[_Rows] = []
     like: Times | None = None
-    has_ends, n_never = False, 0
-    for table in csv_pieces(path):
-        rows = named_columns(table, columns, path, COLUMNS, OPTIONAL)
+    has_ends, said = False, Counter[str]()
+    for table in pieces:
+        rows = named_columns(table, asked.columns, path, COLUMNS, OPTIONAL)
         has_ends = "end" in rows
         if rows.empty:
             continue
-        start = read_times(rows["start"], time_unit, path, like)
-        like = like or start._replace(hours=np.zeros(0))
-        end_h = np.full(len(rows), np.nan)
-        if has_ends:
-            end_h = read_times(rows["end"], time_unit, path, like).hours
-            never = like.dated & (end_h >= NEVER_H)
-            n_never += int(never.sum())
-            end_h = np.where(never, np.nan, end_h)
+        start = _times(rows["start"], asked, path, like)
+        like = like or start.like()
+        said["local time(s) that summer time skips, taken as when it did"] += start.n_skipped
+        said[TWICE] += start.n_twice
+        end_h = _ends_h(rows, start.hours, like, asked, path, said)
         _check_rows(rows, start.hours, end_h, path)
         cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
-        theirs = {columns.get(name, name) for name in COLUMNS}
-        pieces.append(
+        theirs = {asked.columns.get(name, name) for name in COLUMNS}
+        read.append(
             _Rows(
                 nodes.numbers(rows["node"].str.strip()),
                 start.hours,
@@ -154,8 +177,44 @@ def _read(
                 digests(table[[name for name in table if name not in theirs]]),
             )
         )
-    assert like is not None, "a log without rows was refused"
-    return _joined(pieces), like, has_ends, n_never
+    if like is None:
+        raise trace_error(path, None, "holds no row")
+    return _joined(read), like, has_ends, said
+
+
+def _times(column: pd.Series[str], asked: Asked, path: Path, like: Times | None) -> Times:
+    return read_times(column, asked.time_unit, path, like, Style(asked.date_format, asked.tz))
+
+
+def _ends_h(
+    rows: pd.DataFrame, start_h: Floats, like: Times, asked: Asked, path: Path, said: Counter[str]
+) -> Floats:
+    """Ends [h], NaN where there is none; what the year 9999 and summer time did is counted."""
+    if "end" not in rows:
+        return np.full(len(rows), np.nan)
+    ends = _times(rows["end"], asked, path, like)
+    end_h = ends.hours
+    never = like.dated & (end_h >= NEVER_H)
+    said["end(s) in the year 9999 taken for none"] += int(never.sum())
+    said["local time(s) that summer time skips, taken as when it did"] += ends.n_skipped
+    said[TWICE] += ends.n_twice
+    if ends.later_h is not None:  # an end in the second of two hours, as its start is later
+        end_h = np.where((end_h < start_h) & np.isfinite(ends.later_h), ends.later_h, end_h)
+    return np.where(never, np.nan, end_h)
+
+
+def _of_times(like: Times, asked: Asked) -> tuple[str, ...]:
+    """How times were read, where nobody said so."""
+    said = []
+    if like.guessed:
+        said.append(f"times taken as {like.unit} since 1970, as no unit was given")
+    if like.comma:
+        said.append("numbers read with a decimal comma")
+    if like.form and not asked.date_format:
+        said.append(f"dates read in the form {like.form}")
+    if asked.tz and like.zoned:
+        said.append(f"the time stamps name their zones: --tz {asked.tz} was not needed")
+    return tuple(said)
 
 
 def _once(rows: _Rows) -> tuple[_Rows, int]:
@@ -183,16 +242,15 @@ def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) 
     no_row_where(before, rows, path, "end", "{value} ends the outage before it begins")
 
 
-def _window(
-    rows: _Rows, period: Period, time_unit: str | None, path: Path, like: Times
-) -> tuple[float, float]:
+def _window(rows: _Rows, asked: Asked, path: Path, like: Times) -> tuple[float, float]:
     """Where the observation begins and ends, in hours as in the columns."""
+    period = asked.period
     from_h = float(rows.start_h.min())
     to_h = float(np.nanmax([rows.start_h.max(), np.fmax.reduce(rows.end_h)]))
     if period[0] is not None:
-        from_h = _instant(period[0], time_unit, path, like)
+        from_h = _instant(period[0], asked, path, like)
     if period[1] is not None:
-        to_h = _instant(period[1], time_unit, path, like)
+        to_h = _instant(period[1], asked, path, like)
     if from_h > to_h or (from_h == to_h and period != (None, None)):
         raise trace_error(
             path, None, "the period ends before it begins, or before the log", "period"
@@ -200,12 +258,14 @@ def _window(
     return from_h, to_h
 
 
-def _instant(instant: Instant, time_unit: str | None, path: Path, like: Times) -> float:
-    """One end of the period, read as the column of starts is."""
-    cell = pd.Series([str(instant)], name="period", index=[-FIRST_ROW])
-    if like.dated and like.zoned and not re.search(ZONE, str(instant)):
-        cell += "T00:00Z" if ":" not in str(instant) else "Z"
-    return float(read_times(cell, time_unit, path, like).hours[0])
+def _instant(instant: Instant, asked: Asked, path: Path, like: Times) -> float:
+    """One end of the period, read as the column of starts is; dates are ISO 8601 in any case."""
+    text = str(instant)
+    dated = like.dated or (like.since_1970 and re.match(r"\d{4}-\d\d-\d\d", text) is not None)
+    if not dated:
+        cell = pd.Series([text], name="period", index=[-FIRST_ROW])
+        return float(_times(cell, asked, path, like).hours[0])
+    return date_h(text, path, asked.tz)
 
 
 def _notes(counted: Mapping[str, int]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Columns of instants: numbers with a unit, or ISO 8601 time stamps."""
+"""Columns of instants: numbers with a unit, or time stamps."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +11,25 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cprsim.failures.traces.dates import DateForm, form_of, parsed_dates
+from cprsim.failures.traces.epochs import epoch_unit, require_plausible
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where, trace_error
+from cprsim.failures.traces.zones import in_zone
 from cprsim.records import Bools, Floats
 
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
+FINER = {"us": 1 / 3.6e9, "ns": 1 / 3.6e12}  # in which nobody writes but since 1970
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 MICROSECONDS_PER_HOUR = 3.6e9
 NEVER_H = 70_380_768.0  # the year 9999: what many systems write where there is no end
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+class Style(NamedTuple):
+    """What the user says of how times are written."""
+
+    date_form: DateForm = None  # as strptime has it; None: found
+    tz: str | None = None  # of time stamps that name no zone; None: UTC
 
 
 class Times(NamedTuple):
@@ -25,55 +38,111 @@ class Times(NamedTuple):
     hours: Floats
     dated: bool  # time stamps; otherwise plain numbers
     zoned: bool = False
+    unit: str | None = None  # of numbers
+    guessed: bool = False  # nobody said the unit: the numbers look like it, since 1970
+    since_1970: bool = False  # numbers that count from there
+    comma: bool = False  # numbers with a decimal comma
+    form: DateForm = None  # of time stamps that are not ISO 8601
+    later_h: Floats | None = None  # the second instant of an hour that occurs twice; else NaN
+    n_skipped: int = 0  # local times that summer time skips
+
+    @property
+    def n_twice(self) -> int:
+        """Local times that stand for two instants."""
+        return 0 if self.later_h is None else int(np.isfinite(self.later_h).sum())
+
+    def like(self) -> Times:
+        """The same kind of column, without its instants."""
+        return self._replace(hours=np.zeros(0), later_h=None, n_skipped=0)
 
 
 def read_times(
-    column: pd.Series[str], time_unit: str | None, path: Path, like: Times | None = None
+    column: pd.Series[str],
+    time_unit: str | None,
+    path: Path,
+    like: Times | None = None,
+    style: Style = Style(),  # noqa: B008 - a constant
 ) -> Times:
     """Hours of a text column: all of it numbers, or all of it time stamps of one kind.
 
     Parameters
     ----------
     column : the cells, with the index that `reading.read_csv` gave them
-    time_unit : ms, s, min, h or d, for numbers
+    time_unit : ms, s, min, h or d, for numbers; None: numbers have to look like a time since 1970
     path : for messages
     like : a column that decides what this one has to be; default: what most cells are
+    style : date format and zone
 
     Raises
     ------
     TraceError
-        at the first cell that is something else.
+        at the first cell that is something else, for numbers that look like another unit, and for
+        dates that may be day/month or month/day.
     """
     text = column.fillna("").str.strip()
     empty = (text == "").to_numpy(dtype=bool)
     if like is not None and like.dated:
-        return _stamps(text, empty, path, like)
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
+        return _stamps(text, empty, path, like, style)
+    comma = _has_decimal_comma(text) if like is None else like.comma
+    plain = text.str.replace(",", ".", regex=False) if comma else text
+    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=float)
     numeric = np.isfinite(numbers)
     if like is None and (~numeric & ~empty).sum() > numeric.sum():
-        return _stamps(text, empty, path, like)
+        return _stamps(text, empty, path, like, style)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
-    if time_unit not in HOURS:
-        known = ", ".join(HOURS)
-        message = f"the times are numbers: say in which unit ({known})"
-        message += "" if time_unit is None else f", not {time_unit!r}"
-        raise trace_error(path, FIRST_ROW, message, "time_unit")
-    return Times(np.asarray(numbers * HOURS[time_unit], dtype=np.float64), dated=False)
+    unit = (like.unit if like is not None else None) or _unit(numbers[numeric], time_unit, path)
+    return Times(
+        np.asarray(numbers * {**HOURS, **FINER}[unit], dtype=np.float64),
+        dated=False,
+        unit=unit,
+        guessed=time_unit is None,
+        since_1970=like.since_1970 if like else epoch_unit(numbers[numeric]) == unit,
+        comma=comma,
+    )
 
 
-def _stamps(text: pd.Series[str], empty: Bools, path: Path, like: Times | None) -> Times:
-    """Time stamps as hours since 1970; as UTC where none has a zone, an error where some have."""
+def _has_decimal_comma(text: pd.Series[str]) -> bool:
+    """Whether the first cell with a comma is a number with a decimal comma."""
+    with_comma = text[text.str.contains(",", regex=False)]
+    return bool(len(with_comma)) and DECIMAL_COMMA.fullmatch(str(with_comma.iloc[0])) is not None
+
+
+def _unit(numbers: Floats, time_unit: str | None, path: Path) -> str:
+    if time_unit in HOURS:
+        require_plausible(numbers, str(time_unit), path)
+        return str(time_unit)
+    since_1970 = epoch_unit(numbers)
+    if time_unit is None and since_1970 is not None:
+        return since_1970
+    known = ", ".join(HOURS)
+    message = f"the times are numbers: say in which unit ({known})"
+    message += "" if time_unit is None else f", not {time_unit!r}"
+    raise trace_error(path, FIRST_ROW, message, "time_unit")
+
+
+def _stamps(
+    text: pd.Series[str], empty: Bools, path: Path, like: Times | None, style: Style
+) -> Times:
+    """Time stamps as hours since 1970; as `style.tz` where none has a zone, else as UTC."""
     key = str(text.name)
-    hours = hours_since_1970(pd.to_datetime(text, format="ISO8601", errors="coerce", utc=True))
-    no_row_where(
-        np.isnan(hours) & ~empty, text, path, key,
-        "{value} is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z",
-    )  # fmt: skip
+    form = style.date_form or (form_of(text[~empty], path, key) if like is None else like.form)
+    stamps = parsed_dates(text, form)
+    hours = hours_since_1970(stamps)
+    right = f"in the form {form}" if form else "such as 2024-05-01T13:30:00Z"
+    what = "no time stamp" if form else "no ISO 8601 time stamp,"
+    no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is {what} {right}")
     zones = have_zones(text)
     zoned = bool(zones[~empty][:1].any()) if like is None else like.zoned
     odd = (zones != zoned) & ~empty
     no_row_where(odd, text, path, key, "{value}: either all time stamps have a zone or none")
-    return Times(hours, dated=True, zoned=zoned)
+    times = Times(hours, dated=True, zoned=zoned, form=form)
+    if zoned or style.tz is None:
+        return times
+    local = in_zone(stamps, style.tz)
+    later_h = None if local.later is None else hours_since_1970(local.later)
+    return times._replace(
+        hours=hours_since_1970(local.first), later_h=later_h, n_skipped=local.n_skipped
+    )
 
 
 def have_zones(text: pd.Series[str]) -> Bools:

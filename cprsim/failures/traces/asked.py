@@ -1,0 +1,67 @@
+"""What a user says of a log, and what a format can say of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cprsim.failures.outages import Outages
+from cprsim.failures.traces.reading import Period
+
+HEAD_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a reader; each format takes some of them."""
+
+    n_nodes: int | None = None
+    system: int | None = None
+    period: Period = (None, None)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    time_unit: str | None = None
+    date_format: str | None = None  # as strptime writes it
+    tz: str | None = None  # IANA name of the zone of time stamps that name none
+    repair_h: float | None = None
+
+    def given(self) -> set[str]:
+        """Names of the options that are set, as the command line calls them."""
+        said = {
+            "--system": self.system is not None,
+            "--from and --to": self.period != (None, None),
+            "--column": bool(self.columns),
+            "--time-unit": self.time_unit is not None,
+            "--date-format": self.date_format is not None,
+            "--tz": self.tz is not None,
+            "--repair": self.repair_h is not None,
+        }
+        return {name for name, is_set in said.items() if is_set}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a log, for a guess at its format."""
+
+    name: str  # of the file, lower case, without the suffix of its packing
+    text: str  # of its first `HEAD_BYTES` bytes; what is no UTF-8 replaced
+    begins: bytes  # its first bytes
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not empty."""
+        return next((line for line in self.text.lstrip("\ufeff").splitlines() if line.strip()), "")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """One way to write a log of failures."""
+
+    name: str  # what ``--format`` calls it
+    what: str  # in half a sentence
+    commands: tuple[str, ...]  # that write such a file at its source
+    provenance: str  # published, run here, or from documentation
+    options: frozenset[str]  # of `Asked.given` that it takes
+    looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
+    read: Callable[[Path, Asked], Outages]
+    order: int = 50  # smaller ones are tried first; special formats before general ones

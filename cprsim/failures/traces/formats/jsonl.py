@@ -1,0 +1,93 @@
+"""JSON lines: an object per outage on a line of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cprsim.errors import TraceError
+from cprsim.failures.outages import Outages
+from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.reading import FIRST_ROW, trace_error
+from cprsim.failures.traces.text_lines import numbered_lines
+from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
+from cprsim.foreign import parse_json
+
+LINES_AT_ONCE = 20_000
+
+
+def json_line_pieces(path: Path) -> Iterator[pd.DataFrame]:
+    """The objects as tables of text, with the index that `reading.csv_pieces` gives its rows.
+
+    Raises
+    ------
+    TraceError
+        with the line, for what is no JSON object.
+    """
+    objects: list[dict[str, Any]] = []
+    lines: list[int] = []
+    any_row = False
+    for number, line in numbered_lines(path):
+        objects.append(_object(line, number, path))
+        lines.append(number - FIRST_ROW)
+        if len(lines) >= LINES_AT_ONCE:
+            any_row = True
+            yield _table(objects, lines)
+            objects, lines = [], []
+    if not any_row and not lines:
+        raise trace_error(path, None, "is empty")
+    if lines:
+        yield _table(objects, lines)
+
+
+def _object(line: str, number: int, path: Path) -> dict[str, Any]:
+    try:
+        item = parse_json(line)
+    except ValueError as error:
+        reason = getattr(error, "msg", None) or str(error)
+        raise trace_error(path, number, f"is no JSON object: {reason}") from None
+    if not isinstance(item, dict):
+        raise trace_error(path, number, 'is no JSON object such as {"node": ..., "start": ...}')
+    return item
+
+
+def _table(objects: list[dict[str, Any]], lines: list[int]) -> pd.DataFrame:
+    rows = [{key: _text(value) for key, value in item.items()} for item in objects]
+    return pd.DataFrame(rows, index=lines, dtype=object)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _looks_like(head: Head) -> str:
+    line = head.first_line
+    if not line.lstrip().startswith("{"):
+        return ""
+    try:
+        _object(line, 1, Path(head.name))
+    except TraceError:
+        return ""
+    return "a JSON object on a line of its own"
+
+
+def _read(path: Path, asked: Asked) -> Outages:
+    return read_table(path, asked, json_line_pieces)
+
+
+FORMAT = LogFormat(
+    name="jsonl",
+    what="JSON lines with node, start, end, cause",
+    commands=(),
+    provenance="any table",
+    options=TABLE_OPTIONS,
+    looks_like=_looks_like,
+    read=_read,
+    order=80,
+)

@@ -1,0 +1,173 @@
+"""Nodes that join and leave: fits with a known truth, files of nodes, LANL's own dates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gamma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError, TraceError
+from cprsim.failures.lives import NodeLives, with_lives
+from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.traces import read_lanl
+from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.lanl_dates import lanl_lives
+from cprsim.failures.traces.node_file import read_nodes
+from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.lifetimes import FirstUptime, uptimes
+from tests.making import call
+
+LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+WINDOW_H = 5000.0
+
+
+def fleet(seed: int, *, n_nodes: int = 300, shape: float = 2.9, mean_h: float = 1500.0):  # type: ignore[no-untyped-def]
+    """Nodes installed between -1,000 and 4,000 h that stay for 500 to 3,000 h; failing ones are
+    renewed. Those that failed before the observation are not in it, as their age is not known.
+    """
+    rng = np.random.default_rng(seed)
+    born = rng.uniform(-1000, 4000, n_nodes)
+    leaves = np.minimum(born + rng.uniform(500, 3000, n_nodes), WINDOW_H)
+    scale = mean_h / gamma(1 + 1 / shape)
+    at = born[:, None] + np.cumsum(scale * rng.weibull(shape, (n_nodes, 30)), axis=1)
+    kept = (at[:, 0] > 0) & (leaves > 0)
+    born, leaves, at = born[kept], leaves[kept], at[kept]
+    node, number = np.nonzero(at < leaves[:, None])
+    start_h = at[node, number]
+    names = tuple(f"n{place:03d}" for place in range(len(born)))
+    log = outages_of(
+        node, start_h, start_h, ("",) * len(node), n_nodes=len(born), window_h=WINDOW_H,
+        origin="0 h", node_names=names, window_given=(True, True),
+    )  # fmt: skip
+    return log, NodeLives(names, born, np.maximum(born, 0.0), leaves)
+
+
+def test_a_fleet_that_changes_has_its_true_shape_only_where_that_is_said() -> None:
+    log, lives = fleet(4)
+    naive = fit(WEIBULL, uptimes(log)).parameters[0]
+    told = fit(WEIBULL, uptimes(with_lives(log, lives)))
+    shape = told.parameters[0]
+    assert naive.high < 2.0
+    assert abs(shape.estimate - 2.9) < 4 * shape.standard_error
+    assert abs(told.mean.estimate - 1500) < 4 * told.mean.standard_error
+
+
+def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
+    log = outages_of(
+        np.array([0, 1, 1]), np.array([40.0, 30.0, 60.0]), np.array([50.0, 35.0, 61.0]), ("",) * 3,
+        n_nodes=3, window_h=100.0, origin="0 h", node_names=("a", "b"),
+    )  # fmt: skip
+    lives = NodeLives(
+        ("b", "a", "c", "gone"), np.array([-20.0, 10.0, 50.0, -9.0]),
+        np.array([0.0, 20.0, 50.0, -8.0]), np.array([55.0, np.inf, 80.0, -1.0]),
+    )  # fmt: skip
+    told = with_lives(log, lives)
+    times = uptimes(told)
+    rows = sorted(zip(times.entry_h.tolist(), times.duration_h.tolist(), times.observed.tolist(),
+                      times.limit_h.tolist(), strict=True))  # fmt: skip
+    assert rows == [
+        (0.0, 20.0, False, 20.0),  # b from 35 to 55, where it leaves
+        (0.0, 30.0, False, 30.0),  # c from 50 to 80
+        (0.0, 50.0, False, 50.0),  # a from 50 to the end
+        (10.0, 30.0, True, 90.0),  # a, installed at 10, watched from 20
+        (20.0, 50.0, True, 75.0),  # b, 20 h old when the log begins
+    ]
+    assert told.node_names == ("b", "a", "c")
+    assert told.n_nodes == 3
+    assert [note.split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
+    assert told.of_node("c").lives == (50.0, 50.0, 80.0)
+    assert uptimes(told, FirstUptime.UNKNOWN).n == 2
+
+
+def test_the_circle_of_a_fleet_that_changes_is_simulated_with_it() -> None:
+    log, lives = fleet(7, n_nodes=200)
+    told = with_lives(log, lives)
+    for one in close_circle(told, fit_correlated(told), n=100):
+        if one.name in ("mean_gap_h", "concentration"):
+            assert one.inside, one
+    for_ever = close_circle(told, replace(fit_correlated(told), lives=None), n=100)
+    assert not for_ever[0].inside
+
+
+def test_a_file_of_nodes_is_read_on_the_clock_of_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("node;installed;entry;exit\na;01.01.2024;;\nb;;15.05.2024;20.05.2024\nc;;;\n")
+    log = outages_of(
+        np.array([0]), np.array([1.0]), np.array([2.0]), ("",), n_nodes=1, window_h=1000.0,
+        origin="2024-05-01T00:00:00", node_names=("a",),
+    )  # fmt: skip
+    lives = read_nodes(path, log, Asked(date_format="%d.%m.%Y"))
+    assert lives.born_h.tolist() == [-121 * 24, 14 * 24, 0]
+    assert lives.enters_h.tolist() == [0, 14 * 24, 0]
+    assert lives.leaves_h.tolist() == [np.inf, 19 * 24, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("node,exit\na,2024-05-02\na,2024-05-03\n", "nodes.csv:3: node: 'a' stands in another row"),
+        ("node,exit\na,soon\n", "nodes.csv:2: exit: 'soon' is no ISO 8601"),
+        ("node,entry,exit\na,2024-05-09,2024-05-03\n", "nodes.csv:2: exit: '2024-05-03': the node"),
+        ("node,exit\na,17\nb,18\n", "nodes.csv:2: time_unit: the times are numbers"),
+        ("host,exit\na,2024-05-02\n", "there is no column 'node'"),
+    ],
+)
+def test_bad_files_of_nodes_end_in_one_message(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(text)
+    log = outages_of(
+        np.array([0]), np.array([1.0]), np.array([2.0]), ("",), n_nodes=1, window_h=1000.0,
+        origin="2024-05-01T00:00:00", node_names=("a",),
+    )  # fmt: skip
+    with pytest.raises(TraceError) as caught:
+        read_nodes(path, log, Asked())
+    assert complaint in str(caught.value)
+
+
+def test_a_node_of_which_the_file_says_nothing_is_named() -> None:
+    log, lives = fleet(1, n_nodes=20)
+    fewer = NodeLives(lives.names[1:], lives.born_h[1:], lives.enters_h[1:], lives.leaves_h[1:])
+    with pytest.raises(ParameterError, match="names node 'n000'"):
+        with_lives(log, fewer)
+
+
+def lanl(folder: Path, system: int) -> tuple[Outages, Outages]:
+    log = read_lanl(folder / LANL_FILE, system=system)
+    return log, with_lives(log, lanl_lives(folder / LANL_FILE, system, log))
+
+
+def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: Path) -> None:
+    log, told = lanl(failure_logs, 16)
+    # all 16 nodes left at the end of September 2002, three years before the file ends
+    begin = np.datetime64(told.origin)
+    hours = (np.datetime64("2002-10-01") - begin) / np.timedelta64(1, "h")
+    assert told.lives is not None
+    np.testing.assert_allclose(told.lives[2], hours)
+    plain, dated = (fit(WEIBULL, uptimes(one)).parameters[0].estimate for one in (log, told))
+    assert plain == pytest.approx(0.502, abs=5e-4)
+    assert dated == pytest.approx(0.558, abs=5e-4)
+
+
+def test_the_command_takes_a_file_of_nodes(tmp_path: Path) -> None:
+    log, lives = fleet(3, n_nodes=40)
+    rows = [f"n{node:03d},{at}" for node, at in zip(log.node, log.start_h, strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["node,start", *rows]) + "\n")
+    nodes = [f"{name},{born},{leaves}" for name, born, leaves in
+             zip(lives.names, lives.born_h, lives.leaves_h, strict=True)]  # fmt: skip
+    (tmp_path / "nodes.csv").write_text("\n".join(["node,installed,exit", *nodes]) + "\n")
+    shown = call(
+        "fit", tmp_path / "log.csv", "--time-unit", "h", "--from", "0", "--to", "5000",
+        "--bootstrap", 0, "--nodes", tmp_path / "nodes.csv",
+    )  # fmt: skip
+    assert shown.exit_code == 0, shown.output
+    assert "ages: nodes count as new when they were installed (read: the nodes' own dates" in (
+        shown.stdout
+    )
+    assert "node(s) joined after the observation began" in shown.stdout
+    wrong = call("fit", tmp_path / "log.csv", "--nodes", "nowhere.csv")
+    assert wrong.exit_code == 2
+    assert "is neither a whole number nor a file" in wrong.stderr
