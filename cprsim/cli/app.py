@@ -15,6 +15,7 @@ from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     fit,
     fit_costs,
+    ledger_command,
     measure_command,
     report_command,
     reproduce_command,
@@ -135,6 +136,7 @@ app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)
 app.command("fit-costs")(fit_costs.fit_costs)
+app.command("ledger")(ledger_command.ledger)
 app.command("presets")(fit.presets)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)

@@ -15,6 +15,7 @@ from cprsim.events import STAGES
 from cprsim.history.table import CODE, NS_PER_S, Events, Others, Steps
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
+WAITS = -2  # in place of the name of a save that waits for the one before
 NOTICED = "noticed"  # a stage of which the next event tells what it was
 BACK = 1e-6  # steps: less is no step back
 EVENT = {number: name for name, number in CODE.items()}
@@ -157,6 +158,7 @@ class _Reader:
             self._failure(at_s, step, part, place)
         elif name == "failure.detected":
             self._halt(at_s, place)
+            self._unseen_again()
             self._stage(NOTICED, at_s)
         elif name in STAGES:
             self._halt(at_s, place)
@@ -189,6 +191,9 @@ class _Reader:
             self._go_on(nan, nan)
         elif step < self._run.last_step - BACK:
             self._unseen(at_s)
+        for save in self._run.saves:  # work goes on: the end of its stall is missing
+            if not isfinite(save.stalled_until_s) and step > save.step + BACK:
+                save.open = False
         self._see(at_s, step)
         self._at_s = at_s
 
@@ -256,6 +261,14 @@ class _Reader:
             stages.pop()  # it took no time
         if not stages or stages[-1][0] != name:
             stages.append((name, at_s))
+
+    def _unseen_again(self) -> None:
+        """Something is noticed in the middle of a recovery: a further failure, not logged."""
+        stages = self._incident.stages
+        if self._state is STANDS and stages and stages[-1][0] not in ("detect", NOTICED):
+            stages.append(("detect", nan))
+            self._incident.n_failures += 1
+            self.course.n_failures += 1
 
     def _failure(self, at_s: float, step: float, part: str, place: int) -> None:
         if self._state is OVER or self._events.word(self._rows["outcome"][place]) == "missed":
@@ -350,12 +363,15 @@ class _Reader:
     def _begin_save(
         self, name: str, at_s: float, step: float, place: int, before: Save | None
     ) -> None:
+        for save in self._run.saves:  # stalls do not overlap: the end of one before is missing
+            if not isfinite(save.stalled_until_s) and save.name != WAITS:
+                save.open = False
         waits = self._run.saves[-1] if self._run.saves else None
-        if name == "save.start" and waits is not None and waits.open and waits.name == -2:
+        if name == "save.start" and waits is not None and waits.open and waits.name == WAITS:
             waits.name, waits.step = self._rows["save_id"][place], step
         else:
             number = self._rows["save_id"][place]
-            self._run.saves.append(Save(at_s, step, name=-2 if name == "save.wait" else number))
+            self._run.saves.append(Save(at_s, step, name=WAITS if name == "save.wait" else number))
             self._see(at_s, step)
         self._run.saves[-1].counts = self._events.word(int(self._others.mode[place])) != "part"
 
@@ -383,8 +399,7 @@ class _Reader:
         course = self.course
         for incident in course.incidents:
             incident.stages = [
-                ("reschedule" if name == NOTICED else name, at_s)
-                for name, at_s in incident.stages
+                ("reschedule" if name == NOTICED else name, at_s) for name, at_s in incident.stages
             ]
         if not course.ended:
             course.wall_s = last_s

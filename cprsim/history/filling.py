@@ -6,8 +6,9 @@ up, and the spread of the draws is the interval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite, nan
 
 import numpy as np
@@ -17,6 +18,7 @@ from cprsim.records import Floats, Ints
 
 ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
 EXPECTED_SHARE = 0.5  # of the incidents that have a stage, for it to be missed in the others
+MOST_KEPT = 200  # incidents that others are drawn from
 N_NEAREST = 5  # incidents of about the same length, one of which stands in
 TRIES = 20  # instants of death that are drawn until one is possible
 
@@ -27,6 +29,28 @@ class Usual:
 
     stages: tuple[str, ...]  # that an incident has, in order
     took_s: Floats  # (n_incidents, n_stages)
+    gaps_s: Floats = field(default_factory=lambda: np.empty(0))  # between signs of work, ascending
+    again: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+
+    def resampled(self, n_draws: int, gaps_s: Floats, rng: np.random.Generator) -> Usual:
+        """With other incidents in each draw, so that draws spread as far as few incidents leave open.
+
+        Parameters
+        ----------
+        gaps_s : between one sign of work in the log and the next [s]
+        """
+        n = len(self.took_s)
+        took_s = self.took_s
+        if n > MOST_KEPT:
+            took_s = took_s[rng.choice(n, MOST_KEPT, replace=False)]
+        again = rng.integers(max(len(took_s), 1), size=(n_draws, len(took_s)))
+        return Usual(self.stages, took_s, np.sort(gaps_s), again)
+
+    def p_silent(self, time_s: Floats) -> Floats:
+        """How likely the log has no sign of work for so long while the job works."""
+        if len(self.gaps_s) == 0:
+            return np.ones(len(time_s))
+        return 1.0 - np.searchsorted(self.gaps_s, time_s, side="left") / len(self.gaps_s)
 
     @classmethod
     def of(cls, incidents: Sequence[Incident]) -> Usual:
@@ -68,43 +92,47 @@ class Filled:
 
 
 def filled(
-    incident: Incident, resumed_s: Floats, usual: Usual, rng: np.random.Generator
+    incident: Incident,
+    resumes: Callable[[Floats], Floats],
+    usual: Usual,
+    rng: np.random.Generator,
 ) -> Filled:
     """Draw what is not known of an incident.
 
     Parameters
     ----------
-    resumed_s : (n_draws,) when work went on, by the log or by the steps made since
+    resumes : when work went on [s], by when it ended [s]; (n_draws,) each. By the log, or by the
+        steps made since.
     """
-    n = len(resumed_s)
+    n = len(usual.again)
     names, starts = _expected(incident, usual)
     known = [at_s for at_s in starts if isfinite(at_s)]
     inferred = sum(not isfinite(at_s) for at_s in starts) + (not isfinite(incident.resumed_s))
     first = next((place for place, at_s in enumerate(starts) if isfinite(at_s)), len(starts))
-    next_s = np.full(n, known[0]) if known else resumed_s
-    resumed_s = np.maximum(resumed_s, known[-1] if known else _lowest(incident, resumed_s))
     edges = [np.full(n, at_s) for at_s in starts]
     if first > 0:
-        before = _before(names[:first], next_s, incident, usual, rng)
-        edges[:first] = before
-    place = first
+        low_s = incident.after_s if isfinite(incident.after_s) else 0.0
+        next_s = np.full(n, known[0]) if known else resumes(np.full(n, low_s))
+        edges[:first] = _before(names[:first], next_s, low_s, usual, rng)
+    resumed_s = resumes(edges[0])
+    resumed_s = np.maximum(resumed_s, known[-1] if known else edges[0])
+    place = max(first, 0)
     while place < len(edges):
         end = place + 1
         while end < len(edges) and not isfinite(starts[end]):
             end += 1
         until_s = edges[end] if end < len(edges) else resumed_s
-        if end > place + 1:
+        if end == place + 2 and names[place + 1] == "detect":
+            took_s = _usually("detect", usual, rng)
+            edges[place + 1] = np.maximum(until_s - took_s, edges[place])
+        elif end > place + 1:
             shares = _shares(names[place:end], until_s - edges[place], usual, rng)
             ends = edges[place][:, None] + np.cumsum(shares, axis=1)[:, :-1]
             edges[place + 1 : end] = list(ends.T)
         place = end
-    ends = [*edges[1:], resumed_s]
-    took = tuple((name, end - edge) for name, edge, end in zip(names, edges, ends, strict=True))
+    last = [*edges[1:], resumed_s]
+    took = tuple((name, end - edge) for name, edge, end in zip(names, edges, last, strict=True))
     return Filled(edges[0], resumed_s, took, inferred)
-
-
-def _lowest(incident: Incident, resumed_s: Floats) -> Floats:
-    return np.where(isfinite(incident.after_s), incident.after_s, resumed_s)
 
 
 def _expected(incident: Incident, usual: Usual) -> tuple[list[str], list[float]]:
@@ -112,11 +140,15 @@ def _expected(incident: Incident, usual: Usual) -> tuple[list[str], list[float]]
     names, starts = [name for name, _ in incident.stages], [at_s for _, at_s in incident.stages]
     if incident.is_start:
         return names, starts
-    plain = incident.n_failures == 1 and [n for n in ORDER if n in names] == names
-    if plain:
-        given = dict(incident.stages)
-        names = [name for name in ORDER if name in given or name in usual.stages]
-        starts = [given.get(name, nan) for name in names]
+    told = list(zip(names, starts, strict=True))
+    cuts = [0, *(place for place in range(1, len(told)) if names[place] == "detect"), len(told)]
+    cycles = [told[begin:end] for begin, end in pairwise(cuts)]
+    whole = [
+        stage
+        for number, cycle in enumerate(cycles)
+        for stage in _with_missed(cycle, usual, is_last=number == len(cycles) - 1)
+    ]
+    names, starts = [name for name, _ in whole], [at_s for _, at_s in whole]
     if isfinite(incident.failed_s):
         if not names:
             return ["detect"], [incident.failed_s]
@@ -127,25 +159,61 @@ def _expected(incident: Incident, usual: Usual) -> tuple[list[str], list[float]]
     return names, starts
 
 
+def _with_missed(
+    cycle: list[tuple[str, float]], usual: Usual, *, is_last: bool
+) -> list[tuple[str, float]]:
+    """The stages after one failure with those left out; one that the next cut off has no more."""
+    names = [name for name, _ in cycle]
+    if [name for name in ORDER if name in names] != names:
+        return cycle
+    expected = usual.stages
+    if not is_last:
+        last = max((ORDER.index(name) for name in names), default=-1)
+        expected = tuple(name for name in expected if ORDER.index(name) <= last)
+    given = dict(cycle)
+    return [(name, given.get(name, nan)) for name in ORDER if name in given or name in expected]
+
+
 def _before(
-    names: list[str], next_s: Floats, incident: Incident, usual: Usual, rng: np.random.Generator
+    names: list[str], next_s: Floats, low_s: float, usual: Usual, rng: np.random.Generator
 ) -> list[Floats]:
-    """When the first stages began, of which the log gives none: (n_draws,) each."""
-    n, low_s = len(next_s), incident.after_s
-    low_s = low_s if isfinite(low_s) else 0.0
+    """When the first stages began, of which the log gives none: (n_draws,) each.
+
+    The job died after the last sign of its work, and no later than the silence since then allows.
+    """
+    n = len(next_s)
     known = [name for name in names if name in usual.stages]
-    failed_s = low_s + rng.random(n) * np.maximum(next_s - low_s, 0.0)
+    failed_s = _by_silence(next_s, low_s, usual, rng)
     if len(usual.took_s) and known:
         took = usual.took_s[:, [usual.stages.index(name) for name in known]].sum(axis=1)
         possible = np.zeros(n, dtype=bool)
+        rows = np.arange(n)
         for _ in range(TRIES):
-            again = next_s - took[rng.integers(len(took), size=n)]
-            fits = ~possible & (again >= low_s)
+            again = next_s - took[usual.again[rows, rng.integers(len(took), size=n)]]
+            silent = usual.p_silent(again - low_s)
+            fits = ~possible & (again >= low_s) & (rng.random(n) < silent)
             failed_s[fits] = again[fits]
             possible |= fits
     shares = _shares(names, next_s - failed_s, usual, rng)
     later = failed_s[:, None] + np.cumsum(shares, axis=1)[:, :-1]
     return [failed_s, *later.T]
+
+
+def _usually(name: str, usual: Usual, rng: np.random.Generator) -> Floats:
+    """What a stage takes: (n_draws,), nothing where the log never tells."""
+    n, n_known = usual.again.shape
+    if name not in usual.stages or n_known == 0:
+        return np.zeros(n)
+    rows = usual.again[np.arange(n), rng.integers(n_known, size=n)]
+    return np.asarray(usual.took_s[rows, usual.stages.index(name)])
+
+
+def _by_silence(next_s: Floats, low_s: float, usual: Usual, rng: np.random.Generator) -> Floats:
+    """Anywhere after the last sign of work, as far as the silence allows."""
+    n = len(next_s)
+    longest = usual.gaps_s[-1] if len(usual.gaps_s) else np.inf
+    room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest)
+    return low_s + rng.random(n) * room_s
 
 
 def _shares(names: list[str], total_s: Floats, usual: Usual, rng: np.random.Generator) -> Floats:
@@ -158,16 +226,16 @@ def _shares(names: list[str], total_s: Floats, usual: Usual, rng: np.random.Gene
         return np.diff(edges, axis=1) * total_s[:, None]
     rows = usual.took_s[:, places]
     sums = rows.sum(axis=1)
-    chosen = _near(sums, total_s, rng)
+    chosen = _near(sums, total_s, usual.again, rng)
     of_all = np.where(sums > 0, sums, 1.0)
     split = np.where(sums[:, None] > 0, rows / of_all[:, None], 1.0 / len(names))
     return split[chosen] * total_s[:, None]
 
 
-def _near(sums: Floats, wanted: Floats, rng: np.random.Generator) -> Ints:
-    """One of the values next to each wanted one, at random: (n_draws,)."""
-    order = np.argsort(sums, kind="stable")
+def _near(sums: Floats, wanted: Floats, again: Ints, rng: np.random.Generator) -> Ints:
+    """One of the incidents of about that length, of those of each draw: (n_draws,)."""
     n_near = min(N_NEAREST, len(sums))
-    place = np.searchsorted(sums[order], wanted) - n_near // 2
-    place = np.clip(place, 0, len(sums) - n_near)
-    return np.asarray(order[place + rng.integers(n_near, size=len(wanted))])
+    off = np.abs(sums[again] - wanted[:, None])
+    near = np.argpartition(off, n_near - 1, axis=1)[:, :n_near]
+    rows = np.arange(len(wanted))
+    return np.asarray(again[rows, near[rows, rng.integers(n_near, size=len(wanted))]])

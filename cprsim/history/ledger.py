@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, nan
+from functools import partial
+from math import ceil, isfinite, nan
 
 import numpy as np
 
 from cprsim.history.clocks import corrected
 from cprsim.history.course import Course, Incident, Run, Save, course_of
 from cprsim.history.filling import Filled, Usual, filled
-from cprsim.history.stretches import Account, Pace, Points, account_of, pace_of, points_of
+from cprsim.history.stretches import (
+    Account,
+    Pace,
+    Points,
+    account_of,
+    held_by_save_s,
+    pace_of,
+    points_of,
+)
 from cprsim.history.table import Events
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
 
 N_DRAWS = 400
+ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
 LEVELS = (0.025, 0.975)  # of the intervals
 S_PER_H = 3600.0
 MORE_PARTS = ("regroup", "replay", "rebuild", "degraded", "start")
@@ -128,8 +138,11 @@ class _Booking:
     def __init__(
         self, course: Course, usual: Usual, own: Usual, n_draws: int, rng: np.random.Generator
     ) -> None:
-        self._course, self._usual, self._own, self._n, self._rng = course, usual, own, n_draws, rng
+        self._course, self._own, self._n, self._rng = course, own, n_draws, rng
         self._points = [points_of(run, course) for run in course.runs]
+        silences = [np.diff(one.at_s)[~one.stalled & ~one.open_] for one in self._points]
+        gaps_s = np.concatenate(silences) if silences else np.empty(0)
+        self._usual = usual.resampled(n_draws, gaps_s, rng)
         self._pace = pace_of(course, self._points)
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
@@ -169,7 +182,8 @@ class _Booking:
             died_s = self._died_s(number)
             if died_s is not None:
                 incident = replace(incident, failed_s=died_s)
-            self._filled[number] = filled(incident, self._begin(number), self._usual, self._rng)
+            begin = partial(self._begin, number)
+            self._filled[number] = filled(incident, begin, self._usual, self._rng)
         return self._filled[number]
 
     def _died_s(self, number: int) -> float | None:
@@ -187,23 +201,37 @@ class _Booking:
             return None
         return min(max(died_s, run.last_s), first_s)
 
-    def _begin(self, number: int) -> Floats:
-        """When the run after an incident began."""
+    def _begin(self, number: int, failed_s: Floats) -> Floats:
+        """When the run after an incident began, by when the one before ended."""
         run, incident = self._run(number), self._course.incidents[number]
         if run is None:
             return np.full(self._n, self._course.wall_s)
         if isfinite(run.begin_s):
             return np.full(self._n, run.begin_s)
-        before = self._run(number - 1) if number else None
-        last_step = np.full(self._n, 0.0 if before is None else before.last_step)
-        step = self._begin_step(number, last_step)
+        step = self._begin_step(number, self._reached(number, failed_s))
         points = self._points[number]
         first_s = points.at_s[0] if len(points.at_s) else run.last_s
         made = points.step[0] - step if len(points.at_s) else np.zeros(self._n)
-        step_s = self._pace.step_s if isfinite(self._pace.step_s) else 0.0
-        begin_s = first_s - np.maximum(made, 0.0) * step_s
+        begin_s = first_s - np.maximum(made, 0.0) * self._step_s
         low_s = incident.first_s if isfinite(incident.first_s) else incident.after_s
         return np.clip(begin_s, max(low_s, 0.0) if isfinite(low_s) else 0.0, first_s)
+
+    @property
+    def _step_s(self) -> float:
+        return self._pace.step_s if isfinite(self._pace.step_s) else 0.0
+
+    def _reached(self, number: int, failed_s: Floats) -> Floats:
+        """Steps in the state as the run before an incident ended."""
+        before = self._run(number - 1) if number else None
+        if before is None:
+            return np.zeros(self._n)
+        end_step = self._end_step(number - 1, before)
+        points = self._points[number - 1]
+        if isfinite(end_step) or len(points.at_s) == 0 or self._step_s == 0.0:
+            return np.full(self._n, end_step if isfinite(end_step) else before.last_step)
+        tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
+        held_s = held_by_save_s(before, points.at_s[-1], tail_s, self._pace)
+        return points.step[-1] + (tail_s - held_s) / self._step_s
 
     def _begin_step(self, number: int, end_step: Floats) -> Floats:
         """Steps in the state as a run began."""
@@ -245,9 +273,18 @@ class _Booking:
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(_is_half(one, run, self._course) for one in run.saves)
         committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
-        self._content = max([self._content, *committed])
+        self._content = max([self._content, *committed, self._saved_by_rule(run)])
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
+
+    def _saved_by_rule(self, run: Run) -> float:
+        """What a save that the log does not tell of must have held: the job went on after it."""
+        every, last = self._pace.every_steps, run.last_step
+        if not isfinite(every) or not isfinite(last) or self._course.background:
+            return 0.0
+        number = ceil(last / every - ON_GRID) - 1
+        given_up = {one.step for one in run.saves if not one.open and not one.committed}
+        return max(number, 0) * every if number * every not in given_up else 0.0
 
     def _book(self, incident: Incident, all_of: Filled, account: Account | None) -> None:
         hours: dict[str, Floats] = {}
@@ -319,9 +356,7 @@ class _Booking:
             save_stall_h=pace.save_s / S_PER_H,
             reloads=course.reloads,
             incidents=tuple(self._charged),
-            took_h={
-                name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)
-            },
+            took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
             pieces=tuple(self._pieces),
             inferred=self._inferred,
             draws=self._draws,

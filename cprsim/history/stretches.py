@@ -14,7 +14,8 @@ from cprsim.records import Bools, Floats
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 SMALL = 0.2  # of a usual save: less delay is no save
 ROUNDING = 1e-6  # s, and of a save's number
-LATE = 1.5  # times a usual save, after which one without an end has ended
+MOST_STALLS = 200
+GOLDEN = 0.6180339887498949
 MAD = 1.4826
 
 
@@ -42,6 +43,8 @@ class Pace:
     spread_s: float  # of the time between two points, beyond that of the steps
     save_s: float  # stall of a usual save; NaN where there is none
     every_steps: float  # between saves; infinite where there is no rule
+    stalls_s: Floats  # of the saves whose start and end are known, at most `MOST_STALLS`
+    p_no_end: float  # share of the saves whose end is missing although they ended
     is_said: bool  # the log itself says what a step takes
 
 
@@ -97,10 +100,17 @@ def pace_of(course: Course, points: Sequence[Points]) -> Pace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    stalls = [one.stalled_until_s - one.start_s for one in saves if one.committed]
-    known = [stall for stall in stalls if isfinite(stall)]
+    stalls = np.array([one.stalled_until_s - one.start_s for one in saves if one.committed])
+    known = stalls[np.isfinite(stalls)]
+    n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
     return Pace(
-        step_s, spread_s, float(np.median(known)) if known else nan, _every(saves), is_said
+        step_s,
+        spread_s,
+        float(np.median(known)) if len(known) else nan,
+        _every(saves),
+        np.sort(known)[:: max(1, len(known) // MOST_STALLS)],
+        (n_no_end + 0.5) / (len(saves) + 1.0),
+        is_said,
     )
 
 
@@ -158,7 +168,7 @@ def account_of(
     last_s, last_step = points.at_s[-1], points.step[-1]
     before_s = np.maximum(first_s - begin_s, 0.0)
     tail_s = np.maximum(end_s - last_s, 0.0)
-    held_s = _held_s(run, last_s, tail_s, pace)
+    held_s = held_by_save_s(run, last_s, tail_s, pace)
     after_s = tail_s - held_s
     made = after_s / pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else np.zeros(n)
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
@@ -190,13 +200,23 @@ def _of_nothing(
     return Account(begin_step + took_s / step_s, none, none, took_s, lost_s, 0)
 
 
-def _held_s(run: Run, last_s: float, tail_s: Floats, pace: Pace) -> Floats:
-    """How long a save without an end stalled a run that ended after it."""
+def held_by_save_s(run: Run, last_s: float, tail_s: Floats, pace: Pace) -> Floats:
+    """How long a save without an end stalled a run that ended after it: (n_draws,).
+
+    Either it went on as the run ended, or its end is one of those that are missing.
+    """
     going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
     if not going or isfinite(going[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    usual_s = pace.save_s if isfinite(pace.save_s) else inf
-    return np.where(tail_s <= LATE * usual_s, tail_s, np.minimum(usual_s, tail_s))
+    if len(pace.stalls_s) == 0:
+        return tail_s
+    n = len(tail_s)
+    taken_s = np.minimum(pace.stalls_s[None, :], tail_s[:, None])
+    weight = np.where(pace.stalls_s[None, :] > tail_s[:, None], 1.0, pace.p_no_end)
+    edges = np.cumsum(weight, axis=1)
+    mark = ((np.arange(n) + 0.5) * GOLDEN) % 1.0  # evenly spread, the same each time
+    place = (edges < mark[:, None] * edges[:, -1:]).sum(axis=1)
+    return np.asarray(taken_s[np.arange(n), np.minimum(place, len(pace.stalls_s) - 1)])
 
 
 def _delays(points: Points, pace: Pace) -> tuple[Floats, Floats, int]:
