@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, isfinite, nan
@@ -14,8 +13,6 @@ from cprsim.history.course import Course, Incident, Run, Save, course_of
 from cprsim.history.filling import Filled, Usual, filled
 from cprsim.history.stretches import (
     Account,
-    Pace,
-    Points,
     account_of,
     held_by_save_s,
     pace_of,
