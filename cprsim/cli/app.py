@@ -13,9 +13,11 @@ from typer.core import TyperGroup
 import cprsim
 from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
+    backtest_command,
     compare_systems_command,
     fit,
     fit_costs,
+    ledger_command,
     measure_command,
     report_command,
     reproduce_command,
@@ -149,6 +151,8 @@ app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)
 app.command("fit-costs")(fit_costs.fit_costs)
+app.command("ledger")(ledger_command.ledger)
+app.command("backtest")(backtest_command.backtest)
 app.command("presets")(fit.presets)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)

@@ -1,0 +1,1 @@
+"""Jobs that have run, simulated: their own failures under other systems, and scenarios from logs."""

@@ -1,0 +1,240 @@
+"""What a job's own failures would have cost under other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+import numpy as np
+
+from cprsim.assemble import Experiment
+from cprsim.backtest.facts import (
+    AS_IT_RAN,
+    Factors,
+    JobFacts,
+    experiment_of,
+    facts_of,
+    failures_of,
+    scenario_text,
+    with_own_costs,
+)
+from cprsim.errors import ParameterError
+from cprsim.history.ledger import Hours, JobLedger
+from cprsim.pipeline import simulate
+from cprsim.records import PARTS, Floats
+from cprsim.streams import stream
+
+N_DRAWS = 20
+N_NODES = 8  # unless said
+FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
+COSTS = ("save", "load", "detect", "reschedule")
+MOST_TRIED = 5  # jobs by which it is seen what would change the advice
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One job under one system: (n_draws,) each."""
+
+    system: str
+    interval_h: float
+    overhead_h: Floats
+    parts_h: dict[str, float]  # means
+    pls: Floats
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """One job: what it cost, and what it would have cost."""
+
+    job: str
+    facts: JobFacts
+    observed_h: Hours  # of overhead
+    observed_parts_h: dict[str, float]
+    systems: tuple[Replayed, ...]  # the one that ran first
+
+    def saved_h(self, system: str) -> Floats:
+        """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
+        by_name = {one.system: one.overhead_h for one in self.systems}
+        return by_name[AS_IT_RAN] - by_name[system]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to run, by all jobs together."""
+
+    system: str
+    saved_h: Hours  # beside what ran
+    of_h: float  # wall hours of all jobs
+    runner_up: str
+    reversed_by: str  # the input that would reverse it, in words
+
+
+def backtests(
+    jobs: Sequence[JobLedger], recovery: Sequence[str], *,
+    n_nodes: int = N_NODES, overrides: Sequence[str] = (), n_draws: int = N_DRAWS, seed: int = 0,
+    on_done: Callable[[int, int], None] | None = None,
+) -> tuple[tuple[Backtest, ...], tuple[str, ...]]:  # fmt: skip
+    """Replay each job's failures; jobs by hours saved, and why some were left out.
+
+    Parameters
+    ----------
+    recovery : entries of a scenario's `recovery`
+    n_nodes : that hold the state
+    overrides : of the scenario that each job becomes, ``KEY=VALUE``
+
+    Raises
+    ------
+    ParameterError : no job can be replayed
+    """
+    found, left_out = [], []
+    for number, job in enumerate(jobs):
+        try:
+            facts = facts_of(job)
+        except ParameterError as error:
+            left_out.append(str(error))
+            continue
+        found.append(_replayed(job, facts, recovery, n_nodes, overrides, n_draws, seed, number))
+        if on_done is not None:
+            on_done(number + 1, len(jobs))
+    if not found:
+        raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
+    others = [one.system for one in found[0].systems[1:]]
+    best = {one.job: max(float(one.saved_h(name).mean()) for name in others) for one in found}
+    return tuple(sorted(found, key=lambda one: -best[one.job])), tuple(left_out)
+
+
+def _replayed(
+    job: JobLedger, facts: JobFacts, recovery: Sequence[str], n_nodes: int,
+    overrides: Sequence[str], n_draws: int, seed: int, number: int,
+) -> Backtest:  # fmt: skip
+    experiment = experiment_of(scenario_text(facts, recovery, n_nodes, Factors()), overrides)
+    rng = stream(seed, number, "backtest")
+    n_known = len(job.draws["useful"])
+    draws = [int(one) for one in np.linspace(0, n_known - 1, n_draws)]
+    runs = [_simulated(experiment, facts, job, draw, rng) for draw in draws]
+    systems = tuple(_together([run[place] for run in runs]) for place in range(len(runs[0])))
+    observed = Hours.of(job.wall_h - job.draws["useful"] - job.draws["start"])
+    parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
+    return Backtest(job.job, facts, observed, parts, systems)
+
+
+def _simulated(
+    experiment: Experiment, facts: JobFacts, job: JobLedger, draw: int, rng: np.random.Generator,
+    own_costs: bool = True,
+) -> list[Replayed]:  # fmt: skip
+    failures = failures_of(facts, job, experiment, draw, rng)
+    experiment = replace(experiment, failures=failures)
+    if own_costs:
+        experiment = with_own_costs(experiment, facts)
+    outcome = simulate(experiment)
+    found = []
+    for one in outcome.strategies:
+        costs, losses = one.costs, one.losses
+        pls = float((losses.since_save_h * losses.share).sum()) / outcome.useful_h
+        finished = not one.gave_up and bool(costs.finished.all())
+        overhead_h = costs.wall_h - costs.useful_h if finished else np.array([inf])
+        parts = {name: float(costs.hours_of(name).mean()) for name in costs.parts}
+        found.append(
+            Replayed(
+                one.policy.name, one.policy.save_interval_h, overhead_h, parts,
+                np.array([pls]), finished,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _together(runs: Sequence[Replayed]) -> Replayed:
+    first = runs[0]
+    return Replayed(
+        first.system,
+        first.interval_h,
+        np.concatenate([one.overhead_h for one in runs]),
+        {name: float(np.mean([one.parts_h.get(name, 0.0) for one in runs])) for name in PARTS},
+        np.concatenate([one.pls for one in runs]),
+        all(one.finished for one in runs),
+    )
+
+
+# --------------------------------------------------------------------------- the advice
+
+
+def advice(
+    found: Sequence[Backtest], jobs: Sequence[JobLedger], recovery: Sequence[str], *,
+    n_nodes: int = N_NODES, overrides: Sequence[str] = (), seed: int = 0,
+) -> Advice:  # fmt: skip
+    """The system that costs least over all jobs, and what would make another one cost less."""
+    totals = _totals(found)
+    order = sorted(totals, key=lambda name: float(totals[name].mean()))
+    best, second = order[0], order[1]
+    saved = totals[AS_IT_RAN] - totals[best]
+    by_name = {job.job: job for job in jobs}
+    tried = [(one, by_name[one.job]) for one in found[:MOST_TRIED]]
+    return Advice(
+        best,
+        Hours.of(saved) if np.isfinite(saved).all() else Hours(inf, inf, inf),
+        sum(one.facts.wall_h for one in found),
+        second,
+        _reversal(tried, best, recovery, n_nodes, overrides, seed),
+    )
+
+
+def _totals(found: Sequence[Backtest]) -> dict[str, Floats]:
+    names = [one.system for one in found[0].systems]
+    return {
+        name: np.sum([one.systems[place].overhead_h for one in found], axis=0)
+        for place, name in enumerate(names)
+    }
+
+
+def _reversal(
+    tried: Sequence[tuple[Backtest, JobLedger]], best: str, recovery: Sequence[str], n_nodes: int,
+    overrides: Sequence[str], seed: int,
+) -> str:  # fmt: skip
+    """Which one cost, how many times larger or smaller, makes another system the cheapest."""
+    nearest: tuple[float, str] | None = None
+    for factor in FACTORS:
+        for cost in COSTS:
+            for times in (factor, 1.0 / factor):
+                changed = Factors(**{cost: times})
+                winner = _winner(tried, changed, recovery, n_nodes, overrides, seed)
+                if winner != best and nearest is None:
+                    nearest = (factor, _words(tried, cost, times, winner))
+        if nearest is not None:
+            return nearest[1]
+    return (
+        f"none of {', '.join(COSTS)} alone, up to {FACTORS[-1]:g} times larger or smaller, would "
+        "make another one cheaper"
+    )
+
+
+def _winner(
+    tried: Sequence[tuple[Backtest, JobLedger]], factors: Factors, recovery: Sequence[str],
+    n_nodes: int, overrides: Sequence[str], seed: int,
+) -> str:  # fmt: skip
+    totals: dict[str, float] = {}
+    for one, job in tried:
+        text = scenario_text(one.facts, recovery, n_nodes, factors)
+        experiment = experiment_of(text, overrides)
+        rng = stream(seed, 0, "backtest/reversal")
+        for system in _simulated(experiment, one.facts, job, 0, rng, own_costs=False):
+            mean_h = float(system.overhead_h.mean())
+            totals[system.system] = totals.get(system.system, 0.0) + mean_h
+    return min(totals, key=lambda name: totals[name])
+
+
+def _words(
+    tried: Sequence[tuple[Backtest, JobLedger]], cost: str, times: float, winner: str
+) -> str:
+    now_h = float(np.mean([getattr(one.facts, f"{cost}_h") for one, _ in tried]))
+    how = f"{times:.3g} times as long" if times > 1 else f"{1 / times:.3g} times shorter"
+    more = f"{now_h * times * 3600:.4g} s instead of {now_h * 3600:.4g} s"
+    return f"a {cost} {how} ({more}) would make {winner} the cheapest"
+
+
+def interval_words(interval_h: float) -> str:
+    """How often a system saves."""
+    if not isfinite(interval_h):
+        return "never"
+    return f"{interval_h:.4g} h" if interval_h >= 1 else f"{interval_h * 60:.4g} min"

@@ -1,0 +1,68 @@
+"""``cprsim backtest``: jobs that have run, with their own failures, under other systems."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cprsim.cli.ledger_command import Logs, Seed, TimeUnit
+from cprsim.cli.options import AsJson, Overrides
+from cprsim.cli.saying import say_json
+
+
+def backtest(
+    logs: Logs,
+    recovery: Annotated[
+        list[str],
+        typer.Option(
+            "--recovery",
+            metavar="ENTRY",
+            help="A strategy or system to try, e.g. gemini, 'full,gemini' or '{strategy: full, "
+            "interval: 30 min}'; may be repeated.",
+            show_default=False,
+        ),
+    ],
+    nodes: Annotated[
+        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
+    ] = 8,
+    overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
+    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 20,
+    time_unit: TimeUnit = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Replay the failures of jobs under other recovery systems and intervals.
+
+    The system that ran is replayed too. What a system needs beside the logs (cluster.link,
+    cluster.shard_size or cluster.state, storage.bandwidth) --set says.
+    """
+    from cprsim.backtest.replaying import advice, backtests
+    from cprsim.history.ledger import ledgers
+    from cprsim.history.reading import read_logs
+    from cprsim.report.backtest_report import backtest_as_json, print_backtest
+
+    events = read_logs(logs, time_unit)
+    jobs, entries = ledgers(events, seed=seed), entries_of(recovery)
+    found, left_out = backtests(
+        jobs, entries, n_nodes=nodes, overrides=overrides, n_draws=draws, seed=seed
+    )
+    advised = advice(found, jobs, entries, n_nodes=nodes, overrides=overrides, seed=seed)
+    notes = [*events.notes, *left_out]
+    if as_json:
+        say_json(backtest_as_json(found, advised, notes))
+        return
+    from cprsim.cli.terminal import Terminal
+
+    print_backtest(Terminal(), found, advised, notes)
+
+
+def entries_of(recovery: list[str]) -> list[str]:
+    """Entries of a scenario: names apart by commas, or mappings as they stand."""
+    entries: list[str] = []
+    for one in recovery:
+        if one.lstrip().startswith("{"):
+            entries.append(one.replace("\n", " "))
+        else:
+            entries += [name.strip() for name in one.split(",") if name.strip()]
+    return entries

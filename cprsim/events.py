@@ -1,0 +1,180 @@
+"""A log of what happens to a training job: one JSON object a line, written by the job itself.
+
+Standard library only: the file works when it is copied beside a training script. Five lines in a
+training loop (docs/events.md has the fields):
+
+    log = JobLog("events.jsonl", job="j1")
+    log.resume(step)                    # the first step follows
+    log.progress(step)                  # now and then, after so many steps
+    with log.save(step): save(...)      # around each save
+    log.end(step)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+STAGES = {
+    "wait.start": "wait",
+    "reschedule.start": "reschedule",
+    "load.start": "load",
+    "regroup.start": "regroup",
+    "replay.start": "replay",
+    "rebuild.start": "rebuild",
+}
+"""Events that begin a stage of a recovery, and what its hours are called."""
+
+EVENTS = (
+    "job.start", "job.end", "progress",
+    "save.wait", "save.start", "save.resume", "save.commit", "save.abandon",
+    "failure", "failure.detected", "revert", "rollback", "train.resume", "replaced",
+    *STAGES,
+)  # fmt: skip
+"""Names that an event may have."""
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "time_unix_nano": int,
+    "event": str,
+    "job": str,
+    "attempt": int,
+    "step": (int, float),
+    "step_seconds": (int, float),
+    "part": str,
+    "mode": str,
+    "bytes": (int, float),
+    "save_id": (str, int),
+    "fraction": (int, float),
+    "node": (str, int),
+    "role": str,
+    "rank": int,
+    "cause": str,
+    "last_seen_unix_nano": int,
+    "outcome": str,
+}
+"""What an event may say, and how; the first two are needed."""
+
+RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+TAIL_BYTES = 65_536  # of a log that is there already, to see which attempt this is
+
+
+class JobLog:
+    """Appends events to a file, each whole line at once.
+
+    A log that can't be written is said once on stderr and does not stop the training.
+
+    Parameters
+    ----------
+    path : the file; several attempts of a job write to the same one
+    job : what the job is called; None: as the file
+    attempt : number of this start, 0 for the first; None: what the launcher says in the
+        environment (torchrun, Slurm), else one more than the file's last
+    node : what this machine is called; None: the host's name
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        job: str | None = None,
+        attempt: int | None = None,
+        node: str | None = None,
+        **facts: object,
+    ) -> None:
+        self.path = os.fspath(path)
+        self.job = job
+        self.attempt = _attempt_of(self.path) if attempt is None else attempt
+        self.node = socket.gethostname() if node is None else node
+        self._failed = False
+        self._n_saves = 0
+        self.write("job.start", **facts)
+
+    def write(self, event: str, *, time_unix_nano: int | None = None, **facts: object) -> None:
+        """Append one event.
+
+        Parameters
+        ----------
+        event : one of `EVENTS`
+        time_unix_nano : when it was [ns since 1970]; None: now
+        facts : of `FIELDS`; what is None is left out
+
+        Raises
+        ------
+        ValueError : for an event or a field that there is not
+        """
+        if event not in EVENTS:
+            raise ValueError(f"no event {event!r}; there are: {', '.join(EVENTS)}")
+        if unknown := [name for name in facts if name not in FIELDS]:
+            raise ValueError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
+        line = {
+            "time_unix_nano": time.time_ns() if time_unix_nano is None else time_unix_nano,
+            "event": event,
+            **({} if self.job is None else {"job": self.job}),
+            "attempt": self.attempt,
+            "node": self.node,
+            **{name: fact for name, fact in facts.items() if fact is not None},
+        }
+        self._append(json.dumps(line, separators=(",", ":")))
+
+    def resume(self, step: float, **facts: object) -> None:
+        """Training goes on: `step` steps are in the state."""
+        self.write("train.resume", step=step, **facts)
+
+    def progress(self, step: float, **facts: object) -> None:
+        """So many steps are in the state by now."""
+        self.write("progress", step=step, **facts)
+
+    @contextmanager
+    def save(self, step: float, **facts: object) -> Iterator[None]:
+        """Around a save that the training waits for."""
+        self._n_saves += 1
+        mine = {"step": step, "save_id": f"{self.attempt}.{self._n_saves}", **facts}
+        self.write("save.start", **mine)
+        try:
+            yield
+        except BaseException:
+            self.write("save.abandon", **mine)
+            raise
+        self.write("save.commit", **mine)
+
+    def end(self, step: float | None = None, outcome: str = "finished", **facts: object) -> None:
+        """The job is over."""
+        self.write("job.end", step=step, outcome=outcome, **facts)
+
+    def _append(self, line: str) -> None:
+        try:
+            number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                os.write(number, (line + "\n").encode())
+            finally:
+                os.close(number)
+        except OSError as error:
+            if not self._failed:
+                print(f"{self.path}: events are not written: {error}", file=sys.stderr)
+            self._failed = True
+
+
+def _attempt_of(path: str) -> int:
+    """Which start of the job this is, by the environment or by the log that is there."""
+    for name in RESTARTS:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - TAIL_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    for line in reversed(lines):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and isinstance(found.get("attempt"), int):
+            return int(found["attempt"]) + 1
+    return 0

@@ -1,0 +1,1 @@
+"""What the logs of real jobs say: events read from files, incidents and runs, and a ledger of hours."""

@@ -1,0 +1,411 @@
+"""The course of one job as its log tells it: stretches of work, and what stood between them.
+
+Nothing is estimated here. What the log does not say stays NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite, nan
+
+import numpy as np
+
+from cprsim.events import STAGES
+from cprsim.history.table import CODE, NS_PER_S, Events, Others, Steps
+
+START, WORK, STANDS, OVER = range(4)  # what the job does
+WAITS = -2  # in place of the name of a save that waits for the one before
+NOTICED = "noticed"  # a stage of which the next event tells what it was
+BACK = 1e-6  # steps: less is no step back
+EVENT = {number: name for name, number in CODE.items()}
+WORKS = ("work", "useful", "lost")
+SAVING = ("save.wait", "save.start", "save.resume", "save.commit", "save.abandon")
+
+
+@dataclass(slots=True)
+class Save:
+    """A save as far as the log tells it; instants in seconds since the job began."""
+
+    start_s: float = nan  # of the stall, the wait for the save before included
+    step: float = nan
+    stalled_until_s: float = nan
+    committed: bool = False
+    counts: bool = True  # no part of a save
+    open: bool = True
+    name: int = -1
+
+
+@dataclass(slots=True)
+class Run:
+    """A stretch of work, saves included."""
+
+    after_s: float  # the last event before it
+    begin_s: float = nan  # where the log says it
+    begin_step: float = nan
+    end_s: float = nan
+    end_step: float = nan
+    last_s: float = nan  # the last event that shows it at work
+    last_step: float = nan
+    saves: list[Save] = field(default_factory=list)
+    seen: list[tuple[float, float]] = field(default_factory=list)  # instant, step
+
+
+@dataclass(slots=True)
+class Incident:
+    """What stood between two stretches of work: the job's start, or failures and recovery."""
+
+    is_start: bool = False
+    after_s: float = nan  # the last event that shows the job at work, or somebody alive
+    failed_s: float = nan
+    failed_step: float = nan
+    stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began
+    to_step: float = nan  # where a rollback led
+    resumed_s: float = nan
+    n_failures: int = 1
+    n_reverted: int = 0
+    node: str = ""
+    cause: str = ""
+    shown: bool = True  # False: nothing but a step back shows that it was
+
+    @property
+    def first_s(self) -> float:
+        """The first instant that the log gives of it; NaN where there is none."""
+        known = [self.failed_s, *(at_s for _, at_s in self.stages), self.resumed_s]
+        return next((at_s for at_s in known if isfinite(at_s)), nan)
+
+
+@dataclass(slots=True)
+class Course:
+    """A job from its first event to its last: incidents and runs in turn, an incident first."""
+
+    job: str
+    begins_ns: int
+    incidents: list[Incident] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    wall_s: float = nan
+    ended: bool = False
+    finished: bool = False
+    n_failures: int = 0
+    n_saves: int = 0
+    step_s: float = nan  # as the log itself says
+    background: bool = False  # saves go on beside the training
+    reloads: bool = False  # some shards went back while the others kept their state
+    reached: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))  # `progress`: s, step
+
+
+def course_of(job: str, steps: Steps, others: Others, events: Events) -> Course:
+    """Read the events of one job, in order of time."""
+    firsts = [int(table.time_ns[0]) for table in (steps, others) if len(table.time_ns)]
+    lasts = [int(table.time_ns[-1]) for table in (steps, others) if len(table.time_ns)]
+    begins_ns = min(firsts)
+    reader = _Reader(Course(job, begins_ns), others, events)
+    reached_s = (steps.time_ns - begins_ns) / NS_PER_S
+    others_s = (others.time_ns - begins_ns) / NS_PER_S
+    reader.course.reached = (reached_s, steps.step)
+    for at_s, place, step in _told(reached_s, steps, others_s):
+        if place < 0:
+            reader.progress(at_s, step)
+        else:
+            reader.take(at_s, place)
+    return reader.finish((max(lasts) - begins_ns) / NS_PER_S)
+
+
+def _told(
+    reached_s: np.ndarray, steps: Steps, others_s: np.ndarray
+) -> Iterator[tuple[float, int, float]]:
+    """All events but the `progress` that says nothing new: instant, row or -1, step."""
+    first_after = np.searchsorted(reached_s, others_s, side="left")
+    last_before = np.searchsorted(reached_s, others_s, side="left") - 1
+    goes_back = np.flatnonzero(np.diff(steps.step) < -BACK)
+    starts = np.flatnonzero(np.diff(steps.attempt) > 0)
+    wanted = [first_after, last_before, goes_back, goes_back + 1, starts, starts + 1, [0]]
+    rows = np.unique(np.concatenate([np.asarray(one, dtype=np.int64) for one in wanted]))
+    rows = rows[(rows >= 0) & (rows < len(reached_s))]
+    at_s = np.concatenate([reached_s[rows], others_s])
+    place = np.concatenate([np.full(len(rows), -1), np.arange(len(others_s))])
+    step = np.concatenate([steps.step[rows], np.full(len(others_s), nan)])
+    order = np.lexsort((place >= 0, at_s))
+    yield from zip(at_s[order].tolist(), place[order].tolist(), step[order].tolist(), strict=True)
+
+
+class _Reader:
+    """Takes one event after the other."""
+
+    def __init__(self, course: Course, others: Others, events: Events) -> None:
+        self.course = course
+        self._events = events
+        self._rows = {
+            name: getattr(others, name).tolist()
+            for name in ("kind", "step", "part", "last_seen_ns", "save_id", "outcome", "attempt")
+        }
+        self._others = others
+        self._state = START
+        self._attempt = 0
+        self._incident = Incident(is_start=True, stages=[("start", 0.0)], failed_s=0.0)
+        self._run = Run(0.0)
+        self._at_s = 0.0  # of the event before
+        course.incidents.append(self._incident)
+
+    def take(self, at_s: float, place: int) -> None:
+        """An event that is no plain `progress`."""
+        name = EVENT[self._rows["kind"][place]]
+        step = self._rows["step"][place]
+        part = self._events.word(self._rows["part"][place])
+        if name == "job.start":
+            self._start(at_s, place)
+        elif name == "failure":
+            self._failure(at_s, step, part, place)
+        elif name == "failure.detected":
+            self._halt(at_s, place)
+            self._unseen_again()
+            self._stage(NOTICED, at_s)
+        elif name in STAGES:
+            self._halt(at_s, place)
+            self._stage(STAGES[name], at_s)
+        elif name == "rollback":
+            self._halt(at_s, place)
+            self._incident.to_step = step
+        elif name == "revert":
+            self.course.reloads = True
+            self._incident.n_reverted += 1
+        elif name == "train.resume":
+            self._resume(at_s, step)
+        elif name in SAVING:
+            self._saving(name, at_s, step, place)
+        elif name == "progress" and isfinite(step):
+            self.progress(at_s, step)
+        elif name == "job.end":
+            self._end(at_s, step, place)
+        if part and self._state in (WORK, STANDS):
+            self._set_part(part, at_s, step)
+        self._at_s = at_s
+
+    # ------------------------------------------------------------------ what work shows
+
+    def progress(self, at_s: float, step: float) -> None:
+        """So many steps are in the state: the job is at work, or was."""
+        if self._state is OVER:
+            return
+        if self._state is not WORK:
+            self._go_on(nan, nan)
+        elif step < self._run.last_step - BACK:
+            self._unseen(at_s)
+        for save in self._run.saves:  # work goes on: the end of its stall is missing
+            if not isfinite(save.stalled_until_s) and step > save.step + BACK:
+                save.open = False
+        self._see(at_s, step)
+        self._at_s = at_s
+
+    def _see(self, at_s: float, step: float) -> None:
+        run = self._run
+        run.last_s = at_s
+        if isfinite(step):
+            run.last_step = step
+            run.seen.append((at_s, step))
+
+    def _unseen(self, at_s: float) -> None:
+        """The job went back without any event that says so."""
+        self._stop(nan)
+        self._incident.shown = False
+        self._go_on(nan, nan)
+
+    def _resume(self, at_s: float, step: float) -> None:
+        if self._state is WORK:
+            if isfinite(step) and step < self._run.last_step - BACK:
+                self._stop(nan)
+                self._incident.shown = False
+            else:
+                self._see(at_s, step)
+                return
+        if self._state is not OVER:
+            self._go_on(at_s, step)
+            self._see(at_s, step)
+
+    def _go_on(self, at_s: float, step: float) -> None:
+        self._incident.resumed_s = at_s
+        self._run = Run(self._at_s, at_s, step)
+        self.course.runs.append(self._run)
+        self._state = WORK
+
+    # ------------------------------------------------------------------ what stands still
+
+    def _stop(self, failed_s: float) -> None:
+        """Work ends; an incident begins, at an instant that is known or not."""
+        run = self._run
+        run.end_s = failed_s
+        last_s = run.last_s if isfinite(run.last_s) else run.after_s
+        self._incident = Incident(after_s=last_s, failed_s=failed_s)
+        self.course.incidents.append(self._incident)
+        self.course.n_failures += 1
+        self._state = STANDS
+
+    def _halt(self, at_s: float, place: int) -> None:
+        """Something of a recovery: if the job was at work, it failed before."""
+        if self._state is WORK:
+            self._stop(nan)
+        seen_ns = self._rows["last_seen_ns"][place]
+        if seen_ns and self._state is STANDS:
+            seen_s = (seen_ns - self.course.begins_ns) / NS_PER_S
+            if seen_s <= at_s:
+                self._incident.after_s = max(self._incident.after_s, seen_s)
+
+    def _stage(self, name: str, at_s: float) -> None:
+        if self._state not in (STANDS, START):
+            return
+        stages = self._incident.stages
+        if stages and stages[-1][0] == NOTICED:
+            before = "wait" if name in ("wait", "reschedule") else "reschedule"
+            stages[-1] = (before, stages[-1][1])
+        if stages and stages[-1][1] == at_s:
+            stages.pop()  # it took no time
+        if not stages or stages[-1][0] != name:
+            stages.append((name, at_s))
+
+    def _unseen_again(self) -> None:
+        """Something is noticed in the middle of a recovery: a further failure, not logged."""
+        stages = self._incident.stages
+        if self._state is STANDS and stages and stages[-1][0] not in ("detect", NOTICED):
+            stages.append(("detect", nan))
+            self._incident.n_failures += 1
+            self.course.n_failures += 1
+
+    def _failure(self, at_s: float, step: float, part: str, place: int) -> None:
+        if self._state is OVER or self._events.word(self._rows["outcome"][place]) == "missed":
+            return
+        if part in WORKS and self._state is WORK:  # nobody waits for it
+            self._count_beside(at_s, step)
+            return
+        same = self._state is STANDS and self._incident.failed_s == at_s
+        if self._state is WORK:
+            self._stop(at_s)
+            self._run.end_step = self._incident.failed_step = step
+            self._stage("detect", at_s)
+        elif not same:
+            self._incident.n_failures += not self._again(at_s)
+            self.course.n_failures += not self._again(at_s)
+            self._stage("detect", at_s)
+        self._last_failure_s = at_s
+        self._name(place)
+
+    _last_failure_s = nan
+
+    def _again(self, at_s: float) -> bool:
+        """One of several nodes that fail together."""
+        return self._last_failure_s == at_s
+
+    def _count_beside(self, at_s: float, step: float) -> None:
+        if not self._again(at_s):
+            self.course.n_failures += 1
+        self._last_failure_s = at_s
+        self._see(at_s, step)
+
+    def _name(self, place: int) -> None:
+        word, incident = self._events.word, self._incident
+        incident.node = incident.node or word(int(self._others.node[place]))
+        incident.cause = incident.cause or word(int(self._others.cause[place]))
+
+    def _start(self, at_s: float, place: int) -> None:
+        if isfinite(self._others.step_seconds[place]):
+            self.course.step_s = float(self._others.step_seconds[place])
+        attempt = self._rows["attempt"][place]
+        if attempt <= self._attempt:
+            return  # the first start, or another process of the same
+        self._attempt = attempt
+        if self._state is WORK:
+            self._stop(nan)
+        if self._state is STANDS and not self._is_loading:
+            self._stage("load", at_s)
+
+    @property
+    def _is_loading(self) -> bool:
+        return bool(self._incident.stages) and self._incident.stages[-1][0] == "load"
+
+    # ------------------------------------------------------------------ saves, parts, the end
+
+    def _saving(self, name: str, at_s: float, step: float, place: int) -> None:
+        ends = name in ("save.commit", "save.abandon")
+        if self._state is not WORK and not ends:
+            if self._state is OVER:
+                return
+            self._go_on(nan, nan)
+        mine = self._find(self._rows["save_id"][place])
+        if name in ("save.wait", "save.start"):
+            self._begin_save(name, at_s, step, place, mine)
+            return
+        if mine is None:
+            if name == "save.commit":
+                self.course.n_saves += 1
+                self._run.saves.append(
+                    Save(step=step, stalled_until_s=at_s, committed=True, open=False)
+                )
+                if self._state is WORK:
+                    self._see(at_s, nan)
+            return
+        if name == "save.resume":
+            self.course.background = True
+        if self._state is WORK and not isfinite(mine.stalled_until_s):
+            mine.stalled_until_s = at_s
+            self._see(at_s, nan)
+        if name == "save.abandon":
+            mine.open = False
+        if name == "save.commit":
+            mine.open, mine.committed = False, True
+            self.course.n_saves += mine.counts
+
+    def _find(self, name: int) -> Save | None:
+        """The save that an event is about: by its name, else the oldest that goes on."""
+        for save in self._run.saves:
+            if save.open and (name < 0 or save.name < 0 or save.name == name):
+                return save
+        return None
+
+    def _begin_save(
+        self, name: str, at_s: float, step: float, place: int, before: Save | None
+    ) -> None:
+        for save in self._run.saves:  # stalls do not overlap: the end of one before is missing
+            if not isfinite(save.stalled_until_s) and save.name != WAITS:
+                save.open = False
+        waits = self._run.saves[-1] if self._run.saves else None
+        if name == "save.start" and waits is not None and waits.open and waits.name == WAITS:
+            waits.name, waits.step = self._rows["save_id"][place], step
+        else:
+            number = self._rows["save_id"][place]
+            self._run.saves.append(Save(at_s, step, name=WAITS if name == "save.wait" else number))
+            self._see(at_s, step)
+        self._run.saves[-1].counts = self._events.word(int(self._others.mode[place])) != "part"
+
+    def _set_part(self, part: str, at_s: float, step: float) -> None:
+        """The log itself says what the job does from here on."""
+        if part in WORKS:
+            if self._state is STANDS:
+                self._go_on(at_s, step)
+                self._see(at_s, step)
+        elif part not in ("save", "over", "start") and self._state is STANDS:
+            self._stage(part, at_s)
+
+    def _end(self, at_s: float, step: float, place: int) -> None:
+        course, outcome = self.course, self._events.word(self._rows["outcome"][place])
+        course.ended = True
+        course.finished = outcome in ("", "finished")
+        course.wall_s = at_s
+        if self._state is WORK:
+            self._run.end_s, self._run.end_step = at_s, step
+            self._see(at_s, step)
+        self._state = OVER
+
+    def finish(self, last_s: float) -> Course:
+        """The course, cut at its last event where no end is there."""
+        course = self.course
+        for incident in course.incidents:
+            incident.stages = [
+                ("reschedule" if name == NOTICED else name, at_s) for name, at_s in incident.stages
+            ]
+        if not course.ended:
+            course.wall_s = last_s
+            if self._state is WORK:
+                reached = course.reached
+                self._run.end_s = last_s
+                if len(reached[0]) and reached[0][-1] >= last_s:
+                    self._run.end_step = float(reached[1][-1])
+        return course

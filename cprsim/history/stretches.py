@@ -1,0 +1,242 @@
+"""A stretch of work: which of its hours were saves, and which steps were done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, inf, isfinite, nan
+
+import numpy as np
+
+from cprsim.history.course import Course, Run, Save
+from cprsim.records import Bools, Floats
+
+CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
+SMALL = 0.2  # of a usual save: less delay is no save
+ROUNDING = 1e-6  # s, and of a save's number
+MOST_STALLS = 200
+GOLDEN = 0.6180339887498949
+MAD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Instants of a run at which it is known how many steps are in the state."""
+
+    at_s: Floats
+    step: Floats
+    stalled: Bools  # (n - 1,) whether a save that the log tells fills the time to the next
+    open_: Bools  # (n - 1,) whether a save lies in it whose start or end is not told
+
+    @property
+    def rate_s(self) -> tuple[Floats, Floats]:
+        """Seconds and steps between points with nothing but work between them."""
+        plain = ~self.stalled & ~self.open_ & (np.diff(self.step) > 0)
+        return np.diff(self.at_s)[plain], np.diff(self.step)[plain]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things take in a job: seconds."""
+
+    step_s: float
+    spread_s: float  # of the time between two points, beyond that of the steps
+    save_s: float  # stall of a usual save; NaN where there is none
+    every_steps: float  # between saves; infinite where there is no rule
+    stalls_s: Floats  # of the saves whose start and end are known, at most `MOST_STALLS`
+    p_no_end: float  # share of the saves whose end is missing although they ended
+    is_said: bool  # the log itself says what a step takes
+
+
+def points_of(run: Run, course: Course) -> Points:
+    """All that the log says of one run."""
+    at_s, step = course.reached
+    first = run.seen[0][0] if run.seen else run.last_s
+    begin, end = np.searchsorted(at_s, [first, run.last_s])
+    end += end < len(at_s) and at_s[end] == run.last_s
+    told = [(one.start_s, one.step) for one in run.saves]
+    if course.background:
+        told += [(one.stalled_until_s, one.step) for one in run.saves if isfinite(one.start_s)]
+    else:
+        told += [(one.stalled_until_s, one.step) for one in run.saves]
+    if isfinite(run.end_step) and isfinite(run.end_s):
+        told.append((run.end_s, run.end_step))
+    extra = np.array([*run.seen, *told], dtype=np.float64).reshape(-1, 2)
+    extra = extra[np.isfinite(extra).all(axis=1)]
+    all_s = np.concatenate([at_s[begin:end], extra[:, 0]])
+    all_step = np.concatenate([step[begin:end], extra[:, 1]])
+    order = np.lexsort((all_step, all_s))
+    all_s, all_step = all_s[order], np.maximum.accumulate(all_step[order])
+    new = np.append(True, (np.diff(all_s) > 0) | (np.diff(all_step) > 0))[: len(all_s)]
+    all_s, all_step = all_s[new], all_step[new]
+    stalled, open_ = _stalls(all_s, run.saves, course.background)
+    return Points(all_s, all_step, stalled, open_)
+
+
+def _stalls(at_s: Floats, saves: Sequence[Save], background: bool) -> tuple[Bools, Bools]:
+    n = max(len(at_s) - 1, 0)
+    stalled, open_ = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for save in saves:
+        begin, until = save.start_s, save.stalled_until_s
+        if isfinite(begin) and isfinite(until):
+            first, last = np.searchsorted(at_s, [begin, until])
+            stalled[first:last] = True
+        elif isfinite(begin):
+            place = int(np.searchsorted(at_s, begin))
+            open_[place : place + 1] = True
+        elif isfinite(until) and not background:
+            place = int(np.searchsorted(at_s, until)) - 1
+            open_[max(place, 0) : place + 1] = True
+    return stalled, open_
+
+
+def pace_of(course: Course, points: Sequence[Points]) -> Pace:
+    """What a step and a save take, by the whole log of a job."""
+    pairs = [one.rate_s for one in points]
+    took_s = np.concatenate([pair[0] for pair in pairs]) if pairs else np.empty(0)
+    steps = np.concatenate([pair[1] for pair in pairs]) if pairs else np.empty(0)
+    is_said = isfinite(course.step_s)
+    step_s = course.step_s if is_said else _weighted_median(took_s, steps)
+    off_s = took_s - step_s * steps
+    spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
+    saves = [save for run in course.runs for save in run.saves]
+    stalls = np.array([one.stalled_until_s - one.start_s for one in saves if one.committed])
+    known = stalls[np.isfinite(stalls)]
+    n_no_end = sum(not one.open and not isfinite(one.stalled_until_s) for one in saves)
+    return Pace(
+        step_s,
+        spread_s,
+        float(np.median(known)) if len(known) else nan,
+        _every(saves),
+        np.sort(known)[:: max(1, len(known) // MOST_STALLS)],
+        (n_no_end + 0.5) / (len(saves) + 1.0),
+        is_said,
+    )
+
+
+def _weighted_median(took_s: Floats, steps: Floats) -> float:
+    """Seconds of a step: half of all steps were faster. NaN where there are none."""
+    if len(steps) == 0:
+        return nan
+    rate = took_s / steps
+    order = np.argsort(rate)
+    passed = np.cumsum(steps[order])
+    return float(rate[order][np.searchsorted(passed, passed[-1] / 2.0)])
+
+
+def _every(saves: Sequence[Save]) -> float:
+    """Steps between saves, where the saves lie on whole multiples of it."""
+    at = np.unique([one.step for one in saves if isfinite(one.step) and one.step > 0])
+    if len(at) < 2:
+        return inf
+    every = float(np.median(np.diff(at)))
+    number = at / every
+    on_grid = np.abs(number - np.round(number)) < 0.01
+    return every if on_grid.mean() > 0.8 else inf
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where the seconds of one run went; (n_draws,) each."""
+
+    end_step: Floats
+    save_s: Floats
+    degraded_s: Floats
+    work_s: Floats  # whatever is not save and not degraded
+    lost_s: Floats  # of the work: steps that had been done before
+    n_unseen: int  # saves that nothing but a delay shows
+
+
+def account_of(
+    points: Points, run: Run, pace: Pace, begin_s: Floats, begin_step: Floats, end_s: Floats,
+    frontier: Floats,
+) -> Account:  # fmt: skip
+    """Split a run.
+
+    Parameters
+    ----------
+    begin_s, end_s : (n_draws,) when it began and ended
+    begin_step : (n_draws,) steps in the state as it began
+    frontier : (n_draws,) the furthest that the job had been before
+    """
+    n = len(begin_s)
+    if len(points.at_s) == 0:
+        return _of_nothing(run, pace, begin_s, begin_step, end_s, frontier)
+    stall_s, slow_s, n_unseen = _delays(points, pace)
+    work_s = np.diff(points.at_s) - stall_s - slow_s
+    first_s, first_step = points.at_s[0], points.step[0]
+    last_s, last_step = points.at_s[-1], points.step[-1]
+    before_s = np.maximum(first_s - begin_s, 0.0)
+    tail_s = np.maximum(end_s - last_s, 0.0)
+    held_s = held_by_save_s(run, last_s, tail_s, pace)
+    after_s = tail_s - held_s
+    made = after_s / pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else np.zeros(n)
+    done_s = np.concatenate([[0.0], np.cumsum(work_s)])
+    total_s = before_s + done_s[-1] + after_s
+    reached = np.clip(frontier, None, first_step)
+    gap = np.maximum(first_step - begin_step, 1e-12)
+    in_first = before_s * np.clip((reached - begin_step) / gap, 0.0, 1.0)
+    in_middle = np.interp(frontier, points.step, done_s, left=0.0)
+    in_last = np.clip((frontier - last_step) / np.maximum(made, 1e-12), 0.0, 1.0) * after_s
+    lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
+    return Account(
+        end_step=last_step + made,
+        save_s=np.full(n, stall_s.sum()) + held_s,
+        degraded_s=np.full(n, slow_s.sum()),
+        work_s=total_s,
+        lost_s=np.minimum(lost_s, total_s),
+        n_unseen=n_unseen,
+    )
+
+
+def _of_nothing(
+    run: Run, pace: Pace, begin_s: Floats, begin_step: Floats, end_s: Floats, frontier: Floats
+) -> Account:
+    """A run of which the log gives no step: all of it is work, at the usual pace."""
+    took_s = np.maximum(end_s - begin_s, 0.0)
+    none = np.zeros(len(took_s))
+    step_s = pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else inf
+    lost_s = np.clip((frontier - begin_step) * step_s if isfinite(step_s) else none, 0.0, took_s)
+    return Account(begin_step + took_s / step_s, none, none, took_s, lost_s, 0)
+
+
+def held_by_save_s(run: Run, last_s: float, tail_s: Floats, pace: Pace) -> Floats:
+    """How long a save without an end stalled a run that ended after it: (n_draws,).
+
+    Either it went on as the run ended, or its end is one of those that are missing.
+    """
+    going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
+    if not going or isfinite(going[-1].stalled_until_s):
+        return np.zeros(len(tail_s))
+    if len(pace.stalls_s) == 0:
+        return tail_s
+    n = len(tail_s)
+    taken_s = np.minimum(pace.stalls_s[None, :], tail_s[:, None])
+    weight = np.where(pace.stalls_s[None, :] > tail_s[:, None], 1.0, pace.p_no_end)
+    edges = np.cumsum(weight, axis=1)
+    mark = ((np.arange(n) + 0.5) * GOLDEN) % 1.0  # evenly spread, the same each time
+    place = (edges < mark[:, None] * edges[:, -1:]).sum(axis=1)
+    return np.asarray(taken_s[np.arange(n), np.minimum(place, len(pace.stalls_s) - 1)])
+
+
+def _delays(points: Points, pace: Pace) -> tuple[Floats, Floats, int]:
+    """Seconds between points that were saves, those that were slow work, and saves unseen."""
+    took_s, steps = np.diff(points.at_s), np.diff(points.step)
+    stall_s = np.where(points.stalled, took_s, 0.0)
+    slow_s = np.zeros(len(took_s))
+    if not isfinite(pace.step_s):
+        return stall_s, slow_s, 0
+    excess_s = np.where(points.stalled, 0.0, took_s - pace.step_s * steps)
+    usual_s = pace.save_s if isfinite(pace.save_s) else 0.0
+    clear = excess_s > max(CLEAR * pace.spread_s, SMALL * usual_s, ROUNDING)
+    due = np.zeros(len(took_s), dtype=bool)
+    if isfinite(pace.every_steps):
+        number = np.floor(points.step / pace.every_steps + ROUNDING)
+        due = (np.diff(number) > 0) & (floor(usual_s) >= 0)
+    opens = points.open_ & ~points.stalled
+    unseen = clear & due & ~opens
+    is_save = opens | unseen
+    stall_s = stall_s + np.where(is_save, np.clip(excess_s, 0.0, took_s), 0.0)
+    if pace.is_said:
+        slow_s = np.where(~is_save & (excess_s > ROUNDING), np.minimum(excess_s, took_s), 0.0)
+    return stall_s, slow_s, int(unseen.sum())
