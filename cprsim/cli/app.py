@@ -15,6 +15,7 @@ from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     fit,
     fit_costs,
+    fleet_command,
     measure_command,
     report_command,
     reproduce_command,
@@ -127,6 +128,7 @@ def cprsim_command(
 
 app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
+app.command("fleet")(fleet_command.fleet)
 app.command("select")(select_command.select)
 app.command("train")(train_command.train)
 app.command("sync")(sync_command.sync)

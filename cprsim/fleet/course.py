@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
 from cprsim.assemble import Experiment, assemble, costs_of
 from cprsim.engines import Engine
-from cprsim.errors import ScenarioError
+from cprsim.errors import ParameterError, ScenarioError
 from cprsim.fleet.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
 from cprsim.fleet.nodes import Capacity
 from cprsim.fleet.population import Population, population_of, scenario_of
 from cprsim.fleet.records import Arrival, JobRows, Ran, Shared
 from cprsim.pipeline import blocks_of, engine_of
-from cprsim.records import Floats, RecoveryPolicy, Transfer
+from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
+from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy
-from cprsim.scenario import LoadedScenario
+from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet_schema import Fleet
 from cprsim.setting import n_saves_due
 
@@ -79,13 +81,17 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     """Make records of a scenario with a fleet. Raises ScenarioError where that can't be done."""
     population, section = population_of(loaded), loaded.scenario.fleet
     assert section is not None, "`population_of` sees to it"
-    kinds = tuple(
-        _kind(scenario_of(loaded, kind, number), kind.n_jobs)
-        for number, kind in enumerate(population.kinds)
-    )
+    knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
+    if section.spares is not None and not knows_repair:
+        message = "is missing: with `fleet.spares`, say when a failed node comes back"
+        raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
+    kinds = _kinds(loaded, population)
+    _require_waits(loaded, kinds[0].experiment)
     for kind, of in zip(kinds, population.kinds, strict=True):
         if section.nodes is not None and kind.n_nodes > section.nodes:
-            message = f"is {section.nodes:,}, and a job takes {kind.n_nodes:,} nodes: it can't start"
+            message = (
+                f"is {section.nodes:,}, and a job takes {kind.n_nodes:,} nodes: it can't start"
+            )
             raise ScenarioError.at(of.place, message, key="fleet.nodes")
     capacity = Capacity(section.nodes, section.spares, section.crews, section.queue == "backfill")
     return PreparedFleet(
@@ -97,6 +103,44 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         kinds=kinds,
         strategies=tuple(entry.name for entry in loaded.scenario.recovery),
     )
+
+
+def _kinds(loaded: LoadedScenario, population: Population) -> tuple[KindOfJob, ...]:
+    """The kinds of jobs; those of the fleet before, where only what they share is another."""
+    global _last
+    alone = loaded.varied({"fleet": None, "prices": None}, loaded.place).scenario
+    key = (dump_scenario(alone), population.kinds, loaded.path)
+    if _last is None or _last[0] != key:
+        _last = (
+            key,
+            tuple(
+                _kind(scenario_of(loaded, kind, number), kind.n_jobs)
+                for number, kind in enumerate(population.kinds)
+            ),
+        )
+    spares = None if loaded.scenario.fleet is None else loaded.scenario.fleet.spares
+    return tuple(_with_spares(kind, spares) for kind in _last[1])
+
+
+def _require_waits(loaded: LoadedScenario, experiment: Experiment) -> None:
+    """Raise ScenarioError where a recovery system can't live with spares that run out."""
+    for number, policy in enumerate(experiment.policies):
+        try:
+            if policy.system is not None:
+                require_legal(policy.system, experiment.cluster, experiment.scopes)
+        except ParameterError as error:
+            key = f"recovery.{number}"
+            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+
+
+_last: tuple[object, tuple[KindOfJob, ...]] | None = None  # key, and kinds of jobs
+
+
+def _with_spares(kind: KindOfJob, n_spares: int | None) -> KindOfJob:
+    """The kind in a fleet with so many spares: its jobs wait for them, or none ever does."""
+    experiment = kind.experiment
+    cluster = replace(experiment.cluster, n_spares=n_spares)
+    return replace(kind, experiment=replace(experiment, cluster=cluster))
 
 
 def _kind(loaded: LoadedScenario, n_jobs: int) -> KindOfJob:
@@ -130,8 +174,13 @@ def run_history(
     simpy_alone : whether SimPy runs all jobs, also those that the engine would take
     """
     arrivals = fleet.arrivals(history)
-    given = [_GivenKind(kind, strategy, history, fleet.shared) for kind in fleet.kinds]
-    by_events = fleet.shared.jobs_meet or simpy_alone
+    shared = fleet.shared
+    if shared.only_by_spares and not simpy_alone:
+        found = _if_none_waits(fleet, strategy, history, arrivals)
+        if found is not None:
+            return found
+    given = [_GivenKind(kind, strategy, history, shared) for kind in fleet.kinds]
+    by_events = shared.jobs_meet or simpy_alone
     if by_events:
         ran = run_jobs(
             arrivals,
@@ -142,6 +191,37 @@ def run_history(
     else:
         ran = _by_engine(arrivals, given, fleet.shared)
     return _rows(arrivals, given, ran, by_events)
+
+
+def _if_none_waits(
+    fleet: PreparedFleet, strategy: int, history: int, arrivals: list[Arrival]
+) -> JobRows | None:
+    """What becomes of the jobs if no slot ever waits for a spare; None where one may.
+
+    Then no job knows of the spares: it fails and ends as if one were always free. More nodes are
+    never in repair at once than failures within repair times strike, if each strikes a node.
+    """
+    kinds = [_with_spares(kind, None) for kind in fleet.kinds]
+    if any(kind.experiment.failures.clock is not Clock.WALL for kind in kinds):
+        return None
+    n_spares = fleet.shared.capacity.n_spares
+    assert n_spares is not None
+    given = [_GivenKind(kind, strategy, history, fleet.shared) for kind in kinds]
+    ran = _by_engine(arrivals, given, fleet.shared)
+    spans = [
+        given[one.kind].in_repair(one.replication, job)
+        for one, job in zip(arrivals, ran, strict=True)
+    ]
+    if _most_at_once(np.concatenate(spans, axis=1)) > n_spares:
+        return None
+    return _rows(arrivals, given, ran, False)
+
+
+def _most_at_once(spans_h: Floats) -> int:
+    """How many of some spans (begins, ends) overlap at most; ends before begins of one instant."""
+    begins, ends = np.sort(spans_h[0]), np.sort(spans_h[1])
+    n_ended = np.searchsorted(ends, begins, side="right")
+    return int((np.arange(1, len(begins) + 1) - n_ended).max(initial=0))
 
 
 class _GivenKind:
@@ -217,11 +297,30 @@ class _GivenKind:
             ]
         return ran
 
+    def in_repair(self, replication: int, ran: Ran) -> Floats:
+        """When nodes of a job go to repair and come back, at the earliest and latest (2, n) [h]."""
+        for failures, _ in self._given:
+            if replication < failures.n_replications:
+                struck = [
+                    (ran.start_h + one.at_h, ran.start_h + one.at_h + repair_h)
+                    for one in takewhile(
+                        lambda one: one.at_h <= ran.wall_h, failures.of(replication)
+                    )
+                    for repair_h in one.repair_h
+                ]
+                return np.array(struck, dtype=np.float64).reshape(-1, 2).T
+            replication -= failures.n_replications
+        raise IndexError(replication)
+
     @property
     def bytes_per_save(self) -> float:
         """What one save counts as, of what is written to the remote storage."""
         of_interval = 1.0 if self.policy.sub_saves is None else self.policy.sub_saves.bytes_share
-        return self.kind.state_bytes * of_interval * remote_share(self.system, self.engine.job.useful_h)
+        return (
+            self.kind.state_bytes
+            * of_interval
+            * remote_share(self.system, self.engine.job.useful_h)
+        )
 
 
 def remote_share(policy: Policy, useful_h: float) -> float:

@@ -78,7 +78,11 @@ def run_jobs(
 
     def arrives(number: int) -> None:
         job = to_run(jobs[number])
-        fleet.nodes.arrive(job.n_nodes, lambda: _JobInFleet(fleet, job, number, ends))
+
+        def starts() -> None:
+            _JobInFleet(fleet, job, number, ends)
+
+        fleet.nodes.arrive(job.n_nodes, starts)
 
     for number, arrival in enumerate(jobs):
         Alarm(fleet.env, arrival.at_h, JOB, lambda number=number: arrives(number))  # type: ignore[misc]

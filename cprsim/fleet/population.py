@@ -267,8 +267,6 @@ def scenario_of(loaded: LoadedScenario, kind: Kind, number: int) -> LoadedScenar
         changes["failures.mtbf"] = f"{kind.mtbf_h!r} h"
     if kind.n_nodes is not None:
         changes |= dict(_roles(loaded, kind.n_nodes))
-    if scenario.fleet.spares is not None:
-        changes["cluster.spares"] = scenario.fleet.spares
     changes["fleet"] = None
     return loaded.varied(changes, partial(_at, kind.place))
 

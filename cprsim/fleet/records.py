@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from cprsim.records import Bools, Floats, Ints
 class Shared:
     """What all jobs of a fleet share."""
 
-    capacity: Capacity = Capacity()
+    capacity: Capacity = field(default_factory=Capacity)
     storage_bytes_per_h: float | None = None  # None: each job has its storage to itself
     n_savers: int | None = None  # jobs that may save at once; None: all
 
@@ -24,6 +24,13 @@ class Shared:
         """Whether what befalls one job while it runs depends on the others."""
         limits = (self.capacity.n_spares, self.storage_bytes_per_h, self.n_savers)
         return any(limit is not None for limit in limits)
+
+    @property
+    def only_by_spares(self) -> bool:
+        """Whether jobs meet at nothing but spares, and each failed node is repaired at once."""
+        by_storage = self.storage_bytes_per_h is not None or self.n_savers is not None
+        capacity = self.capacity
+        return capacity.n_spares is not None and capacity.n_crews is None and not by_storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,8 @@ class Fleet(Model):
     )
     queue: Literal["fifo", "backfill"] = Field(
         "fifo",
-        description="fifo: jobs start in the order of their arrival; backfill: whoever fits starts.",
+        description="fifo: jobs start in the order of their arrival; backfill: whoever fits "
+        "starts.",
     )
     storage_bytes_per_h: Bandwidth | None = Field(
         None,

@@ -287,9 +287,7 @@ class Replication:
         self._skips = skips
         self._n_named = 0  # entries whose part has been noted
         self._outcome: Outcome | None = None
-        self._last = Alarm(
-            self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned))
-        )
+        self._last = Alarm(self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned)))
 
     def run(self) -> Played:
         self._log(What.STARTED)
