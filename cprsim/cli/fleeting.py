@@ -22,6 +22,7 @@ from cprsim.results import Identity, input_digests
 from cprsim.results.publish import require_writable, sole
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.ranges import values_along
+from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
 MOST_POINTS = 1_000
@@ -70,9 +71,7 @@ def fleet_into(
     found = found_again(root / identity.folder_name, load_fleet)
     if found is not None:
         return found, True
-    points = [{}, *(points_of(axes) if axes else [])]
-    for where in points:  # what is wrong with the input is said before all else
-        prepare(varied(loaded, where, "--over"))
+    points = _points(loaded, axes)
     with sole(root / identity.folder_name):
         with progress("histories") as on_progress:
             options = run_options(loaded, points, workers, "--over", on_progress)
@@ -90,6 +89,20 @@ def fleet_into(
             draw=lambda result: draw_fleet(result, result.path),
         )
     return result, False
+
+
+def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plain]]:
+    """The scenario's own values first, then those of the axes. What is wrong is said here."""
+    own, others = dict[str, Plain](), []
+    for where in points_of(axes) if axes else []:
+        scenario = varied(loaded, where, "--over")
+        prepare(scenario)
+        if scenario.scenario == loaded.scenario:
+            own = where
+        else:
+            others.append(where)
+    prepare(loaded)
+    return [own, *others]
 
 
 def _identity(loaded: LoadedScenario, axes: Sequence[Axis]) -> Identity:

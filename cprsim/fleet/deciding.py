@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 import numpy as np
@@ -152,9 +152,8 @@ def _unknown(loaded: LoadedScenario, axes: Sequence[Axis]) -> dict[str, Values]:
         if key in [axis.key for axis in axes]:
             message = "is varied by --over: what is chosen is not unknown"
             raise ScenarioError.at(place, message, key=f"{FLEET}.{key}")
-        n = N_PRICED if key.startswith(PRICES) else N_TRIED
         try:
-            values = values_along(f"{entry.low}:{entry.high}:lin{n}")
+            values = _values(key, str(entry.low), str(entry.high))
         except ParameterError as error:
             raise ScenarioError.at(place, f"low to high {error}", key=f"{FLEET}.{key}") from None
         if values.numbers is None:
@@ -162,6 +161,26 @@ def _unknown(loaded: LoadedScenario, axes: Sequence[Axis]) -> dict[str, Values]:
             raise ScenarioError.at(place, message, key=f"{FLEET}.{key}")
         found[key] = values
     return found
+
+
+def _values(key: str, low: str, high: str) -> Values:
+    """From the low to the high end; amounts of money keep their label."""
+    if not key.startswith(PRICES):
+        return values_along(f"{low}:{high}:lin{N_TRIED}")
+    (least, label), (most, other) = _amount(low), _amount(high)
+    if label != other:
+        raise ParameterError(f"mixes `{label or 'no currency'}` and `{other or 'no currency'}`")
+    values = values_along(f"{least}:{most}:lin{N_PRICED}")
+    written = [f"{number!r} {label}".strip() for number in values.numbers or ()]
+    return replace(values, written=tuple(written), unit=label)
+
+
+def _amount(text: str) -> tuple[float, str]:
+    number, _, label = text.strip().partition(" ")
+    try:
+        return float(number), label.strip()
+    except ValueError:
+        raise ParameterError("holds what is no price: write for example 2.50 USD") from None
 
 
 class _Lab:

@@ -19,7 +19,7 @@ class Capacity:
     Parameters
     ----------
     n_nodes : for jobs; a job that finds too few free queues at its arrival
-    n_spares : kept back for failures; without a number a spare is always free
+    n_spares : more than those, for failures; without a number a spare is always free
     n_crews : nodes that can be repaired at once
     backfill : whether a job that fits starts before one that came earlier and does not
     """
@@ -28,11 +28,6 @@ class Capacity:
     n_spares: int | None = None
     n_crews: int | None = None
     backfill: bool = False
-
-    @property
-    def n_reserved(self) -> int:
-        """Free nodes that no arriving job takes."""
-        return self.n_spares or 0
 
 
 @dataclass(slots=True, eq=False)
@@ -46,8 +41,9 @@ class Waiting:
 class Nodes:
     """One pool: free nodes go to slots that lost theirs first, then to jobs that wait to start.
 
-    Arriving jobs leave the reserve (`Capacity.n_spares`) untouched; a slot takes any free node.
-    Node by node::
+    All jobs together have at most `Capacity.n_nodes` slots; a slot takes any free node. So jobs
+    start later for failures only where more nodes are in repair than there are spares. Node by
+    node::
 
         free --(a job starts)--> in a job --(it fails)--> in repair --> free
                 in a job --(the job ends)--> free
@@ -55,7 +51,8 @@ class Nodes:
 
     def __init__(self, env: simpy.Environment, capacity: Capacity) -> None:
         self._env, self._capacity = env, capacity
-        self.n_free = capacity.n_reserved + (capacity.n_nodes or 0)
+        self.n_free = (capacity.n_spares or 0) + (capacity.n_nodes or 0)
+        self._n_slots = 0  # of the jobs that run
         self._n_owed = 0  # to be scrapped: their jobs ended without them, and took no other
         self._slots: deque[tuple[NodesOfJob, int]] = deque()  # that wait
         self._jobs: deque[Waiting] = deque()  # that wait to start
@@ -84,6 +81,7 @@ class Nodes:
                 self._slots = deque(one for one in self._slots if one[0] is not nodes)
         if self._capacity.n_nodes is not None:
             self.n_free += n_nodes - n_vacant
+            self._n_slots -= n_nodes
         else:
             self._n_owed += n_vacant
         self._give(None)
@@ -129,10 +127,11 @@ class Nodes:
         while not self._slots and (job := self._next_job()) is not None:
             self._jobs.remove(job)
             self.n_free -= job.n_nodes
+            self._n_slots += job.n_nodes
             job.start()
 
     def _next_job(self) -> Waiting | None:
-        n_left = self.n_free - self._capacity.n_reserved
+        n_left = min(self.n_free, (self._capacity.n_nodes or 0) - self._n_slots)
         for job in self._jobs:
             if job.n_nodes <= n_left:
                 return job

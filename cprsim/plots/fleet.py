@@ -38,7 +38,7 @@ def fleet_figures(result: FleetResult, *, narrow: bool = False) -> dict[str, Fig
 
 def shown_options(result: FleetResult) -> list[OptionRow]:
     """Those of the scenario's own values, and the best."""
-    own = [one for one in result.options if not one.where]
+    own = [one for one in result.options if one.where == result.options[0].where]
     best = result.option(result.decision.best)
     return [*own, *([] if best in own else [best])][:MOST_OPTIONS]
 

@@ -73,7 +73,8 @@ def heading(result: FleetResult) -> str:
         f"{hours(result.window_h)}{times}. "
         + (f"They share: {shared}. " if shared else "They share nothing. ")
         + "Overhead in % of useful time, without the hours in the queue, ± the half-width of the "
-        "95 % interval."
+        "95 % interval; years lost: machine-years of overhead; jobs that end in a month of the "
+        "window; used: share of the nodes' time that is useful."
     )
 
 
@@ -86,14 +87,14 @@ def _overheads(result: FleetResult) -> Table:
         "P50",
         "P90",
         "P95",
-        "machine-\nyears",
-        "queued\nh",
-        "jobs per\nmonth",
+        "years\nlost",
+        "queued,\nh",
+        "jobs a\nmonth",
     ):
         out.add_column(name, justify="right", no_wrap=True)
     if shows_use:
-        out.add_column("utilis-\nation, %", justify="right", no_wrap=True)
-    for one in result.options:
+        out.add_column("used,\n%", justify="right", no_wrap=True)
+    for one in _in_order(result):
         of = one.statistics
         cells = [
             _percents(of["overhead"]),
@@ -105,6 +106,18 @@ def _overheads(result: FleetResult) -> Table:
         ]
         out.add_row(one.name, *(cells if one.finished else _unfinished(cells)))
     return out
+
+
+def _in_order(result: FleetResult) -> list[OptionRow]:
+    """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
+    along = {key: list(values) for key, values in result.axes.items()}
+
+    def place(one: OptionRow) -> tuple[int, ...]:
+        return tuple(values.index(one.where[key]) if one.where else -1
+                     for key, values in along.items())  # fmt: skip
+
+    strategies = list(dict.fromkeys(one.strategy for one in result.options))
+    return sorted(result.options, key=lambda one: (strategies.index(one.strategy), place(one)))
 
 
 def _unfinished(cells: list[str]) -> list[str]:
