@@ -73,6 +73,10 @@ class Engine:
         costs = ran.costs if self.parts is None else with_parts(ran.costs, self.parts)
         return Rows(costs, losses, ran.stale_h / n_shards, ran.stale_net_h / n_shards, engines)
 
+    def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
+        """What the replications of a block meet: failures, and costs that vary."""
+        return self._failures(block), self._draws(block)
+
     def compile_now(self) -> None:
         """Compile what `run` is sure to need, if it never was here, and run nothing."""
         if not self.simpy_alone:
@@ -81,7 +85,7 @@ class Engine:
     def log(self, block: Block, replication: int, *, whole: bool = True) -> EventLog:
         """What happens in one replication, event by event; all saves are in it if `whole`."""
         number = block.failures.replications.start + replication
-        failures, draws = self._failures(block), self._draws(block)
+        failures, draws = self.given(block)
         return logged(self.job, failures, draws, replication, number, whole=whole)
 
     def _failures(self, block: Block) -> ScopedBlock:

@@ -177,7 +177,7 @@ def failures_key(experiment: Experiment) -> Hashable:
 
 def compile_engine(experiment: Experiment) -> None:
     """Compile the fast engine if it never was here: seconds that workers would all spend."""
-    _engine(experiment.policies[0], experiment, keep_losses=False).compile_now()
+    engine_of(experiment.policies[0], experiment, keep_losses=False).compile_now()
 
 
 def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> dict[str, EventLog]:
@@ -189,7 +189,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
     """
     block = _block_of_one(experiment, replication)
     return {
-        policy.name: _engine(policy, experiment).log(block, 0, whole=whole)
+        policy.name: engine_of(policy, experiment).log(block, 0, whole=whole)
         for policy in experiment.policies
     }
 
@@ -197,7 +197,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
 def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
     """What one replication costs under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
-    kept = [[_engine(policy, experiment).run(block, range(1))] for policy in experiment.policies]
+    kept = [[engine_of(policy, experiment).run(block, range(1))] for policy in experiment.policies]
     return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
 
 
@@ -208,6 +208,19 @@ def _block_of_one(experiment: Experiment, replication: int) -> Block:
     within = replication - replications_of(most, number).start
     only = _failures(experiment, number).of_these(range(within, within + 1))
     return _block(experiment, number, only)
+
+
+def blocks_of(experiment: Experiment, replications: range) -> Iterator[Block]:
+    """Blocks that hold these replications and no others, in their order."""
+    most = experiment.failures.block_replications(experiment.cluster, experiment.useful_h)
+    first = replications.start
+    while first < replications.stop:
+        number = block_of(most, first)
+        whole = replications_of(most, number)
+        last = min(replications.stop, whole.stop)
+        kept = range(first - whole.start, last - whole.start)
+        yield _block(experiment, number, _failures(experiment, number).of_these(kept))
+        first = last
 
 
 def _failures(experiment: Experiment, number: int, n_wanted: int | None = None) -> BlockFailures:
@@ -343,7 +356,7 @@ class _Run:
     def __init__(self, policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool) -> None:
         self.gave_up = False
         self._useful_h = experiment.useful_h
-        self._engine = _engine(policy, experiment, keep_losses)
+        self._engine = engine_of(policy, experiment, keep_losses)
         self._looks = experiment.n_replications is None
         self._any_finished = False
         self._overhead_h: list[Floats] = []
@@ -370,7 +383,7 @@ class _Run:
         return Z_95 * float(overhead_h.std(ddof=1)) / sqrt(len(overhead_h)) / mean_h
 
 
-def _engine(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:
+def engine_of(policy: RecoveryPolicy, experiment: Experiment, keep_losses: bool = True) -> Engine:
     """What runs the replications under a policy."""
     parts = None
     if policy.system is None:

@@ -17,6 +17,7 @@ from cprsim.cli import (
     compare_systems_command,
     fit,
     fit_costs,
+    fleet_command,
     ledger_command,
     measure_command,
     report_command,
@@ -140,6 +141,7 @@ def cprsim_command(
 
 app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
+app.command("fleet")(fleet_command.fleet)
 app.command("select")(select_command.select)
 app.command("compare-systems")(compare_systems_command.compare_systems)
 app.command("train")(train_command.train)

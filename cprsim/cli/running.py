@@ -18,6 +18,7 @@ from cprsim.cli.options import require_replication
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
+from cprsim.prices import money_of_nodes
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.price import Price
@@ -25,6 +26,7 @@ from cprsim.results.publish import require_writable
 from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
 from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.scenario.failures_schema import ANY
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 
@@ -112,8 +114,13 @@ def simulate_into(
 
 
 def _price(loaded: LoadedScenario) -> Price | None:
-    said = loaded.scenario.prices
-    return None if said is None else Price(said.node_hour, said.currency)
+    """Of a node-hour, the mean over the cluster's nodes; None where nobody said."""
+    section = loaded.scenario.prices
+    if section is None or not section.node_hour:
+        return None
+    nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
+    hourly = money_of_nodes(section.prices, nodes) / sum(nodes.values())
+    return Price(float(hourly), section.prices.currency)
 
 
 def _draw(result: Result) -> None:

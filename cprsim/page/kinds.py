@@ -11,10 +11,12 @@ from cprsim.compare_systems import is_comparison, load_comparison
 from cprsim.compare_systems.map_folder import is_map, load_map
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
+from cprsim.fleet.folder import is_fleet, load_fleet
 from cprsim.measuring.measure import WHOSE
 from cprsim.page.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.page.content import Chapter, Page
 from cprsim.page.curve import chapter_of_curve, inputs_of_curve, is_curve
+from cprsim.page.fleet import chapter_of_fleet
 from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
 from cprsim.page.run import chapter_of_run
 from cprsim.page.selection import chapter_of_selection, load_selected
@@ -87,6 +89,7 @@ KINDS: dict[str, Kind] = {
         inputs=_by_manifest,
     ),
     "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep, inputs=_by_manifest),
+    "fleet": Kind(holds=is_fleet, load=load_fleet, chapter=chapter_of_fleet, inputs=_by_manifest),
     "curve": Kind(is_curve, read_curve, chapter_of_curve, inputs_of_curve),
 }
 

@@ -15,7 +15,7 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.reproduce.systems_claims import NORMAL_95
-from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
 from cprsim.streams import stream

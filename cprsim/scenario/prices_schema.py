@@ -1,22 +1,113 @@
-"""The section `prices`: what puts money beside node-hours."""
+"""The section `prices`: what a node-hour, a gigabyte and a kilowatt-hour cost."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
 
-from cprsim.scenario.quantities import Model
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from cprsim.prices import ANY_ROLE, Money, Prices
+from cprsim.scenario.quantities import Model, predicate
+
+LABEL = r"[A-Za-z$€£¥]{1,12}"
+MOST = Decimal(10) ** 9
+_PRICE = re.compile(rf"\s*(\d+(?:\.\d*)?|\.\d+)\s*({LABEL})?\s*")
 
 
-class Prices(Model):
-    """What a node-hour costs."""
+def _price(value: Any) -> Money:
+    """An amount and its label: ``2.50 USD``, or a bare number where `currency` has the label."""
+    text = str(value) if isinstance(value, str | int | float) and value is not True else ""
+    match = _PRICE.fullmatch(text)
+    try:
+        if isinstance(value, Money):
+            return value
+        if match is None or Decimal(match[1]) > MOST:
+            raise InvalidOperation
+        return Money(Decimal(match[1]), match[2] or "")
+    except InvalidOperation:
+        raise predicate("is not a price: write for example 2.50 USD") from None
 
-    node_hour: float = Field(
-        strict=True, gt=0, le=1e9, description="Price of a node-hour, a number, in `currency`."
-    )
-    currency: str = Field(
-        "",
+
+def _by_role(value: Any) -> Any:
+    return value if isinstance(value, dict) else {ANY_ROLE: value}
+
+
+Price = Annotated[
+    Money,
+    BeforeValidator(_price),
+    PlainSerializer(str, return_type=str),
+    Field(json_schema_extra={"type": "string", "examples": ["2.50 USD"]}),
+]
+ByRole = Annotated[dict[str, Price], BeforeValidator(_by_role)]
+PlainNumber = Annotated[float, Field(strict=True, ge=0, le=1e9)]
+
+
+class PricesSection(Model):
+    """What is paid for, in one currency, which is a label and never converted."""
+
+    model_config = Model.model_config | {"arbitrary_types_allowed": True}
+
+    currency: str | None = Field(
+        None,
         strict=True,
-        pattern=r"^\S{0,8}$",
-        description="Label of the currency, such as EUR; it stands beside amounts, and nothing is "
-        "converted.",
+        pattern=f"^{LABEL}$",
+        description="Label of the amounts that stand without one.",
+        examples=["USD"],
     )
+    node_hour: ByRole = Field(
+        default_factory=dict,
+        description="Of a node for an hour: one price, or one by role (`any`: the other roles).",
+        examples=["2.50 USD", {"trainer": "2.50 USD", "emb_ps": "0.80 USD"}],
+    )
+    storage_month: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that the storage keeps for a month."
+    )
+    storage_written: Price | None = Field(
+        None, description="Of a gigabyte (10^9 bytes) that is written to the storage."
+    )
+    watts: Annotated[dict[str, PlainNumber], BeforeValidator(_by_role)] = Field(
+        default_factory=dict,
+        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
+        examples=[700, {"trainer": 700, "emb_ps": 350}],
+    )
+    kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
+    carbon_kg_per_kwh: PlainNumber | None = Field(
+        None, description="Kilograms of CO2 per kilowatt-hour.", examples=[0.4]
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """There is one currency, and what needs a power draw has one."""
+        labels = {one.label for one in self._amounts()} | {self.currency or ""}
+        if len(named := sorted(labels - {""})) > 1:
+            yield "currency", f"prices are in {' and '.join(named)}: currencies are never converted"
+        for key, given in (("kwh", self.kwh), ("carbon_kg_per_kwh", self.carbon_kg_per_kwh)):
+            if given is not None and not self.watts:
+                yield key, "needs `watts`, what a node draws"
+
+    def _amounts(self) -> list[Money]:
+        single = (self.storage_month, self.storage_written, self.kwh)
+        return [*self.node_hour.values(), *(one for one in single if one is not None)]
+
+    @property
+    def prices(self) -> Prices:
+        """The same as a plain record."""
+        label = next((one.label for one in self._amounts() if one.label), self.currency or "")
+
+        def amount(money: Money | None) -> Decimal | None:
+            return None if money is None else money.amount
+
+        def amounts(by_role: Mapping[str, Money]) -> dict[str, Decimal]:
+            return {role: money.amount for role, money in by_role.items()}
+
+        return Prices(
+            currency=label,
+            node_hour=amounts(self.node_hour),
+            storage_month=amount(self.storage_month),
+            storage_written=amount(self.storage_written),
+            watts=dict(self.watts),
+            kwh=amount(self.kwh),
+            carbon_kg_per_kwh=self.carbon_kg_per_kwh,
+        )

@@ -12,8 +12,9 @@ from cprsim.scenario.checks import scenario_problems
 from cprsim.scenario.cluster_schema import Cluster
 from cprsim.scenario.costs_schema import Costs, Storage
 from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
+from cprsim.scenario.fleet_schema import Fleet
 from cprsim.scenario.kernel_schema import Kernel
-from cprsim.scenario.prices_schema import Prices
+from cprsim.scenario.prices_schema import PricesSection
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
 from cprsim.scenario.scopes_schema import Scopes
@@ -165,14 +166,16 @@ class Scenario(Model):
     accuracy: Accuracy | None = Field(
         None, description="Which staleness curve prices lost samples, and what may be lost."
     )
-    prices: Prices | None = Field(
-        None, description="What a node-hour costs; absent: results are in hours alone."
-    )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),
         description="Replications and seed.",
     )
-
+    fleet: Fleet | None = Field(
+        None,
+        description="Many such jobs on one cluster, for `cprsim fleet`; every other command leaves "
+        "it aside.",
+    )
+    prices: PricesSection | None = Field(None, description="What is paid for, in one currency.")
     sweep: Sweep | None = Field(
         None, description="What `cprsim sweep` varies; every other command leaves it aside."
     )

@@ -80,7 +80,7 @@ def rows_of(experiment: Experiment, engine: str = "auto") -> dict[str, Rows]:
     block = pipeline._block(experiment, 0, pipeline._failures(experiment, 0, N))
     experiment = replace(experiment, engine=engine)
     return {
-        policy.name: pipeline._engine(policy, experiment).run(block, range(N))
+        policy.name: pipeline.engine_of(policy, experiment).run(block, range(N))
         for policy in experiment.policies
     }
 

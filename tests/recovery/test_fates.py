@@ -13,7 +13,7 @@ from cprsim.recovery.fates import ALL_NODES, TWO_NODES, Fate, Kind, fates, strik
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import gemini, hsdp, oobleck
-from cprsim.simulate.course import BlockDraws, run_block
+from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
 

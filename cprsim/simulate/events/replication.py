@@ -14,12 +14,12 @@ booked, and its next step is planned when all else that ends at that instant has
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from math import inf, isnan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import simpy
 
@@ -127,6 +127,15 @@ def run(
 # --------------------------------------------------------------------------- what goes on
 
 
+class Pending(Protocol):
+    """Something that ends at an instant, unless it is cancelled (`alarms.Alarm`)."""
+
+    @property
+    def at_h(self) -> float: ...
+
+    def cancel(self) -> None: ...
+
+
 @dataclass(slots=True, eq=False)
 class Save:
     """A save under way."""
@@ -136,7 +145,7 @@ class Save:
     content_h: float
     completes: bool = True  # a content; else it is a part of one
     copied: int = NONE  # of a flush: the order in which what it copies was written
-    alarm: Alarm = field(init=False)  # of the end of the stall, then of the commit
+    alarm: Pending = field(init=False)  # the end of the stall, then the commit
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +170,47 @@ class Recovery:
         return ahead or self.stage.kind == LOAD
 
 
-@lru_cache(maxsize=256)
+class NodeSource(Protocol):
+    """Where the slots of a job that have lost their nodes get others (`spares.Spares`)."""
+
+    @property
+    def queued(self) -> Container[int]: ...
+
+    @property
+    def next_at_h(self) -> float: ...
+
+    def lose(self, slot: int, repair_h: float) -> None: ...
+
+    def ask(self, slots: Iterable[int]) -> None: ...
+
+    def lacks(self, slots: set[int]) -> bool: ...
+
+
+class Link(Protocol):
+    """The link that the loads of a job share (`sharing.SharedLink`)."""
+
+    @property
+    def next_at_h(self) -> float: ...
+
+    def start(self, load: Any, n_shards: int) -> None: ...
+
+    def drop(self, load: Any, n_shards: int) -> None: ...
+
+    def stop(self, load: Any) -> None: ...
+
+
+class Surroundings(Protocol):
+    """What a job shares with others: the clock of the simulation, spare nodes, the storage."""
+
+    @property
+    def env(self) -> simpy.Environment: ...
+
+    def nodes_for(self, on_node: Callable[[], None]) -> NodeSource: ...
+
+    def link_for(self, num: Numbers, on_end: Callable[[Any], None]) -> Link: ...
+
+
+@lru_cache(maxsize=4096)  # a fleet has thousands of jobs at once
 def _numbers(job: SimulatedJob) -> Numbers:
     """A job's numbers as objects, and the names of its parts."""
     num = as_objects(numbers_of(job)[0][0])
@@ -182,21 +231,29 @@ class Replication:
         draws: ReplicationDraws,
         logged: bool,
         skips: bool,
+        within: Surroundings | None = None,
     ) -> None:
         num = self._num = _numbers(job)
         self._job, self._draws = job, draws
-        self._env = simpy.Environment()
+        self._env = simpy.Environment() if within is None else within.env
+        self._began_at_h = float(self._env.now)
         self._copies = transitions.copies_as_object()
         self._slots = transitions.SlotsAsObjects()
         transitions.begin(num, self._copies, self._slots)
-        self._spares = Spares(self._env, num.n_spares, self._on_node)
-        self._link = SharedLink(self._env, num, self._on_stage_over)
+        self._spares: NodeSource
+        self._link: Link
+        if within is None:
+            self._spares = Spares(self._env, num.n_spares, self._on_node)
+            self._link = SharedLink(self._env, num, self._on_stage_over)
+        else:
+            self._spares = within.nodes_for(self._on_node)
+            self._link = within.link_for(num, self._on_stage_over)
 
         # Work
         self._progress_h = self._frontier_h = 0.0
         self._replay_speed = 1.0
         self._doing = BOOKED  # WORKS, or the column of the part that its hours go into
-        self._since_h = 0.0  # what it does is booked up to here
+        self._since_h = self._began_at_h  # what it does is booked up to here
         self._speed = self._rate = self._target_h = 0.0  # of the work in hand
         self._blocked = False
         self._hours = [0.0] * num.n_parts
@@ -230,13 +287,18 @@ class Replication:
         self._skips = skips
         self._n_named = 0  # entries whose part has been noted
         self._outcome: Outcome | None = None
-        Alarm(self._env, num.end_h, END, lambda: self._end(num.end_is_planned))
+        self._last = Alarm(self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned)))
 
     def run(self) -> Played:
         self._log(What.STARTED)
         while self._outcome is None:
             self._env.step()
         return Played(self._outcome, tuple(self._entries or ()))
+
+    @property
+    def _now_h(self) -> float:
+        """Wall time since the start of the job."""
+        return float(self._env.now) - self._began_at_h
 
     # ----------------------------------------------------------------- what the job does
 
@@ -375,7 +437,7 @@ class Replication:
         if until_progress_h < due_h + 2.0 * num.captures[capture].every_h:
             return 0
         along = transitions.flushes_go_along(num, capture, self._rate)
-        ends = [num.end_h, self._spares.next_at_h, self._link.next_at_h]
+        ends = [self._began_at_h + num.end_h, self._spares.next_at_h, self._link.next_at_h]
         ends += [one.alarm.at_h for one in self._recoveries if one.alarm is not None]
         for other, in_flight in enumerate(self._in_flight):
             if other != capture and not (along and num.captures[other].after == capture):
@@ -556,7 +618,7 @@ class Replication:
         if self._num.clock == PROGRESS:
             self._age_h = self._frontier_h
         elif self._num.clock == WALL:
-            self._age_h = self._env.now
+            self._age_h = self._now_h
         if per_h == self._clock_per_h and self._failure_alarm is not None:
             return
         if self._failure_alarm is not None:
@@ -666,7 +728,7 @@ class Replication:
         """Whether very many failures have left the job with little first-time work."""
         if self._n_met <= HARDLY_AFTER:
             return False
-        return bool(self._env.now > HARDLY_TIMES * self._frontier_h)
+        return bool(self._now_h > HARDLY_TIMES * self._frontier_h)
 
     def _is_hopeless(self) -> bool:
         """Whether failure has followed failure without any first-time work between them."""
@@ -795,7 +857,7 @@ class Replication:
                 self._commit(save)
         self._outcome = Outcome(
             finished,
-            self._env.now,
+            self._now_h,
             self._frontier_h,
             tuple(self._hours),
             self._n_failures,
@@ -814,7 +876,7 @@ class Replication:
                     "an MTBF {} times as long would fit",
                     share=ENTRIES_SHARE,
                 )
-            self._entries.append(Entry(self._env.now, what, "", self._progress_h, detail))
+            self._entries.append(Entry(self._now_h, what, "", self._progress_h, detail))
 
     def _name_part(self, part: str) -> None:
         """Note in the log what the hours go into after all that happened at this instant."""

@@ -1,0 +1,82 @@
+"""``cprsim fleet``: many jobs on one cluster, in hours and money."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import (
+    Address,
+    AsJson,
+    Backend,
+    BackendName,
+    NumberOfWorkers,
+    OutFolder,
+    Overrides,
+    ScenarioFile,
+)
+from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.saying import say_json
+
+if TYPE_CHECKING:
+    from cprsim.fleet.folder import FleetResult
+
+
+def fleet(
+    scenario: ScenarioFile,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over",
+            metavar="KEY=VALUES",
+            help="Options to choose from, e.g. spares=0:64:lin9, savers=1,2,4 or "
+            "recovery.full.interval='1 h,2 h,4 h'; may be repeated. Short for fleet.KEY: spares, "
+            "nodes, crews, storage, savers.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    overrides: Overrides = [],  # noqa: B006
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random numbers, instead of the scenario's.")
+    ] = None,
+    histories: Annotated[
+        int | None, typer.Option(help="Histories of the fleet, instead of the scenario's number.")
+    ] = None,
+    workers: NumberOfWorkers = None,
+    backend: BackendName = Backend.local,
+    address: Address = None,
+    as_json: AsJson = False,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Simulate many jobs on one cluster: what failures cost, how many spares, which strategy.
+
+    The scenario says what a typical job is, its section `fleet` how many there are, how they
+    differ and what they share. Every option meets the same failures. It ends with the cheapest
+    option, what that saves per month, and which unknown input would reverse it.
+    """
+    started = datetime.now(UTC)
+    from cprsim.scenario import load_scenario
+    from cprsim.workers import Workers
+
+    by = Workers(workers, backend.value, address)
+    said = [*overrides, *shortcuts(seed, None)]
+    said += [] if histories is None else [f"fleet.histories={histories}"]
+    loaded = load_scenario(scenario, said)
+    from cprsim.cli.fleeting import axes_of, fleet_into
+
+    result, again = fleet_into(out, loaded, axes_of(over), by, started)
+    _print(result, as_json=as_json, found_again=again)
+
+
+def _print(result: FleetResult, *, as_json: bool, found_again: bool) -> None:
+    if as_json:
+        from cprsim.report.fleet_report import fleet_as_json
+
+        say_json(fleet_as_json(result))
+        return
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.fleet_report import print_fleet
+
+    print_fleet(Terminal(), result, found_again=found_again)

@@ -1,0 +1,115 @@
+"""What ``cprsim fleet`` does between the scenario and the table; heavy to import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from cprsim.cli.finished import found_again
+from cprsim.cli.progress import progress
+from cprsim.cli.running import inputs_of
+from cprsim.errors import ParameterError
+from cprsim.fleet.course import prepare
+from cprsim.fleet.deciding import decide, knees
+from cprsim.fleet.folder import FleetResult, about, load_fleet, write_fleet
+from cprsim.fleet.options import SHORT, Axis, points_of, run_options, varied
+from cprsim.fleet.population import SOURCE
+from cprsim.foreign import one_line
+from cprsim.plots.fleet import draw_fleet
+from cprsim.results import Identity, input_digests
+from cprsim.results.publish import require_writable, sole
+from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.scenario.ranges import values_along
+from cprsim.scenario.yaml_text import Plain
+from cprsim.workers import Workers
+
+MOST_POINTS = 1_000
+EXAMPLE = "write KEY=LOW:HIGH:linN or KEY=A,B,C, for example --over spares=0:64:lin9"
+
+
+def axes_of(over: Sequence[str]) -> tuple[Axis, ...]:
+    """What ``--over`` varies. Raises ParameterError for what is no axis."""
+    found: dict[str, Axis] = {}
+    for said in over:
+        name, equals, text = (part.strip() for part in said.partition("="))
+        if not equals or not name:
+            raise ParameterError(f"--over {one_line(said)}: {EXAMPLE}")
+        key = SHORT.get(name, name)
+        if key in found:
+            raise ParameterError(f"--over {one_line(name)}: is there twice")
+        try:
+            found[key] = Axis(key, values_along(text))
+        except ParameterError as error:
+            raise ParameterError(f"--over {one_line(name)}: {one_line(text)} {error}") from None
+    axes = tuple(found.values())
+    if (n := len(points_of(axes))) > MOST_POINTS:
+        raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
+    return axes
+
+
+def fleet_into(
+    root: Path,
+    loaded: LoadedScenario,
+    axes: Sequence[Axis],
+    workers: Workers,
+    started: datetime,
+) -> tuple[FleetResult, bool]:
+    """Simulate a fleet and write its folder under `root`, or find it there.
+
+    Returns
+    -------
+    the fleet, and whether it was there already
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; nothing is written then
+    """
+    require_writable(root)
+    identity = _identity(loaded, axes)
+    found = found_again(root / identity.folder_name, load_fleet)
+    if found is not None:
+        return found, True
+    points = _points(loaded, axes)
+    with sole(root / identity.folder_name):
+        with progress("histories") as on_progress:
+            options = run_options(loaded, points, workers, "--over", on_progress)
+        with progress("unknown inputs") as on_progress:
+            decision = decide(loaded, options, axes, workers, on_progress)
+        result = write_fleet(
+            root,
+            identity,
+            about(loaded, axes, options, decision, knees(options, axes)),
+            manifest={
+                "command": ["cprsim", *sys.argv[1:]],
+                "seed": loaded.scenario.simulation.seed,
+            },
+            started=started,
+            draw=lambda result: draw_fleet(result, result.path),
+        )
+    return result, False
+
+
+def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plain]]:
+    """The scenario's own values first, then those of the axes. What is wrong is said here."""
+    own, others = dict[str, Plain](), []
+    for where in points_of(axes) if axes else []:
+        scenario = varied(loaded, where, "--over")
+        prepare(scenario)
+        if scenario.scenario == loaded.scenario:
+            own = where
+        else:
+            others.append(where)
+    prepare(loaded)
+    return [own, *others]
+
+
+def _identity(loaded: LoadedScenario, axes: Sequence[Axis]) -> Identity:
+    over = "".join(f"# --over {one.key}: {list(one.values.written)}\n" for one in axes)
+    inputs = inputs_of(loaded)
+    table = None if loaded.scenario.fleet is None else loaded.scenario.fleet.table
+    if table is not None:
+        path = loaded.input_file(table, "fleet.table", SOURCE)
+        inputs |= {f"jobs {name}": digest for name, digest in input_digests([path]).items()}
+    return Identity(f"{loaded.scenario.name}-fleet", over + dump_scenario(loaded.scenario), inputs)

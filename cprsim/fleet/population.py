@@ -1,0 +1,292 @@
+"""Which jobs a fleet has: drawn, or read from a table; as kinds with so many jobs each."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite, log
+from pathlib import Path
+
+import numpy as np
+from scipy import special
+
+from cprsim.errors import Place, ScenarioError
+from cprsim.records import Floats
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.failures_schema import ANY, JobFailures
+from cprsim.scenario.fleet_schema import MOST_JOBS, MOST_KINDS, Fleet, VariesNodes
+from cprsim.scenario.yaml_text import Plain
+from cprsim.streams import stream
+
+MOST_BYTES = 50_000_000  # of a table
+SOURCE = "a CSV file of yours with the jobs of the fleet"
+GB = 1e9
+COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
+UNITS = {"useful_h": "useful", "shard_gb": "shard_size", "mtbf_h": "mtbf", "nodes": "nodes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Vary:
+    """How one value differs from job to job: lognormal cut at both ends, uniform, log-uniform."""
+
+    family: str
+    low: float
+    high: float
+    median: float = 0.0
+    sigma: float = 0.0
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Independent values (n,), in the unit inside."""
+        u = rng.random(n)
+        if self.family == "uniform":
+            return self.low + u * (self.high - self.low)
+        if self.family == "log-uniform":
+            return np.exp(log(self.low) + u * log(self.high / self.low))
+        ends = [log(end / self.median) / self.sigma for end in (self.low, self.high)]
+        below, above = special.ndtr(ends)
+        normal = special.ndtri(below + u * (above - below))
+        values: Floats = self.median * np.exp(self.sigma * normal)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Jobs that are all alike, and how many there are; None: as the scenario says."""
+
+    n_jobs: int
+    place: Place
+    useful_h: float | None = None
+    shard_bytes: float | None = None
+    mtbf_h: float | None = None
+    n_nodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """All jobs of a fleet.
+
+    Parameters
+    ----------
+    kinds : of jobs
+    arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
+    """
+
+    kinds: tuple[Kind, ...]
+    arrive_h: Floats | None = None
+
+    @property
+    def n_jobs(self) -> int:
+        return sum(kind.n_jobs for kind in self.kinds)
+
+    def arrivals_h(self, fleet: Fleet, seed: int, history: int) -> Floats:
+        """When each job arrives in one history of the fleet, kind after kind, (n_jobs,)."""
+        if self.arrive_h is not None:
+            return self.arrive_h
+        n, rng = self.n_jobs, stream(seed, history, "fleet/arrivals")
+        if fleet.arrivals == "together":
+            return np.zeros(n)
+        if fleet.arrivals == "even":  # in random order
+            return np.asarray(rng.permutation(n) * (fleet.window_h / n))
+        return np.asarray(rng.random(n) * fleet.window_h)
+
+
+def population_of(loaded: LoadedScenario) -> Population:
+    """The jobs of a scenario's fleet. Raises ScenarioError where they can't be had."""
+    fleet = loaded.scenario.fleet
+    if fleet is None:
+        message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
+        raise ScenarioError.at(loaded.place(""), message, key="fleet")
+    if fleet.table is None:
+        return Population(tuple(_drawn(loaded, fleet)))
+    path = loaded.input_file(fleet.table, "fleet.table", SOURCE)
+    return _read(path)
+
+
+def _drawn(loaded: LoadedScenario, fleet: Fleet) -> Iterator[Kind]:
+    n, place = fleet.n_kinds, loaded.place("fleet.vary")
+    assert fleet.jobs is not None, "the schema sees to it"
+    drawn = _draw_all(fleet, loaded.scenario.simulation.seed, n)
+    n_more = fleet.jobs % n  # the first ones have one job more
+    for number in range(n):
+        value = {key: float(values[number]) for key, values in drawn.items()}
+        n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
+        yield Kind(
+            fleet.jobs // n + (number < n_more), place, value.get("useful"),
+            value.get("shard_size"), mtbf_h, n_nodes,
+        )  # fmt: skip
+
+
+def _draw_all(fleet: Fleet, seed: int, n: int) -> dict[str, Floats]:
+    found = {}
+    for key in ("useful", "shard_size", "mtbf", "nodes"):
+        vary = getattr(fleet.vary, key)
+        if vary is not None:
+            one = Vary(vary.family, vary.low, vary.high, vary.median or 0.0, vary.sigma or 0.0)
+            values = one.draw(stream(seed, 0, f"fleet/{key}"), n)
+            found[key] = np.rint(values) if isinstance(vary, VariesNodes) else values
+    return found
+
+
+def _nodes_and_mtbf(
+    loaded: LoadedScenario, n_nodes: float | None, mtbf_h: float | None
+) -> tuple[int | None, float | None]:
+    """Both, where one of them follows from the other: the MTBF falls as one over the nodes."""
+    failures, typical = loaded.scenario.failures, loaded.scenario.n_nodes_of[ANY]
+    if not isinstance(failures, JobFailures):
+        if mtbf_h is not None:
+            message = "goes with failures of kind `job`, whose MTBF is that of a whole job"
+            raise ScenarioError.at(loaded.place("fleet.vary"), message, key="fleet.vary.mtbf")
+        return (None if n_nodes is None else round(n_nodes)), None
+    if n_nodes is None and mtbf_h is not None:
+        n_nodes = round(typical * failures.mtbf_h / mtbf_h)
+    elif mtbf_h is None and n_nodes is not None:
+        mtbf_h = failures.mtbf_h * typical / n_nodes
+    return (None if n_nodes is None else round(n_nodes)), mtbf_h
+
+
+# ------------------------------------------------------------------------------ the table
+
+
+def _read(path: Path) -> Population:
+    """The jobs of a table, lines that are alike as one kind."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ScenarioError.at(Place(path), f"has more than {MOST_BYTES:,} bytes")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(_lines(path, csv.reader(file)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ScenarioError.at(Place(path), f"can't be read as a CSV file: {error}") from None
+    if not lines:
+        raise ScenarioError.at(Place(path), "has no job: a line per job below the heading")
+    return _grouped(path, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    values: Mapping[str, float]
+
+
+def _lines(path: Path, rows: Iterator[list[str]]) -> Iterator[_Line]:
+    heading = [name.strip() for name in next(rows, [])]
+    for name in heading:
+        if name not in COLUMNS:
+            message = f"has a column {name[:40]!r}; there are {', '.join(COLUMNS)}"
+            raise ScenarioError.at(Place(path, 1), message)
+    if "useful_h" not in heading:
+        raise ScenarioError.at(Place(path, 1), "has no column useful_h")
+    if twice := [name for name, n in Counter(heading).items() if n > 1]:
+        raise ScenarioError.at(Place(path, 1), f"has the column {twice[0]} twice")
+    for number, row in enumerate(rows, start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(heading):
+            message = f"has {len(row)} values where the heading has {len(heading)}"
+            raise ScenarioError.at(Place(path, number), message)
+        yield _Line(
+            number,
+            {name: _number(path, number, *pair) for pair in zip(heading, row, strict=True)
+             for name in pair[:1]},
+        )  # fmt: skip
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
+    least = 0.0 if name == "arrive_h" else 1e-6
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    whole = name not in ("nodes", "jobs") or value == round(value) if isfinite(value) else False
+    if not whole or not least <= value <= 1e12:
+        kind = "a whole number" if name in ("nodes", "jobs") else "a number"
+        said = f"{text.strip()[:40]!r} in column {name} is not {kind} of at least {least:g}"
+        raise ScenarioError.at(Place(path, line), said)
+    return value
+
+
+def _grouped(path: Path, lines: list[_Line]) -> Population:
+    kinds: dict[tuple[float | None, ...], list[_Line]] = {}
+    for line in lines:
+        key = tuple(line.values.get(name) for name in UNITS)
+        kinds.setdefault(key, []).append(line)
+    if len(kinds) > MOST_KINDS:
+        message = (
+            f"has {len(kinds):,} different jobs; at most {MOST_KINDS:,} are possible: round their "
+            "values, so that similar jobs are alike"
+        )
+        raise ScenarioError.at(Place(path), message)
+    n_jobs = sum(_n_jobs(line) for line in lines)
+    if n_jobs > MOST_JOBS:
+        raise ScenarioError.at(Place(path), f"has {n_jobs:,} jobs; at most {MOST_JOBS:,}")
+    arrive_h = None
+    if "arrive_h" in lines[0].values:
+        ordered = [line for some in kinds.values() for line in some]
+        arrive_h = np.repeat(
+            [line.values["arrive_h"] for line in ordered], [_n_jobs(line) for line in ordered]
+        )
+    return Population(tuple(_kind(path, some) for some in kinds.values()), arrive_h)
+
+
+def _n_jobs(line: _Line) -> int:
+    return round(line.values.get("jobs", 1.0))
+
+
+def _kind(path: Path, lines: list[_Line]) -> Kind:
+    first = lines[0]
+    shard_gb, n_nodes = first.values.get("shard_gb"), first.values.get("nodes")
+    return Kind(
+        sum(_n_jobs(line) for line in lines),
+        Place(path, first.number),
+        first.values["useful_h"],
+        None if shard_gb is None else shard_gb * GB,
+        first.values.get("mtbf_h"),
+        None if n_nodes is None else round(n_nodes),
+    )
+
+
+# ------------------------------------------------------------------------------ as scenarios
+
+
+def scenario_of(loaded: LoadedScenario, kind: Kind, number: int) -> LoadedScenario:
+    """The scenario of one kind of job: what `cprsim run` would simulate.
+
+    Raises ScenarioError, at the kind's place, where its values make no scenario.
+    """
+    scenario = loaded.scenario
+    assert scenario.fleet is not None
+    changes: dict[str, Plain] = {"simulation.seed": scenario.simulation.seed + number}
+    if kind.useful_h is not None:
+        changes["job.useful"] = f"{kind.useful_h!r} h"
+    if kind.shard_bytes is not None:
+        key = "cluster.state" if scenario.cluster.workers else "cluster.shard_size"
+        changes[key] = f"{kind.shard_bytes!r} B"
+    if kind.mtbf_h is not None:
+        changes["failures.mtbf"] = f"{kind.mtbf_h!r} h"
+    if kind.n_nodes is not None:
+        changes |= dict(_roles(loaded, kind.n_nodes))
+    changes["fleet"] = None
+    return loaded.varied(changes, partial(_at, kind.place))
+
+
+def _at(place: Place, key: str) -> Place:
+    return place
+
+
+def _roles(loaded: LoadedScenario, n_nodes: int) -> Iterator[tuple[str, Plain]]:
+    """Nodes of each role, in the shares that the scenario's job has; one has the rest."""
+    cluster = loaded.scenario.cluster
+    if cluster.workers:
+        yield "cluster.workers", n_nodes
+        return
+    shares = {f"others.{name}": n for name, n in cluster.others.items()}
+    if cluster.trainers:
+        shares["emb_ps"] = cluster.emb_ps
+    left = n_nodes
+    for key, n in shares.items():
+        share = max(round(n * n_nodes / cluster.n_nodes_of[ANY]), 1)
+        left -= share
+        yield f"cluster.{key}", share
+    yield f"cluster.{'trainers' if cluster.trainers else 'emb_ps'}", max(left, 0)

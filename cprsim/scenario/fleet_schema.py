@@ -1,0 +1,195 @@
+"""The section `fleet`: many jobs like the scenario's on one cluster, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cprsim.scenario.costs_schema import Bandwidth
+from cprsim.scenario.quantities import Model, Mtbf, Quantity
+from cprsim.units import SIZE, TIME
+
+MOST_JOBS = 1_000_000
+MOST_KINDS = 2_000
+MOST_NODES = 10_000_000
+KINDS = 340  # of jobs, where a fleet does not say how many
+Window = Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")]
+UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
+ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
+Count = Annotated[int, Field(strict=True, ge=1, le=MOST_NODES)]
+Nodes = Annotated[int, Field(strict=True, ge=0, le=MOST_NODES)]
+Number = Annotated[float, Field(strict=True, ge=1, le=100_000)]
+VaryFamily = Literal["lognormal", "log-uniform", "uniform"]
+Sigma = Annotated[float, Field(strict=True, gt=0, le=5)]
+
+_FAMILY = "lognormal (median, sigma), cut at low and high; log-uniform; uniform."
+_MEDIAN = "Of lognormal, before it is cut."
+_SIGMA = "Of lognormal: standard deviation of the logarithm, no unit."
+
+
+class _Varies(Model):
+    """How one value differs from job to job."""
+
+    family: VaryFamily = Field(description=_FAMILY)
+    sigma: Sigma | None = Field(None, description=_SIGMA)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The parameters are those of the family, and low lies below high."""
+        median, low, high = (getattr(self, name) for name in ("median", "low", "high"))
+        for key, given in (("median", median), ("sigma", self.sigma)):
+            if self.family == "lognormal" and given is None:
+                yield key, "is missing: lognormal needs it"
+            if self.family != "lognormal" and given is not None:
+                yield key, f"is no parameter of {self.family}, which takes low and high"
+        if not low < high:
+            yield "high", "must lie above low"
+
+
+class VariesUseful(_Varies):
+    """How the useful time differs from job to job."""
+
+    median: UsefulTime | None = Field(None, description=_MEDIAN)
+    low: UsefulTime = Field(description="The least [time].")
+    high: UsefulTime = Field(description="The most [time].")
+
+
+class VariesShard(_Varies):
+    """How the bytes on each server that holds state differ from job to job."""
+
+    median: ShardSize | None = Field(None, description=_MEDIAN)
+    low: ShardSize = Field(description="The least [size].")
+    high: ShardSize = Field(description="The most [size].")
+
+
+class VariesMtbf(_Varies):
+    """How the mean time between failures differs from job to job."""
+
+    median: Mtbf | None = Field(None, description=_MEDIAN)
+    low: Mtbf = Field(description="The least [time].")
+    high: Mtbf = Field(description="The most [time].")
+
+
+class VariesNodes(_Varies):
+    """How the number of nodes differs from job to job."""
+
+    median: Number | None = Field(None, description=_MEDIAN)
+    low: Number = Field(description="The fewest, a count.")
+    high: Number = Field(description="The most, a count.")
+
+
+class Vary(Model):
+    """What differs from job to job, each value independently of the others.
+
+    The MTBF of a job falls as one over its nodes: where only one of the two is here, the other
+    follows from it, so that the scenario's own job keeps both of its values.
+    """
+
+    useful: VariesUseful | None = Field(None, description="job.useful of each job.")
+    shard_size: VariesShard | None = Field(
+        None, description="cluster.shard_size of each job, or cluster.state."
+    )
+    mtbf: VariesMtbf | None = Field(None, description="failures.mtbf of each job.")
+    nodes: VariesNodes | None = Field(
+        None, description="Nodes of each job; the roles keep their shares."
+    )
+
+
+class Unknown(Model):
+    """An input that is not known exactly: between which values it lies."""
+
+    low: str | float = Field(description="The least, as the scenario would say it.")
+    high: str | float = Field(description="The most, as the scenario would say it.")
+
+
+class Fleet(Model):
+    """Many jobs on one cluster; the scenario says what a typical one is."""
+
+    window_h: Window = Field(
+        720.0, alias="window", description="Time in which the jobs arrive [time]; default 720 h."
+    )
+    jobs: Annotated[int, Field(strict=True, ge=1, le=MOST_JOBS)] | None = Field(
+        None, description="Jobs that arrive in the window, a count; or give `table`."
+    )
+    kinds: Annotated[int, Field(strict=True, ge=1, le=MOST_KINDS)] | None = Field(
+        None,
+        description=f"Different jobs among them, a count; default {KINDS}. Each is there equally "
+        "often, with failures of its own each time.",
+    )
+    table: str | None = Field(
+        None,
+        strict=True,
+        min_length=1,
+        max_length=500,
+        description="CSV file with a line per job or kind of job, instead of `jobs` and `vary`: "
+        "useful_h, and as wanted arrive_h, nodes, shard_gb, mtbf_h, jobs.",
+    )
+    vary: Vary = Field(
+        default_factory=lambda: Vary.model_validate({}),
+        description="What differs from job to job.",
+    )
+    arrivals: Literal["random", "even", "together"] = Field(
+        "random",
+        description="random: at random instants of the window; even: at equal distances; together: "
+        "all at its begin.",
+    )
+    nodes: Count | None = Field(
+        None,
+        description="Nodes for jobs, a count: a job that finds too few free ones queues; absent: "
+        "without limit.",
+    )
+    spares: Nodes | None = Field(
+        None,
+        description="Nodes kept back for failures of all jobs, a count; absent: one is always "
+        "free. A failed node comes back after `cluster.repair`.",
+    )
+    crews: Count | None = Field(
+        None, description="Nodes that can be repaired at once, a count; absent: all."
+    )
+    queue: Literal["fifo", "backfill"] = Field(
+        "fifo",
+        description="fifo: jobs start in the order of their arrival; backfill: whoever fits "
+        "starts.",
+    )
+    storage_bytes_per_h: Bandwidth | None = Field(
+        None,
+        alias="storage",
+        description="Bandwidth that the saves and loads of all jobs share [bandwidth]; absent: "
+        "each job has `storage.bandwidth` to itself.",
+    )
+    savers: Count | None = Field(
+        None,
+        description="Jobs that may save to the storage at once, a count; the others go on working "
+        "until it is their turn; absent: all may.",
+    )
+    histories: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
+        1,
+        description="Histories of the whole fleet, a count; from 2 on they make the intervals, "
+        "else the kinds of jobs do.",
+    )
+    unknown: dict[str, Unknown] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Inputs that are not known exactly, by key: {low, high}. Which of them would "
+        "change the decision is told.",
+        examples=[{"failures.mtbf": {"low": "14 h", "high": "30 h"}}],
+    )
+
+    @property
+    def n_kinds(self) -> int:
+        """Different jobs, where they are drawn."""
+        return min(self.kinds or KINDS, self.jobs or KINDS)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Jobs are said once; crews and savers go with what they limit."""
+        if (self.jobs is None) == (self.table is None):
+            yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
+        if self.table is not None:
+            for key in ("useful", "shard_size", "mtbf", "nodes"):
+                if getattr(self.vary, key) is not None:
+                    yield f"vary.{key}", "goes with `jobs`; in a table each job says its own"
+            if self.kinds is not None:
+                yield "kinds", "goes with `jobs`; a table has a kind per line"
+        if self.crews is not None and self.spares is None:
+            yield "crews", "goes with `spares`: without them nobody waits for a repair"

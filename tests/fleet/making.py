@@ -1,0 +1,33 @@
+"""A fleet of a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cprsim.fleet.course import PreparedFleet, prepare
+from cprsim.scenario import LoadedScenario, load_scenario
+
+JOB = """\
+name: small
+job: {useful: 40 h}
+cluster: {trainers: 2, emb_ps: 4, shard_size: 50 GB, repair: {family: exponential, mean: 9 h}}
+failures: {kind: job, family: gamma, shape: 0.67, mtbf: 6 h, role: any}
+storage: {bandwidth: 25 Gbit/s, per_server: 25 Gbit/s}
+costs:
+  save: transfer
+  load: transfer
+  detect: 1 min
+  reschedule: {family: lognormal, mean: 20 min, median: 10 min}
+recovery: [full, {strategy: cpr, target_pls: 0.1}]
+simulation: {seed: 3}
+"""
+
+
+def loaded(folder: Path, fleet: str, *overrides: str, job: str = JOB) -> LoadedScenario:
+    path = folder / "small.yaml"
+    path.write_text(f"{job}fleet: {fleet}\n", "utf-8")
+    return load_scenario(path, overrides)
+
+
+def prepared(folder: Path, fleet: str, *overrides: str, job: str = JOB) -> PreparedFleet:
+    return prepare(loaded(folder, fleet, *overrides, job=job))

@@ -1,0 +1,119 @@
+"""Which jobs a fleet has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.fleet.course import prepare
+from cprsim.fleet.population import population_of, scenario_of
+from cprsim.reproduce.population import read_population
+from cprsim.scenario import load_scenario
+from tests.fleet.making import JOB, loaded, prepared
+from tests.making import SCENARIOS
+
+
+def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
+    """Hence, with unlimited capacity, its numbers: a job's failures are those of its kind's run."""
+    month = load_scenario(SCENARIOS / "fleet-month.yaml")
+    study = read_population(SCENARIOS / "fleet.toml")
+    single = load_scenario(SCENARIOS / "fleet.yaml")
+    kinds = population_of(month).kinds
+    jobs = study.jobs(len(kinds))
+    assert sum(kind.n_jobs for kind in kinds) == study.n_jobs
+    for number in (0, 1, 17, 339):
+        ours = scenario_of(month, kinds[number], number).scenario
+        theirs = load_scenario(
+            single.path,
+            [*jobs[number].overrides(), f"simulation.seed={study.seed + number}"],
+        ).scenario
+        for section in ("job", "failures", "storage", "costs", "recovery"):
+            assert getattr(ours, section) == getattr(theirs, section)
+        assert ours.n_nodes_of == theirs.n_nodes_of
+        assert ours.cluster.shard_bytes == theirs.cluster.shard_bytes
+        assert ours.simulation.seed == theirs.simulation.seed
+
+
+def test_the_mtbf_of_a_job_falls_as_one_over_its_nodes(tmp_path: Path) -> None:
+    fleet = prepared(
+        tmp_path, "{jobs: 40, kinds: 20, vary: {nodes: {family: uniform, low: 3, high: 60}}}"
+    )
+    for kind in fleet.kinds:
+        mtbf_h = kind.experiment.failures.lifetime.mean_h  # type: ignore[union-attr]
+        assert mtbf_h * kind.n_nodes == pytest.approx(6 * 6, rel=1e-6)
+        share = kind.experiment.cluster.n_emb_ps / kind.n_nodes
+        assert share == pytest.approx(4 / 6, abs=0.5 / kind.n_nodes + 1e-9)
+
+
+def test_a_table_says_each_job(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "useful_h,arrive_h,nodes,jobs\n10,5,6,1\n20,0,12,2\n10,7,6,1\n", "utf-8"
+    )
+    fleet = prepared(tmp_path, "{table: jobs.csv}")
+    assert [kind.n_jobs for kind in fleet.kinds] == [2, 2]
+    arrivals = fleet.arrivals(0)
+    assert [(one.at_h, one.kind) for one in arrivals] == [(0.0, 1), (0.0, 1), (5.0, 0), (7.0, 0)]
+    assert [kind.n_nodes for kind in fleet.kinds] == [6, 12]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("useful_h,size\n1,2\n", 1, "has a column 'size'"),
+        ("nodes\n3\n", 1, "no column useful_h"),
+        ("useful_h,nodes\n5,2\n5\n", 3, "has 1 values where the heading has 2"),
+        ("useful_h,nodes\n5,2.5\n", 2, "is not a whole number"),
+        ("useful_h\nnan\n", 2, "'nan' in column useful_h is not a number"),
+        ("useful_h\n5\n1e300\n", 3, "is not a number"),
+        ("useful_h\n", None, "has no job"),
+        ("", 1, "no column useful_h"),
+        ("useful_h,useful_h\n1,1\n", 1, "twice"),
+    ],
+)
+def test_a_table_that_can_not_be_is_refused_with_its_line(
+    tmp_path: Path, text: str, line: int | None, message: str
+) -> None:
+    (tmp_path / "jobs.csv").write_text(text, "utf-8")
+    with pytest.raises(ScenarioError, match=message) as error:
+        population_of(loaded(tmp_path, "{table: jobs.csv}"))
+    assert error.value.problems[0].place.line == line
+
+
+@pytest.mark.parametrize(
+    ("fleet", "message"),
+    [
+        ("{}", "give either `jobs`"),
+        ("{jobs: 5, table: x.csv}", "give either `jobs`"),
+        ("{jobs: 5, crews: 2}", "goes with `spares`"),
+        (
+            "{jobs: 5, vary: {useful: {family: lognormal, low: 1 h, high: 2 h}}}",
+            "median: is missing",
+        ),
+        ("{jobs: 5, vary: {useful: {family: uniform, low: 3 h, high: 2 h}}}", "must lie above low"),
+        ("{jobs: 5, vary: {nodes: {family: uniform, sigma: 1, low: 3, high: 9}}}", "no parameter"),
+        ("{jobs: 5, nodes: 4}", "it can't start"),
+        ("{jobs: 5, spare: 4}", "spare"),
+    ],
+)
+def test_a_fleet_that_can_not_be_is_refused(tmp_path: Path, fleet: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        prepared(tmp_path, fleet)
+
+
+def test_spares_need_a_repair(tmp_path: Path) -> None:
+    job = JOB.replace(", repair: {family: exponential, mean: 9 h}", "")
+    with pytest.raises(ScenarioError, match="when a failed node comes back"):
+        prepared(tmp_path, "{jobs: 5, spares: 3}", job=job)
+
+
+def test_arrivals_are_as_asked_for(tmp_path: Path) -> None:
+    for said, at_h in {"together": [0.0] * 4, "even": [0.0, 25.0, 50.0, 75.0]}.items():
+        fleet = prepared(tmp_path, f"{{jobs: 4, kinds: 2, arrivals: {said}, window: 100 h}}")
+        assert sorted(one.at_h for one in fleet.arrivals(0)) == at_h
+    random = prepare(loaded(tmp_path, "{jobs: 400, kinds: 2, window: 100 h}"))
+    at = np.array([one.at_h for one in random.arrivals(0)])
+    assert (np.diff(at) >= 0).all()
+    assert abs(at.mean() - 50) <= 4 * 100 / np.sqrt(12 * 400)
