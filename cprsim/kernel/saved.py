@@ -53,7 +53,7 @@ class SavedState:
         # the trainer as it is counts as saved, unless the store goes on from another's
         self._trainer = trainer
         self._pending: _Content | None = None
-        self.weights = (trainer if like is None else like).weights.copy()
+        self.weights: Weights = (trainer if like is None else like).weights.copy()
         if like is None:
             trainer.changed[:] = 0
 
