@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
@@ -58,21 +58,26 @@ def find_code(module: str, here: Path) -> Path | None:
 
     A package is searched where its parent lies, so that no code of the parent is run.
     """
-    where: Sequence[str] | None = [str(here), *sys.path]
+    where: list[str] = [str(here), *sys.path]
     name, file = "", None
     for part in module.split("."):
         name = f"{name}.{part}".lstrip(".")
-        spec = PathFinder.find_spec(name, where) if where is not None else None
+        spec = PathFinder.find_spec(name, where)
         if spec is None:
             return None
-        file, where = _file(spec), spec.submodule_search_locations
+        file = Path(spec.origin).resolve() if spec.origin and spec.has_location else None
+        where = _inside(spec, part, where)
     return file
 
 
-def _file(spec: ModuleSpec) -> Path | None:
-    if spec.origin is not None and spec.has_location:
-        return Path(spec.origin).resolve()
-    return next((Path(one).resolve() for one in spec.submodule_search_locations or ()), None)
+def _inside(spec: ModuleSpec, part: str, where: list[str]) -> list[str]:
+    """Where what a package holds is looked for."""
+    if spec.submodule_search_locations is None:
+        return []
+    if spec.origin is not None:
+        return list(spec.submodule_search_locations)
+    # a package without __init__.py, whose spec would ask for its parent's code
+    return [str(Path(one) / part) for one in where if (Path(one) / part).is_dir()]
 
 
 def is_own(file: Path, here: Path) -> bool:

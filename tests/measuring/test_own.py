@@ -62,13 +62,15 @@ def rehearsed(scenario) -> Callable[..., object]:
 
 def test_code_below_the_working_directory_is_the_users_own(scenario, tmp_path, monkeypatch) -> None:
     here = tmp_path / "here"
-    (here / "mine").mkdir(parents=True)
-    (here / "mine" / "training.py").write_text(LOUD)
+    (here / "mine" / "deeper").mkdir(parents=True)  # both without __init__.py
+    (here / "mine" / "deeper" / "training.py").write_text(LOUD)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "theirs.py").write_text(LOUD)
     monkeypatch.syspath_prepend(elsewhere)
-    mine, theirs = (load_scenario(scenario(f"{m}:make")) for m in ("mine.training", "theirs"))
+    mine, theirs = (
+        load_scenario(scenario(f"{m}:make")) for m in ("mine.deeper.training", "theirs")
+    )
     own_code.require_allowed(mine, False, here)
     with pytest.raises(ScenarioError, match=r"own.yaml:7: .*theirs.py, which does not stand below"):
         own_code.require_allowed(theirs, False, here)
