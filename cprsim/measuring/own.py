@@ -59,10 +59,9 @@ def find_code(module: str, here: Path) -> Path | None:
     A package is searched where its parent lies, so that no code of the parent is run.
     """
     where: list[str] = [str(here), *sys.path]
-    name, file = "", None
+    file = None
     for part in module.split("."):
-        name = f"{name}.{part}".lstrip(".")
-        spec = PathFinder.find_spec(name, where)
+        spec = PathFinder.find_spec(part, where)  # a dotted name would ask for its parent's code
         if spec is None:
             return None
         file = Path(spec.origin).resolve() if spec.origin and spec.has_location else None
@@ -76,7 +75,7 @@ def _inside(spec: ModuleSpec, part: str, where: list[str]) -> list[str]:
         return []
     if spec.origin is not None:
         return list(spec.submodule_search_locations)
-    # a package without __init__.py, whose spec would ask for its parent's code
+    # a package without __init__.py
     return [str(Path(one) / part) for one in where if (Path(one) / part).is_dir()]
 
 
