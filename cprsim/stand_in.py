@@ -48,7 +48,8 @@ class StandIn:
 def stand_in(loaded: LoadedScenario) -> StandIn:
     """Make or read the clicks, and say what is trained on them.
 
-    Raises ScenarioError for a log that is not there or a trainer of the user's own, ClickError for one that can't be read.
+    Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
+    user's own; ClickError for a log that can't be read.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     if section.trainer is not None:

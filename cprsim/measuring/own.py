@@ -91,7 +91,8 @@ def make_trainer(loaded: LoadedScenario, seed: int, here: Path) -> OwnTrainer:
     Raises ScenarioError where it can't be imported, or makes no trainer.
     """
     kernel, named = loaded.scenario.kernel, _named(loaded)
-    assert kernel is not None and named is not None
+    assert kernel is not None
+    assert named is not None
     trainer = _factory(loaded, named, here)(seed, dict(kernel.options or {}))
     missing = [name for name in _wanted() if not hasattr(trainer, name)]
     if missing:

@@ -1,4 +1,4 @@
-"""A trainer of one's own, tried before it is measured: does it do what the protocol says?
+"""A trainer of one's own, tried before it is measured: whether it does what the protocol says.
 
 One run without failures goes on from its copied state a second time, and is made and trained once
 more from the start. Equal runs that do not end equal are noise in every loss that is measured.

@@ -15,7 +15,7 @@ from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Setting, Twin, run_trials
+from cprsim.kernel.trunk import Forkable, Setting, Twin, run_trials
 from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.own import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
@@ -154,6 +154,13 @@ def _trial(record: dict[str, Any]) -> Trial:
 
 def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
     return {Saving(strategy, interval): n_bytes for strategy, interval, n_bytes in written}
+
+
+def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+    """The quality of the run without failures, and of each trial; nothing is kept."""
+    *finished, twin = run_trials(setting, trials)
+    assert isinstance(twin, Twin)
+    return twin.quality, dict(one for one in finished if not isinstance(one, Twin))
 
 
 # --------------------------------------------------------------------------- the world of a seed

@@ -76,7 +76,7 @@ def test_code_below_the_working_directory_is_the_users_own(scenario, tmp_path, m
         own_code.require_allowed(theirs, False, here)
     own_code.require_allowed(theirs, True, here)
     missing = load_scenario(scenario("not_there.training:make"))
-    with pytest.raises(ScenarioError, match="not_there.training:make` is not there"):
+    with pytest.raises(ScenarioError, match=r"not_there\.training:make` is not there"):
         own_code.require_allowed(missing, True, here)
     assert not list(tmp_path.rglob("was imported"))
 
@@ -154,7 +154,7 @@ def test_rows_that_move_unnoted_are_found(rehearsed) -> None:
 
         one.train = train
 
-    with pytest.raises(ParameterError, match="'table 2': row .* moved, and no batch noted"):
+    with pytest.raises(ParameterError, match=r"'table 2': row .* moved, and no batch noted"):
         rehearsed(forgets_a_table)
 
 
