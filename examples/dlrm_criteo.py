@@ -4,8 +4,8 @@ kernel:
   trainer: dlrm_criteo:make
   options: {file: train.tsv, samples: 100000}
 
-Options: file (tab-separated, plain, .gz or .xz), samples (read at most), rows (of each table: values
-are hashed into it), dimension, rate, batch, optimizer (sgd, adagrad, rowwise-adagrad, adam).
+Options: file (tab-separated, plain, .gz or .xz), samples (read at most), rows (of each table:
+values are hashed into it), dimension, rate, batch, optimizer (sgd, adagrad, rowwise-adagrad, adam).
 """
 
 from __future__ import annotations

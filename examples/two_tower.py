@@ -46,14 +46,15 @@ class TwoTower(torch.nn.Module):
 def sessions(n: int, n_users: int, n_items: int, seed: int) -> tuple[torch.Tensor, ...]:
     """Users with tastes, items with qualities, and who clicked what; another world per seed."""
     rng = np.random.default_rng(seed)
-    taste = rng.normal(size=(n_users, 4))
-    kind = rng.normal(size=(n_items, 4))
+    taste = rng.normal(size=(n_users, 2))
+    kind = rng.normal(size=(n_items, 2))
+    quality = rng.normal(size=n_items)
     popular = 1 / (1 + np.arange(n_items)) ** 0.8
     user = rng.integers(0, n_users, n)
     item = rng.choice(n_items, n, p=popular / popular.sum())
     seen = rng.choice(n_items, (n, MOST_SEEN), p=popular / popular.sum())
     seen[np.arange(MOST_SEEN) >= rng.integers(0, MOST_SEEN + 1, n)[:, None]] = n_items  # fewer
-    logit = (taste[user] * kind[item]).sum(axis=1) - 1
+    logit = 2 * (taste[user] * kind[item]).sum(axis=1) + quality[item] - 1
     label = rng.random(n) < 1 / (1 + np.exp(-logit))
     columns = (user, seen, item, item % N_CATEGORIES)
     return (*map(torch.tensor, columns), torch.tensor(label.astype(np.float32)))
@@ -62,14 +63,14 @@ def sessions(n: int, n_users: int, n_items: int, seed: int) -> tuple[torch.Tenso
 def make(seed: int, options: Mapping[str, Any]) -> Trainer:
     """The trainer of one seed."""
     n = int(options.get("samples", 40_000))
-    n_users, n_items = int(options.get("users", 500)), int(options.get("items", 300))
+    n_users, n_items = int(options.get("users", 200)), int(options.get("items", 100))
     data = torch.utils.data.TensorDataset(*sessions(n, n_users, n_items, seed))
     at = n - n // 7
     train = torch.utils.data.Subset(data, range(at))
     test = [column[at:] for column in data.tensors]
     torch.manual_seed(seed)
     module = TwoTower(n_users, n_items)
-    loader = torch.utils.data.DataLoader(train, int(options.get("batch", 128)), shuffle=True)
+    loader = torch.utils.data.DataLoader(train, int(options.get("batch", 64)), shuffle=True)
 
     def loss_of(module: TwoTower, batch: Any) -> torch.Tensor:
         *columns, label = batch
@@ -79,5 +80,5 @@ def make(seed: int, options: Mapping[str, Any]) -> Trainer:
         logit = module(*test[:-1])
         return Predictions(test[-1].numpy(), logit.numpy(), group=test[0].numpy())
 
-    optimizer = torch.optim.Adam(module.parameters(), lr=float(options.get("rate", 0.01)))
+    optimizer = torch.optim.Adam(module.parameters(), lr=float(options.get("rate", 0.02)))
     return Trainer(module, optimizer, DataLoaderBatches(loader, seed), loss_of, evaluate)

@@ -12,6 +12,7 @@ from cprsim.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, RowWiseAdagrad, TensorBatches, Trainer
 from cprsim.torch.tables import Accesses, tables_of
 
+torch.sparse.check_sparse_tensor_invariants.disable()  # else PyTorch's own Adagrad warns
 N, N_ROWS = 640, 30
 OPTIMIZERS = {
     "sgd": lambda p, s: torch.optim.SGD(p, lr=0.1),
@@ -204,12 +205,6 @@ def test_a_loader_that_shuffles_gives_the_same_batches_again() -> None:
     again = DataLoaderBatches(loader, seed=4, epochs=2)
     assert torch.equal(torch.get_rng_state(), random)
     assert torch.cat([again[i][0] for i in range(10)]).tolist() == order
-    torch.manual_seed(4)  # what the loader itself gives
-    assert torch.cat([one[0] for one in loader.batch_sampler and _itself(loader)]).tolist()
-
-
-def _itself(loader):
-    return list(loader)
 
 
 def test_what_can_not_be_taken_up_in_its_middle_is_refused() -> None:
@@ -222,7 +217,7 @@ def test_what_can_not_be_taken_up_in_its_middle_is_refused() -> None:
     with pytest.raises(ParameterError, match="iterable dataset"):
         make(torch.utils.data.DataLoader(Stream()))
     with pytest.raises(ParameterError, match="a generator can't be taken up"):
-        make(iter(()) if False else (one for one in ()))
+        make(one for one in ())
     with pytest.raises(ParameterError, match="no Embedding"):
         Trainer(torch.nn.Linear(1, 1), [], [torch.zeros(2)], loss_of, trainer.evaluate)
     with pytest.raises(ParameterError, match="no whole batches"):
