@@ -56,8 +56,8 @@ docs-check: $(VENV)/.has-test
 notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
 	@$(BIN)/jupyter execute notebooks/*.ipynb
 
-oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch (installs its CPU build)
-	@$(BIN)/pytest -q tests/kernel/test_torch.py
+oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
+	@$(BIN)/pytest -q tests/kernel/test_torch.py tests/torch
 
 browser: $(VENV)/.has-browser tests/page/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)

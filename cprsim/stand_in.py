@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.errors import ClickError, Place
+from cprsim.errors import ClickError, Place, ScenarioError
 from cprsim.kernel.clicks.criteo import read_log
 from cprsim.kernel.clicks.encoding import Encoding, hashing_encoding, vocabulary_encoding
 from cprsim.kernel.clicks.generated import generate
@@ -48,9 +48,15 @@ class StandIn:
 def stand_in(loaded: LoadedScenario) -> StandIn:
     """Make or read the clicks, and say what is trained on them.
 
-    Raises ScenarioError for a log that is not there, ClickError for one that can't be read.
+    Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
+    user's own; ClickError for a log that can't be read.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
+    if section.trainer is not None:
+        message = (
+            f"`{section.trainer}` is a trainer of your own; here the built-in model is trained"
+        )
+        raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
     clicks, teacher, n_skipped = _clicks(loaded, section)
     train, test = clicks
     return StandIn(

@@ -14,6 +14,7 @@ import typer
 
 from cprsim.cli.options import (
     Address,
+    AllowCode,
     AsJson,
     Backend,
     BackendName,
@@ -65,6 +66,7 @@ def measure(
     workers: NumberOfWorkers = None,
     backend: BackendName = Backend.local,
     address: Address = None,
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure what stale shards cost in accuracy, and write a staleness curve.
@@ -73,6 +75,7 @@ def measure(
     its twin without any. What can be expected is said first, from one run and its baselines. Every
     finished run is kept: the same command goes on where it was stopped.
     Workers of a cluster write there too: they need the same file system.
+    A trainer of your own takes the place of the built-in model where `kernel.trainer` names one.
     """
     from cprsim.scenario import load_scenario
     from cprsim.workers import Workers
@@ -80,13 +83,13 @@ def measure(
     by = Workers(workers, backend.value, address)
 
     loaded = load_scenario(scenario, overrides)
-    from cprsim.measuring.expectation import expect
     from cprsim.measuring.measure import Request
     from cprsim.measuring.measure import measure as run
-    from cprsim.measuring.runs import setting_of
+    from cprsim.measuring.own import require_allowed
     from cprsim.results.publish import require_writable
     from cprsim.units import SHARE, TIME
 
+    require_allowed(loaded, allow_code, Path.cwd())
     path = out or FOLDER / f"{loaded.scenario.name}.json"
     require_writable(path.parent)
     request = Request(
@@ -101,8 +104,7 @@ def measure(
     from cprsim.measuring.runs import n_finished
 
     pulse.doing("training once, to say what can be expected")
-    expected = expect(setting_of(loaded, request.kernel.seed))
-    _say_what_to_expect(expected, request, as_json)
+    request, expected = _expected(request, as_json)
     with telling_what_is_kept() as kept:
         kept.say = lambda: (
             f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
@@ -111,6 +113,39 @@ def measure(
         with _progress(request) as on_seed:
             measured = replace(run(request, on_seed), expected=expected)
         _show(measured, request, path, as_json)
+
+
+def _expected(request: Request, as_json: bool) -> tuple[Request, Expected]:
+    """What one run without failures tells, said; the request knows who trains."""
+    from cprsim.measuring.runs import setting_of
+
+    if request.kernel.trainer is not None:
+        return _rehearsed(request, as_json)
+    from cprsim.measuring.expectation import expect
+
+    expected = expect(setting_of(request.loaded, request.kernel.seed))
+    _say_what_to_expect(expected, request, as_json)
+    return request, expected
+
+
+def _rehearsed(request: Request, as_json: bool) -> tuple[Request, Expected]:
+    """The same of a trainer of the user's own, which is tried first."""
+    from cprsim.cli.terminal import Terminal
+    from cprsim.measuring.memory import memory_of_forks
+    from cprsim.measuring.rehearsal import rehearse
+    from cprsim.measuring.runs import own_setting
+    from cprsim.report.expectation import forks, noise_warning
+    from cprsim.report.run_report import say
+
+    setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
+    if not as_json:
+        say(Terminal(), forks(memory_of_forks(setting, request)))
+    tried = rehearse(setting, again)
+    _say_what_to_expect(tried.expected, request, as_json)
+    for sentence in noise_warning(tried, request.precision):
+        say(Terminal(stderr=True), sentence)
+    expected = replace(tried.expected, noise=tried.auc_noise)
+    return replace(request, described=dict(setting.own.describe())), expected
 
 
 def _say_what_to_expect(expected: Expected, request: Request, as_json: bool) -> None:

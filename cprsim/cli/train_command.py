@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile, require_replication
+from cprsim.cli.options import (
+    AllowCode,
+    AsJson,
+    OutFolder,
+    Overrides,
+    ScenarioFile,
+    require_replication,
+)
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
@@ -24,6 +31,7 @@ def train(
         bool,
         typer.Option("--skip-bad", help="Leave bad lines of the click log out, and count them."),
     ] = False,
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     out: OutFolder = FIGURES,
 ) -> None:
@@ -37,6 +45,9 @@ def train(
 
     skipping = ["kernel.clicks.skip_bad=true"] if skip_bad else []
     loaded = load_scenario(scenario, [*overrides, *skipping])
+    from cprsim.measuring.own import require_allowed
+
+    require_allowed(loaded, allow_code, Path.cwd())
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
     from cprsim.cli.progress import training

@@ -12,8 +12,13 @@ from cprsim.scenario.kernel_schema import Kernel
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:
-    """The resolved section without its seed; a click log by its file name alone."""
-    block = section.model_dump(mode="json", exclude={"seed"})
+    """The resolved section without its seed; a click log by its file name alone.
+
+    Of a trainer of the user's own: which, with what options, and what is dealt out to servers.
+    """
+    if section.trainer is not None:
+        return section.model_dump(mode="json", include={"trainer", "options", "shard_by"})
+    block = section.model_dump(mode="json", exclude={"seed", "trainer", "options"})
     if isinstance(block["clicks"], dict):
         block["clicks"]["file"] = PurePath(block["clicks"]["file"]).name
     return block

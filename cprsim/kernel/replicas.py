@@ -27,6 +27,7 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.training import Trainer, TrainingPlan, predict
+from cprsim.kernel.weights import FusedWeights
 from cprsim.sync import ALL, Method, SyncEvent, SyncLog, SyncSetting
 
 
@@ -108,6 +109,17 @@ class Replicas:
             optimizer.dense_state[:] = trainer.optimizer.dense_state
         self.changed[:] = trainer.changed
         self.position = trainer.position
+
+    @property
+    def weights(self) -> FusedWeights:
+        """What a save holds of the run, live."""
+        model, optimizer = self.model, self.optimizer
+        return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
+
+    @property
+    def seed(self) -> int:
+        """Of the plan."""
+        return self.plan.seed
 
     @property
     def n_batches(self) -> int:

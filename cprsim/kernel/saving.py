@@ -29,12 +29,16 @@ class Saver:
     tracker raises ParameterError.
     """
 
-    def __init__(self, trainer: Savable, shards: Shards, sub_saves: SubSaves | None = None) -> None:
+    def __init__(
+        self,
+        trainer: Savable,
+        shards: Shards,
+        sub_saves: SubSaves | None = None,
+        saved: SavedState | None = None,
+    ) -> None:
         self.shards, self.sub_saves = shards, sub_saves
-        self.saved = SavedState(trainer)
+        self.saved = SavedState(trainer) if saved is None else saved
         self.tracker = None if sub_saves is None else self._make_tracker(trainer, sub_saves)
-        self._row_bytes = _bytes_of_first(trainer.model.table, trainer.optimizer.row_state)
-        self._dense_bytes = trainer.model.dense.nbytes + trainer.optimizer.dense_state.nbytes
         self._bytes = np.zeros(2, np.int64)  # committed, abandoned
         self._pending_bytes = 0
         if self.tracker is not None:
@@ -49,12 +53,24 @@ class Saver:
                 self.shards.layout,
                 self.shards.of_tables(large),
                 how.fraction,
-                trainer.model.table,
-                self.saved.table,
-                trainer.plan.seed,
+                trainer.weights.table,
+                self.saved.weights.table,
+                trainer.seed,
                 how.sample_period,
             )
         )
+
+    def fork(self, trainer: Savable) -> Saver:
+        """The same saver, for a run that branched off; the marks of what changed stay as they are.
+
+        Raises RuntimeError while a save is under way.
+        """
+        other = Saver(trainer, self.shards, self.sub_saves, self.saved.fork(trainer))
+        other._bytes[:] = self._bytes
+        if self.tracker is not None and other.tracker is not None:
+            for name, array in self.tracker.state().items():
+                np.copyto(other.tracker.state()[name], array, casting="no")
+        return other
 
     @property
     def bytes_written(self) -> int:
@@ -70,8 +86,9 @@ class Saver:
         """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
         parts = self._parts(ends_interval)
         self.saved.start(parts, dense=ends_interval)
-        n_rows = sum(_n_rows(part) for part in parts)
-        self._pending_bytes = n_rows * self._row_bytes + ends_interval * self._dense_bytes
+        store = self.saved.weights
+        n_bytes = sum(store.bytes_of(part) for part in parts)
+        self._pending_bytes = n_bytes + ends_interval * store.dense_bytes
 
     def _parts(self, ends_interval: bool) -> list[slice | Ints]:
         layout = self.shards.layout
@@ -118,9 +135,12 @@ class Saver:
         """Memory of the tracker, on all servers together, over that of the rows it tracks."""
         if self.tracker is None or self.sub_saves is None:
             return 0.0
-        large = self.shards.layout.largest(self.sub_saves.n_large_tables)
-        n_rows = sum(self.shards.layout.rows[table] for table in large)
-        return self.tracker.memory_bytes / (n_rows * self.saved.table[:1].nbytes)
+        layout, stored = self.shards.layout, self.saved.weights.table
+        n_bytes = 0
+        for table in layout.largest(self.sub_saves.n_large_tables):
+            first = layout.of(table).start
+            n_bytes += layout.rows[table] * stored[first : first + 1].nbytes
+        return self.tracker.memory_bytes / n_bytes
 
     def identity(self) -> dict[str, Any]:
         """What tells how this run is saved, for its checkpoints; of JSON's types."""
@@ -132,12 +152,3 @@ class Saver:
         """Every array that decides what later saves and failures do, live."""
         tracker = {} if self.tracker is None else self.tracker.state()
         return {**self.saved.state(), **tracker, "saved/bytes": self._bytes}
-
-
-def _n_rows(part: slice | Ints) -> int:
-    return part.stop - part.start if isinstance(part, slice) else len(part)
-
-
-def _bytes_of_first(table: Array, row_state: Array) -> int:
-    """Bytes of one row and of what the optimiser keeps beside it."""
-    return table[:1].nbytes + row_state[:1].nbytes

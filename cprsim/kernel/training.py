@@ -21,6 +21,7 @@ from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.kernel.shape import ModelShape
+from cprsim.kernel.weights import FusedWeights
 
 EVALUATION_BATCH = 1024
 
@@ -85,6 +86,17 @@ class Trainer:
     def position(self) -> int:
         """Samples trained so far."""
         return int(self._position[0])
+
+    @property
+    def weights(self) -> FusedWeights:
+        """What a save holds of the run, live."""
+        model, optimizer = self.model, self.optimizer
+        return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
+
+    @property
+    def seed(self) -> int:
+        """Of the plan."""
+        return self.plan.seed
 
     def initialise(self) -> None:
         """The start of a run: fresh weights, position 0."""

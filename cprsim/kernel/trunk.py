@@ -9,12 +9,15 @@ would have been; the run itself is the twin of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.saved import Savable
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
@@ -25,9 +28,46 @@ from cprsim.kernel.trials import Saving, ShardFailure, Trial
 MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
 
 
+class Run(Savable, Protocol):
+    """A model on its way through its samples."""
+
+    @property
+    def n_samples(self) -> int:
+        """Samples in the whole run."""
+
+    def on_grid(self, samples: float) -> int:
+        """The position between two batches that is nearest to a number of samples."""
+
+    def run(self, until: int | None = None) -> object:
+        """Train up to a position on the grid; None: the end."""
+
+    def follower(self) -> Run:
+        """The same run seen by one more saver: it moves with this one, its marks are its own."""
+
+
+class Forkable(Protocol):
+    """What every trial of one run shares, whoever trains it."""
+
+    @property
+    def shards(self) -> Shards:
+        """Which server holds which rows."""
+
+    def trainer(self) -> Run:
+        """A run at its start."""
+
+    def fork_of(self, run: Run) -> AbstractContextManager[Run]:
+        """A run of its own that goes on from where another is; that one stands still meanwhile."""
+
+    def evaluate(self, run: Run) -> Quality:
+        """How good the model of a run is on samples that it is not trained on."""
+
+    def require_memory(self, n_savers: int) -> None:
+        """Raise ParameterError where so many ways of saving can't be followed at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every trial of one run shares."""
+    """What every trial of one run of the built-in model shares."""
 
     shape: ModelShape
     train: Clicks
@@ -41,6 +81,28 @@ class Setting:
         trainer.initialise()
         return trainer
 
+    @contextmanager
+    def fork_of(self, run: Run) -> Iterator[Run]:
+        """A second trainer of the same plan, in the state of the first."""
+        assert isinstance(run, Trainer)
+        other = Trainer(self.shape, self.train, self.plan)
+        restore(take(run), other)
+        yield other
+
+    def evaluate(self, run: Run) -> Quality:
+        """On the test clicks."""
+        assert isinstance(run, Trainer)
+        return run.evaluate(self.test)
+
+    def require_memory(self, n_savers: int) -> None:
+        """Each way of saving holds a copy of the tables."""
+        n_bytes = n_savers * self.shape.table_bytes
+        if n_bytes > MOST_COPIED_BYTES:
+            raise ParameterError(
+                f"{n_savers} ways of saving at once would hold {n_bytes / 2**30:.1f} GiB of copied "
+                f"tables; at most {MOST_COPIED_BYTES / 2**30:g}: lower `kernel.most_rows`"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Twin:
@@ -53,7 +115,7 @@ class Twin:
 class _Followed:
     """A run and one saver that follows it, with marks of what changed of its own."""
 
-    def __init__(self, run: Trainer, shards: Shards, saving: Saving) -> None:
+    def __init__(self, run: Run, shards: Shards, saving: Saving) -> None:
         self.saving = saving
         self.trainer = run.follower()
         self.saver = Saver(self.trainer, shards, saving.sub_saves)
@@ -68,11 +130,11 @@ class Trunk:
     `until` says of each way of saving up to which share of the run it is followed.
     """
 
-    def __init__(self, setting: Setting, until: Mapping[Saving, float]) -> None:
+    def __init__(self, setting: Forkable, until: Mapping[Saving, float]) -> None:
         self.setting, self.until = setting, until
         self.trainer = setting.trainer()
         self.at_fraction = 0.0
-        _require_memory(len(until), setting.shape)
+        setting.require_memory(len(until))
         self._followed = {
             saving: _Followed(self.trainer, setting.shards, saving) for saving in until
         }
@@ -112,13 +174,12 @@ class Trunk:
             if last < before:
                 self._followed.pop(saving, None)
 
-    def fork(self, saving: Saving) -> tuple[Trainer, Saver]:
+    @contextmanager
+    def fork(self, saving: Saving) -> Iterator[tuple[Run, Saver]]:
         """A run of its own that goes on from here, saved in one of the ways."""
         one = self._followed[saving]
-        trainer = Trainer(self.setting.shape, self.setting.train, self.setting.plan)
-        saver = Saver(trainer, self.setting.shards, saving.sub_saves)
-        restore(take(one.trainer, one.saver), trainer, saver)
-        return trainer, saver
+        with self.setting.fork_of(one.trainer) as run:
+            yield run, one.saver.fork(run)
 
     def bytes_written(self) -> dict[Saving, int]:
         """By each way of saving so far."""
@@ -126,7 +187,7 @@ class Trunk:
 
 
 def run_trials(
-    setting: Setting, trials: Iterable[Trial], savings: Iterable[Saving] = ()
+    setting: Forkable, trials: Iterable[Trial], savings: Iterable[Saving] = ()
 ) -> Iterator[tuple[Trial, Quality] | Twin]:
     """Train every trial, in the order of their first failures, and at the end their twin.
 
@@ -141,13 +202,15 @@ def run_trials(
     for trial in waiting:
         trunk.leave(before=trial.failures[0].at_fraction)
         trunk.advance(trial.failures[0].at_fraction)
-        yield trial, _finish(setting, trial, *trunk.fork(trial.saving))
+        with trunk.fork(trial.saving) as (run, saver):
+            quality = _finish(setting, trial, run, saver)
+        yield trial, quality
     trunk.leave(before=1.0)
     trunk.advance(1.0)
-    yield Twin(trunk.trainer.evaluate(setting.test), trunk.bytes_written())
+    yield Twin(setting.evaluate(trunk.trainer), trunk.bytes_written())
 
 
-def run_trial(setting: Setting, trial: Trial) -> Quality:
+def run_trial(setting: Forkable, trial: Trial) -> Quality:
     """One trial from scratch, alone: what its fork has to equal."""
     trainer = setting.trainer()
     saver = Saver(trainer, setting.shards, trial.saving.sub_saves)
@@ -155,7 +218,7 @@ def run_trial(setting: Setting, trial: Trial) -> Quality:
     return _finish(setting, trial, trainer, saver)
 
 
-def _finish(setting: Setting, trial: Trial, trainer: Trainer, saver: Saver) -> Quality:
+def _finish(setting: Forkable, trial: Trial, trainer: Run, saver: Saver) -> Quality:
     """From a trial's first failure to its end."""
     for failure, later in _with_next(trial.failures):
         saver.lose(failure.servers)
@@ -163,7 +226,7 @@ def _finish(setting: Setting, trial: Trial, trainer: Trainer, saver: Saver) -> Q
             _save_up_to(trainer, saver, trial.saving, failure.at_fraction, later.at_fraction)
     trainer.observe = None  # nothing is lost any more, so nothing need be known of accesses
     trainer.run()
-    return trainer.evaluate(setting.test)
+    return setting.evaluate(trainer)
 
 
 def _with_next(
@@ -172,7 +235,7 @@ def _with_next(
     yield from zip(failures, (*failures[1:], None), strict=True)
 
 
-def _save_up_to(trainer: Trainer, saver: Saver, saving: Saving, after: float, until: float) -> None:
+def _save_up_to(trainer: Run, saver: Saver, saving: Saving, after: float, until: float) -> None:
     def go_to(at: float) -> None:
         trainer.run(trainer.on_grid(at * trainer.n_samples))
 
@@ -180,12 +243,3 @@ def _save_up_to(trainer: Trainer, saver: Saver, saving: Saving, after: float, un
         go_to(at)
         saver.save(ends_interval)
     go_to(until)
-
-
-def _require_memory(n_savers: int, shape: ModelShape) -> None:
-    n_bytes = n_savers * shape.table_bytes
-    if n_bytes > MOST_COPIED_BYTES:
-        raise ParameterError(
-            f"{n_savers} ways of saving at once would hold {n_bytes / 2**30:.1f} GiB of copied "
-            f"tables; at most {MOST_COPIED_BYTES / 2**30:g}: lower `kernel.most_rows`"
-        )

@@ -122,5 +122,14 @@ def manifest(measured: Measured, request: Request) -> dict[str, Any]:
         "cpu_minutes": round(sum(one.cpu_s for one in measured.results) / 60, 2),
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
-        "expected": asdict(measured.expected) if measured.expected else None,
+        "expected": _expected(measured),
+        **({"trainer": dict(request.described)} if request.described else {}),
     }
+
+
+def _expected(measured: Measured) -> dict[str, Any] | None:
+    """As it was said beforehand; the noise of equal runs only where there is any."""
+    if measured.expected is None:
+        return None
+    plain = asdict(measured.expected)
+    return plain if plain["noise"] else {k: v for k, v in plain.items() if k != "noise"}

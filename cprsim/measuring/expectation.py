@@ -39,22 +39,24 @@ class Expected:
     auc: float
     log_loss: float
     base_rate_auc: float
-    base_rate_log_loss: float
-    logistic_auc: float
-    logistic_log_loss: float
-    n_test: int
-    n_test_clicks: int
+    base_rate_log_loss: float | None  # None, as below: not known of a trainer of one's own
+    logistic_auc: float | None
+    logistic_log_loss: float | None
+    n_test: int | None
+    n_test_clicks: int | None
+    noise: float = 0.0  # of AUC, between runs that should be equal
 
     @property
     def hardly_learned(self) -> bool:
         """Whether there is little accuracy that stale shards could take."""
-        gain, easy = self.auc - self.base_rate_auc, self.logistic_auc - self.base_rate_auc
+        gain = self.auc - self.base_rate_auc
+        easy = 0.0 if self.logistic_auc is None else self.logistic_auc - self.base_rate_auc
         return gain < max(LEAST_GAIN, LEAST_SHARE * easy)
 
     @property
     def few_clicks(self) -> bool:
         """Whether the test is too small for losses as small as those of stale shards."""
-        return self.n_test_clicks < FEW_CLICKS
+        return self.n_test_clicks is not None and self.n_test_clicks < FEW_CLICKS
 
     def relative_error(self, n_seeds: int) -> float:
         """Standard error of a predicted loss over the loss, roughly, under plain recovery.
@@ -65,7 +67,8 @@ class Expected:
         one trial of 0.002 of AUC is off by 0.0003 where 11,000 clicks test it, by more in
         proportion to the root of their number where fewer do.
         """
-        noise = TRIAL_NOISE * sqrt(NOISE_CLICKS / max(self.n_test_clicks, 1))
+        n_clicks = NOISE_CLICKS if self.n_test_clicks is None else max(self.n_test_clicks, 1)
+        noise = float(np.hypot(TRIAL_NOISE * sqrt(NOISE_CLICKS / n_clicks), self.noise))
         return float(np.hypot(SEED_SPREAD, noise / TYPICAL_LOSS / sqrt(N_TRIALS)) / sqrt(n_seeds))
 
     def half_width(self, n_seeds: int) -> float:

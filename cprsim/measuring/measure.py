@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
+from cprsim.measuring.runs import SeedResult, SeedRuns, Where, read_seed, require_seen, run_seed
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
@@ -54,6 +54,7 @@ class Request:
         partial recovery's slope, in AUC and in log-loss, and the seeds suffice for use
     budget_s : stop after this time [s]
     n_seeds : run exactly so many seeds instead, whatever the precision
+    described : what a trainer of one's own says of itself; empty for the built-in model
     """
 
     loaded: LoadedScenario
@@ -63,6 +64,7 @@ class Request:
     n_seeds: int | None = None
     workers: Workers = field(default_factory=Workers)
     design: Design = field(default_factory=Design)
+    described: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def kernel(self) -> Kernel:
@@ -184,7 +186,9 @@ def _is_enough(request: Request, known: Measured | None) -> bool:
 def _task(request: Request, seed: int, until: float) -> SeedRuns:
     design, n_servers = request.design, request.n_servers
     trials = (*design.scenes(seed, n_servers), *design.checks(seed, n_servers))
-    return SeedRuns(request.loaded, seed, trials, request.folder, until)
+    n_beside = request.workers.n_local if request.workers.backend == "local" else 1
+    where = Where(Path.cwd(), n_beside)
+    return SeedRuns(request.loaded, seed, trials, request.folder, until, where=where)
 
 
 # --------------------------------------------------------------------------- whose runs they are
@@ -194,11 +198,13 @@ def identity(request: Request) -> dict[str, Any]:
     """What decides every run of a measurement, but for its seed."""
     kernel = kernel_block(request.kernel)
     clicks = request.kernel.clicks
+    described = {"trainer": dict(request.described)} if request.described else {}
     if isinstance(clicks, ClickFile):  # by what is in it too, so that another file is another
         path = request.loaded.input_file(clicks.file, "kernel.clicks.file", SOURCE)
         kernel["clicks"]["sha256"] = file_digest(path)
     return {
         "kernel": kernel,
+        **described,
         "first_seed": request.kernel.seed,
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),

@@ -13,9 +13,13 @@ import numpy as np
 from cprsim.errors import ResultError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Setting, Twin, run_trials
+from cprsim.kernel.trunk import Forkable, Setting, Twin, run_trials
 from cprsim.measuring.journal import Journal, read_journal
+from cprsim.measuring.own import make_trainer
+from cprsim.measuring.plugged import PluggedSetting, layout_of
+from cprsim.measuring.room import SHARE, Room, memory_bytes
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
@@ -24,6 +28,23 @@ from cprsim.streams import stream
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
 COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a task runs, for what is not the same everywhere.
+
+    Parameters
+    ----------
+    here : the working directory of the user, below which own code lies
+    n_beside : workers that share the memory of a machine, this one included
+    """
+
+    here: Path | None = None  # None: that of the process
+    n_beside: int = 1
+
+
+HERE = Where()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +57,7 @@ class SeedRuns:
     folder: Path  # of the journals
     until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
     count_bytes: bool = True  # of every strategy over the whole run
+    where: Where = HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +82,7 @@ def run_seed(task: SeedRuns) -> int:
     missing = [trial for trial in task.trials if trial not in done.quality]
     if time() >= task.until or (done.twin is not None and not missing):
         return 0
-    setting = setting_of(task.loaded, task.seed)
+    setting = forkable_of(task.loaded, task.seed, task.where)
     counted = STRATEGIES if task.count_bytes else ()
     savings = [Saving(strategy, COUNTED_INTERVAL) for strategy in counted]
     with Journal(path) as journal:
@@ -134,7 +156,34 @@ def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
     return {Saving(strategy, interval): n_bytes for strategy, interval, n_bytes in written}
 
 
+def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
+    """The quality of the run without failures, and of each trial; nothing is kept."""
+    *finished, twin = run_trials(setting, trials)
+    assert isinstance(twin, Twin)
+    return twin.quality, dict(one for one in finished if not isinstance(one, Twin))
+
+
 # --------------------------------------------------------------------------- the world of a seed
+
+
+def forkable_of(loaded: LoadedScenario, seed: int, where: Where) -> Setting | PluggedSetting:
+    """What the trials of one seed share: of the built-in model, or of a trainer of one's own."""
+    if loaded.scenario.kernel is None or loaded.scenario.kernel.trainer is None:
+        return setting_of(loaded, seed)
+    return own_setting(loaded, seed, where)
+
+
+def own_setting(loaded: LoadedScenario, seed: int, where: Where = HERE) -> PluggedSetting:
+    """What the trials of one seed share, of a trainer of the user's own, which is made.
+
+    Raises ScenarioError where it can't be made.
+    """
+    section = loaded.scenario.kernel
+    assert section is not None
+    own = make_trainer(loaded, seed, where.here or Path.cwd())
+    shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
+    room = Room(int(memory_bytes() * SHARE) // where.n_beside)
+    return PluggedSetting(own, shards, seed, room, own.get_state())
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

@@ -25,7 +25,9 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
         )
     if expected is not None and expected.hardly_learned:
         reasons.append(
-            f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
+            f"the model has hardly learned (AUC {expected.auc:.3f})"
+            if expected.logistic_auc is None
+            else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
             f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
         )
     for metric in Metric:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.loops import Array
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
@@ -83,8 +84,7 @@ def make(work: Work) -> Summary:
 # ------------------------------------------------------------------------------ measuring
 
 
-def _tracked(layout: TableLayout, dimension: int, n_large: int) -> Tracked:
-    table = np.zeros((layout.n_rows, dimension), np.float32)
+def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
     large = Shards(layout, N_SERVERS).of_tables(layout.largest(n_large))
     return Tracked(layout, large, FRACTION, table, table.copy(), 1, 2)
 
@@ -95,8 +95,9 @@ def _memory() -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for name in MEMORY:
         for dimension in DIMENSIONS:
-            tracked = _tracked(layout, dimension, layout.n_tables)
-            share = TRACKERS[name](tracked).memory_bytes / tracked.table.nbytes
+            table = np.zeros((layout.n_rows, dimension), np.float32)
+            tracked = _tracked(layout, table, layout.n_tables)
+            share = TRACKERS[name](tracked).memory_bytes / table.nbytes
             found.setdefault(name, {})[str(dimension)] = 100 * share
     return found
 
@@ -109,12 +110,12 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for n in sizes:
         rng = np.random.default_rng(n)
-        tracked = _tracked(TableLayout((n,)), 16, 1)
-        tracker = TRACKERS[name](tracked)
+        table = np.zeros((n, 16), np.float32)
+        tracker = TRACKERS[name](_tracked(TableLayout((n,)), table, 1))
         for repeat in range(6):
             used = np.concatenate([rng.permutation(n), rng.integers(n, size=n // 4)])
             tracker.observe(used.astype(np.int32)[:, None])
-            tracked.table[:] = rng.random((n, 16), dtype=np.float32)
+            table[:] = rng.random((n, 16), dtype=np.float32)
             begin = process_time()
             tracker.choose()
             took = process_time() - begin

@@ -15,6 +15,7 @@ from cprsim.scenario.quantities import Model
 from cprsim.scenario.tables import Preset
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
+OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
 Width = Annotated[int, Field(strict=True, ge=1, le=4096)]
 Widths = Annotated[tuple[Width, ...], Field(max_length=10)]
 
@@ -59,6 +60,16 @@ Clicks = Annotated[
 class Kernel(Model):
     """A small DLRM, its clicks, and how it is trained."""
 
+    trainer: str | None = Field(
+        None,
+        max_length=500,
+        description="A trainer of your own, package.module:factory (docs/own-model.md), instead "
+        "of the built-in model. Only `measure` and `train` run its code.",
+        examples=["my_package.training:make"],
+    )
+    options: dict[str, Any] | None = Field(
+        None, description="What the trainer's factory is called with, beside the seed."
+    )
     clicks: Clicks = Field(
         "generated",
         description="`generated` (like Criteo's, from a planted teacher) or a log: {file: ...}.",
@@ -105,6 +116,18 @@ class Kernel(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The batch fits into the clicks."""
+        """The batch fits into the clicks; a trainer of one's own has none of what is built in."""
+        if self.trainer is not None:
+            yield from self._of_own()
+        elif self.options is not None:
+            yield "options", "are those of a trainer of your own: `trainer` names none"
         if self.batch > self.samples // 7:
             yield "batch", f"is larger than the test clicks, a seventh of {self.samples}"
+
+    def _of_own(self) -> Iterator[tuple[str, str]]:
+        module, _, factory = str(self.trainer).partition(":")
+        if not (factory.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+            yield "trainer", "names no factory: write package.module:factory"
+        for key, field in type(self).model_fields.items():
+            if key not in OF_ANY_TRAINER and getattr(self, key) != field.default:
+                yield key, "is of the built-in model: a trainer of your own has it from `options`"

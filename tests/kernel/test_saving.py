@@ -27,7 +27,7 @@ def run(new_trainer):
 
 
 def held_by(saver: Saver, servers: list[int]) -> np.ndarray:
-    held = np.zeros(len(saver.saved.table), bool)
+    held = np.zeros(len(saver.saved.weights.table), bool)
     for segment in saver.shards.of_servers(servers):
         held[segment.rows] = True
     return held

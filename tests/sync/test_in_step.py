@@ -95,7 +95,7 @@ def test_if_all_servers_are_lost_every_replica_begins_with_what_was_saved(team: 
     replicas, saver = after(team, log=log)
     # what was saved last, at 8 h, and hardly any training since
     for trainer in range(4):
-        np.testing.assert_allclose(replicas.dense(trainer), saver.saved.dense, atol=0.02)
+        np.testing.assert_allclose(replicas.dense(trainer), saver.saved.weights.dense, atol=0.02)
 
 
 def test_outages_last_as_much_progress_as_the_nodes_were_away() -> None:

@@ -8,7 +8,7 @@ from cprsim.kernel.trackers.mfu import MostFrequentlyUsed
 from cprsim.kernel.trackers.round_robin import RoundRobin
 from cprsim.kernel.trackers.scar import LargestChange
 from cprsim.kernel.trackers.ssu import SubSampledUsed
-from cprsim.kernel.trackers.tracker import Tracked, Tracker
+from cprsim.kernel.trackers.tracker import ABSENT, Tracked, Tracker
 
 TRACKERS: dict[str, Callable[[Tracked], Tracker]] = {
     "scar": LargestChange,
@@ -17,4 +17,4 @@ TRACKERS: dict[str, Callable[[Tracked], Tracker]] = {
     "round-robin": RoundRobin,
 }
 
-__all__ = ["TRACKERS", "Tracked", "Tracker"]
+__all__ = ["ABSENT", "TRACKERS", "Tracked", "Tracker"]

@@ -28,8 +28,9 @@ class MostFrequentlyUsed:
         self._chosen: list[tuple[Array, Ints, Array]] = []  # counts of a segment; where, how many
 
     def observe(self, rows: Array) -> None:
+        flat = rows.reshape(-1, rows.shape[-1])
         for table, counts in self._counts.items():
-            count_accesses(counts, rows[:, table], self._rows[table].start)
+            count_accesses(counts, flat[:, table], self._rows[table].start)
 
     def choose(self) -> Ints:
         self._chosen, ids = [], []
@@ -70,4 +71,5 @@ class MostFrequentlyUsed:
 def count_accesses(counts: Array, rows: Array, first: int) -> None:
     """Count each occurrence of a row (n,) of the table that begins at `first`."""
     for i in range(rows.shape[0]):
-        counts[rows[i] - first] += np.uint32(1)
+        if rows[i] >= 0:  # else ABSENT
+            counts[rows[i] - first] += np.uint32(1)

@@ -47,8 +47,11 @@ class LargestChange:
 
     @property
     def memory_bytes(self) -> int:
-        copied = sum(segment.n_rows for segment in self._tracked.segments)
-        return copied * self._tracked.saved_table[:1].nbytes
+        return sum(
+            segment.n_rows * self._tracked.saved_table[first : first + 1].nbytes
+            for segment in self._tracked.segments
+            for first in [segment.rows.start]
+        )
 
     def state(self) -> dict[str, Array]:
         return {}

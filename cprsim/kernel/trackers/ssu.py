@@ -41,7 +41,7 @@ class SubSampledUsed:
         list_rows(
             self.listed,
             self._random,
-            rows[first :: self._period],
+            rows[first :: self._period].reshape(-1, rows.shape[-1]),
             self._tables,
             self._segment_of,
             self._first_bucket,
@@ -119,6 +119,8 @@ def list_rows(
     for i in range(rows.shape[0]):
         for column in range(tables.shape[0]):
             row = rows[i, tables[column]]
+            if row < 0:  # ABSENT
+                continue
             segment = segment_of[column, row % segment_of.shape[1]]
             n_buckets = first_bucket[segment + 1] - first_bucket[segment]
             within = np.int64(mix(np.uint64(row)) % np.uint64(n_buckets))

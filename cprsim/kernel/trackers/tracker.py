@@ -15,7 +15,10 @@ import numpy as np
 from cprsim.kernel.loops import Array
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Segment
+from cprsim.kernel.weights import Sliced
 from cprsim.records import Ints
+
+ABSENT = -1  # in place of a row, where a sample looks up fewer than others do
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,8 @@ class Tracked:
     layout: TableLayout
     segments: tuple[Segment, ...]
     fraction: float  # r: the share of a segment's rows that one sub-save may write
-    table: Array  # (n_rows, d), live
-    saved_table: Array  # (n_rows, d) as last saved, live
+    table: Sliced  # (n_rows, d), live
+    saved_table: Sliced  # (n_rows, d) as last saved, live
     seed: int
     sample_period: int  # of SSU: it looks at every so-manieth sample
 
@@ -45,7 +48,11 @@ class Tracker(Protocol):
     """Chooses the rows of one sub-save after the other."""
 
     def observe(self, rows: Array) -> None:
-        """Note the accesses of one batch: fused rows (n, n_tables)."""
+        """Note the accesses of one batch: fused rows (n, n_tables).
+
+        Where a sample looks up several rows of a table they are (n, k, n_tables), filled up with
+        `ABSENT`.
+        """
 
     def choose(self) -> Ints:
         """Fused ids of the rows that the sub-save which starts now writes; within the budgets."""

@@ -1,0 +1,283 @@
+"""A trainer of the user's own as the machinery of failures sees it: fused rows, saves and forks.
+
+Tables of several widths, each row with optimiser state of its own, lie one after the other; row i
+of the second table is fused row i + rows of the first. One trainer serves all forks: its state is
+copied where a fork branches off, and put back when the fork has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.loops import Array
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shape import TableLayout
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.trackers import ABSENT
+from cprsim.kernel.trunk import Run
+from cprsim.kernel.weights import Parcel
+from cprsim.measuring.evaluated import quality_of
+from cprsim.measuring.protocol import OwnTable, OwnTrainer
+from cprsim.measuring.room import Room
+from cprsim.records import Ints
+
+
+def layout_of(trainer: OwnTrainer) -> TableLayout:
+    """Rows of its tables. Raises ParameterError where it has none."""
+    return TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
+
+
+def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+    """(table, positions within `rows` (m,), rows of the table) of each table that has any."""
+    table = np.searchsorted(layout.first_row, rows, side="right") - 1
+    for number in np.unique(table).tolist():
+        at = np.flatnonzero(table == number)
+        yield number, at, rows[at] - layout.first_row[number]
+
+
+class _Tables:
+    """Rows of several tables by fused ids, whoever holds them."""
+
+    def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
+        self.layout, self.tables = layout, tables
+        one = np.zeros(1, np.int64)
+        self.row_bytes = [sum(part.nbytes for part in table.get_rows(one)) for table in tables]
+
+    @property
+    def table(self) -> _Tables:
+        """Itself: slices of it are vectors."""
+        return self
+
+    def __getitem__(self, some: slice) -> Array:
+        start, stop, step = some.indices(self.layout.n_rows)
+        number = int(np.searchsorted(self.layout.first_row, start, side="right")) - 1
+        first = int(self.layout.first_row[number])
+        return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[0])
+
+    def read(self, rows: Ints) -> Parcel:
+        return tuple(
+            np.asarray(part)
+            for number, _, ours in split_by_table(self.layout, rows)
+            for part in self.tables[number].get_rows(ours)
+        )
+
+    def write(self, rows: Ints, parcel: Parcel) -> None:
+        left = list(parcel)
+        for number, _, ours in split_by_table(self.layout, rows):
+            n_parts = len(self.tables[number].get_rows(ours[:0]))
+            self.tables[number].set_rows(ours, left[:n_parts])
+            del left[:n_parts]
+
+    def bytes_of(self, rows: slice | Ints) -> int:
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(self.layout.n_rows))
+        counts = np.histogram(rows, self.layout.first_row)[0]
+        return int(counts @ np.array(self.row_bytes))
+
+
+class LiveWeights(_Tables):
+    """What a trainer holds."""
+
+    def __init__(self, trainer: OwnTrainer, layout: TableLayout, room: Room) -> None:
+        super().__init__(layout, list(trainer.tables.values()))
+        self._trainer, self._room = trainer, room
+
+    def read_dense(self) -> bytes:
+        return bytes(self._trainer.get_dense())
+
+    def write_dense(self, parcel: bytes) -> None:
+        self._trainer.set_dense(parcel)
+
+    @property
+    def dense_bytes(self) -> int:
+        return len(self._trainer.get_dense())
+
+    def copy(self) -> CopiedWeights:
+        copies = [CopiedTable.of(table, self._room) for table in self.tables]
+        return CopiedWeights(self.layout, copies, self.read_dense(), self._room)
+
+    def state(self) -> dict[str, Array]:
+        raise TypeError("the arrays of a foreign trainer are its own")
+
+
+class CopiedWeights(_Tables):
+    """A copy on the host."""
+
+    def __init__(
+        self, layout: TableLayout, tables: Sequence[CopiedTable], dense: bytes, room: Room
+    ) -> None:
+        super().__init__(layout, tables)
+        self._copies, self._dense, self._room = tables, dense, room
+
+    def read_dense(self) -> bytes:
+        return self._dense
+
+    def write_dense(self, parcel: bytes) -> None:
+        self._dense = parcel
+
+    @property
+    def dense_bytes(self) -> int:
+        return len(self._dense)
+
+    def copy(self) -> CopiedWeights:
+        copies = [CopiedTable.of(table, self._room) for table in self._copies]
+        return CopiedWeights(self.layout, copies, self._dense, self._room)
+
+    def state(self) -> dict[str, Array]:
+        return {
+            f"{number}/{part}": array
+            for number, table in enumerate(self._copies)
+            for part, array in enumerate(table.parts)
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedTable:
+    """The rows of one table and their optimiser state, copied."""
+
+    parts: tuple[Array, ...]  # (n_rows, ...) each
+
+    @classmethod
+    def of(cls, table: OwnTable, room: Room, at_once: int = 1 << 16) -> CopiedTable:
+        """A copy, made in pieces: a table on another device need not fit twice."""
+        shaped = [np.asarray(part) for part in table.get_rows(np.zeros(0, np.int64))]
+        parts = tuple(room.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
+        for first in range(0, table.n_rows, at_once):
+            rows = np.arange(first, min(first + at_once, table.n_rows))
+            for part, found in zip(parts, table.get_rows(rows), strict=True):
+                part[rows[0] : rows[-1] + 1] = found
+        return cls(parts)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.parts[0])
+
+    def get_rows(self, rows: Ints) -> list[Array]:
+        return [part[rows] for part in self.parts]
+
+    def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
+        for ours, theirs in zip(self.parts, parts, strict=True):
+            ours[rows] = theirs
+
+
+class Plugged:
+    """A run of a trainer of the user's own; see `cprsim.kernel.trunk.Run`."""
+
+    def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
+        self.trainer, self.layout, self.seed = trainer, layout, seed
+        self.weights = LiveWeights(trainer, layout, room)
+        self.changed: Array = np.zeros(layout.n_rows, np.uint8)
+        self.observe: Callable[[Array], None] | None = None
+        self.position = [0]  # shared with followers
+        self._column = {name: number for number, name in enumerate(trainer.tables)}
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.trainer.n_samples)
+
+    def on_grid(self, samples: float) -> int:
+        return int(self.trainer.on_grid(min(max(samples, 0), self.n_samples)))
+
+    def run(self, until: int | None = None) -> None:
+        """Train up to a position on the grid (None: the end)."""
+        last = self.n_samples if until is None else until
+        if not self.position[0] <= last <= self.n_samples:
+            raise ParameterError(f"can't train from sample {self.position[0]} to {last}")
+        if last > self.position[0]:
+            self.trainer.train(self.position[0], last, self._note)
+            if not self.trainer.moves_only_accessed:
+                self.changed[:] = 1
+            self.position[0] = last
+
+    def _note(self, accessed: Mapping[str, Array]) -> None:
+        rows = self.fused(accessed)
+        self.changed[rows[rows != ABSENT]] = 1
+        if self.observe is not None:
+            self.observe(rows)
+
+    def fused(self, accessed: Mapping[str, Array]) -> Array:
+        """Fused rows (n, n_tables) or (n, k, n_tables) of a batch.
+
+        Raises ParameterError for a table or a row that is not there.
+        """
+        return fused_rows(accessed, self._column, self.layout)
+
+    def follower(self) -> Plugged:
+        one = copy(self)
+        one.changed = np.zeros_like(self.changed)
+        one.observe = None
+        return one
+
+
+def fused_rows(
+    accessed: Mapping[str, Array], column: Mapping[str, int], layout: TableLayout
+) -> Array:
+    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables)."""
+    if unknown := accessed.keys() - column.keys():
+        raise ParameterError(
+            f"the trainer noted rows of {min(unknown)!r}, which is none of its tables"
+        )
+    by_table = {name: np.asarray(rows) for name, rows in accessed.items()}
+    n = {len(rows) for rows in by_table.values()}
+    if len(n) != 1:
+        raise ParameterError(f"the trainer noted {sorted(n)} samples of one batch")
+    k = max(rows.reshape(len(rows), -1).shape[1] if len(rows) else 1 for rows in by_table.values())
+    fused = np.full((n.pop(), k, len(column)), ABSENT, np.int64)
+    for name, rows in by_table.items():
+        number = column[name]
+        ours = rows.reshape(len(rows), -1) if len(rows) else rows.reshape(0, 1)
+        if ours.size and ours.max() >= layout.rows[number]:
+            raise ParameterError(
+                f"the trainer noted row {ours.max()} of {name!r}, which has {layout.rows[number]}"
+            )
+        there = np.where(ours >= 0, ours + layout.first_row[number], ABSENT)
+        fused[:, : ours.shape[1], number] = there
+    return fused[:, 0, :] if k == 1 else fused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PluggedSetting:
+    """What every trial of one run of a trainer of the user's own shares."""
+
+    own: OwnTrainer
+    shards: Shards
+    seed: int
+    room: Room
+    start: Any  # its state at the start of the run
+
+    def trainer(self) -> Plugged:
+        """The trainer, put back to the start of its run."""
+        self.own.set_state(self.start)
+        return Plugged(self.own, self.shards.layout, self.seed, self.room)
+
+    @contextmanager
+    def fork_of(self, run: Run) -> Iterator[Run]:
+        """The same trainer; it goes back to where it was when the fork has ended."""
+        assert isinstance(run, Plugged)
+        state, position = self.own.get_state(), run.position[0]
+        fork = run.follower()
+        fork.changed[:] = run.changed
+        fork.position = [position]
+        yield fork
+        self.own.set_state(state)
+
+    def evaluate(self, run: Run) -> Quality:
+        """On its own evaluation set."""
+        del run
+        return quality_of(self.own.evaluate())
+
+    def copy_bytes(self) -> int:
+        """Of one copy of the tables, optimiser rows included, and of the dense state."""
+        weights = LiveWeights(self.own, self.shards.layout, self.room)
+        tables = zip(weights.row_bytes, self.shards.layout.rows, strict=True)
+        return sum(each * n_rows for each, n_rows in tables) + weights.dense_bytes
+
+    def require_memory(self, n_savers: int) -> None:
+        """What memory does not hold goes to disk."""

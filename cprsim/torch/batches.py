@@ -1,0 +1,131 @@
+"""Batches that can be taken up anywhere: a run that goes back in its data meets the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from cprsim.errors import ParameterError
+from cprsim.records import Ints
+
+
+class TensorBatches(Sequence[Any]):
+    """Tensors of equal length in batches, in their order.
+
+    Parameters
+    ----------
+    tensors : (n, ...) each; a batch is a tuple of their slices
+    batch : samples per batch; the last one may be shorter
+
+    Raises
+    ------
+    ParameterError : tensors of different lengths, none, or empty ones
+    """
+
+    def __init__(self, *tensors: Any, batch: int) -> None:
+        lengths = {len(tensor) for tensor in tensors}
+        if len(lengths) != 1 or 0 in lengths or batch < 1:
+            raise ParameterError(f"batches of {batch} of tensors with lengths {sorted(lengths)}")
+        self.tensors, self.batch, self.n = tensors, batch, lengths.pop()
+
+    @property
+    def sizes(self) -> Ints:
+        """Samples of each batch."""
+        return np.diff(np.append(np.arange(0, self.n, self.batch), self.n))
+
+    def __len__(self) -> int:
+        return -(-self.n // self.batch)
+
+    def __getitem__(self, number: Any) -> Any:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        some = slice(number * self.batch, (number + 1) * self.batch)
+        return tuple(tensor[some] for tensor in self.tensors)
+
+    def digest(self) -> str:
+        """SHA-256 of the tensors."""
+        found = hashlib.sha256()
+        for tensor in self.tensors:
+            found.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
+        return found.hexdigest()
+
+
+class DataLoaderBatches:
+    """The batches of a DataLoader over a map-style dataset, one epoch after the other.
+
+    The order of each epoch is drawn once, from a seed, so that it is the same whenever it is asked
+    for. Samples are fetched and put together in this process, as with `num_workers=0`.
+
+    Raises ParameterError for a loader of an iterable dataset, which has no samples to go back to.
+    """
+
+    def __init__(self, loader: Any, seed: int, epochs: int = 1) -> None:
+        if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+            raise ParameterError(
+                "an iterable dataset can't be taken up in its middle: give the trainer a sequence "
+                "of batches (`cprsim.torch.TensorBatches`), or a map-style dataset"
+            )
+        self.loader = loader
+        self._orders: list[list[int]] = []
+        own = getattr(loader.sampler, "generator", None)
+        kept = None if own is None else own.get_state()
+        with torch.random.fork_rng():
+            for epoch in range(epochs):
+                torch.manual_seed(seed + epoch)
+                if own is not None:
+                    own.manual_seed(seed + epoch)
+                self._orders += [list(order) for order in self._of_one_epoch()]
+        if own is not None:
+            own.set_state(kept)
+
+    def _of_one_epoch(self) -> Any:
+        sampler = self.loader.batch_sampler
+        return sampler if sampler is not None else ([i] for i in self.loader.sampler)
+
+    @property
+    def sizes(self) -> Ints:
+        """Samples of each batch, all epochs."""
+        return np.array([len(order) for order in self._orders])
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def __getitem__(self, number: int) -> Any:
+        order = self._orders[number]
+        if hasattr(self.loader.dataset, "__getitems__"):
+            samples = self.loader.dataset.__getitems__(order)
+        else:
+            samples = [self.loader.dataset[i] for i in order]
+        return self.loader.collate_fn(samples)
+
+
+class Epochs:
+    """A sequence of batches, several times over."""
+
+    def __init__(self, batches: Sequence[Any], epochs: int) -> None:
+        self.batches, self.epochs = batches, epochs
+        sizes = getattr(batches, "sizes", None)
+        if sizes is None:
+            sizes = np.array([samples_of(batch) for batch in batches])
+        self.sizes = np.tile(np.asarray(sizes, np.int64), epochs)
+
+    def __len__(self) -> int:
+        return len(self.batches) * self.epochs
+
+    def __getitem__(self, number: int) -> Any:
+        return self.batches[number % len(self.batches)]
+
+
+def samples_of(batch: Any) -> int:
+    """Length of the first tensor that a batch holds. Raises ParameterError where there is none."""
+    if isinstance(batch, torch.Tensor):
+        return len(batch)
+    held = batch.values() if isinstance(batch, dict) else batch
+    if isinstance(held, Sequence) or isinstance(batch, dict):
+        for one in held:
+            return samples_of(one)
+    raise ParameterError(f"a batch of {type(batch).__name__} holds no tensor to count samples by")

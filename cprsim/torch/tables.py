@@ -1,0 +1,230 @@
+"""The embedding tables of a module: their rows, what optimisers keep of them, who looks them up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.loops import Array
+from cprsim.records import Ints
+
+ABSENT = -1
+# of optimisers that leave rows without a gradient as they are, unless one of these is not 0
+STILL = {
+    "SGD": ("momentum", "weight_decay"),
+    "Adagrad": ("weight_decay",),
+    "RowWiseAdagrad": (),
+    "SparseAdam": (),
+}
+
+
+class EmbeddingTable:
+    """The rows of one Embedding or EmbeddingBag, and their part of the optimiser's state."""
+
+    def __init__(self, name: str, module: Any, optimizers: Sequence[Any]) -> None:
+        self.name, self.weight = name, module.weight
+        self.owner = owner_of(module.weight, optimizers)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.weight.shape[0])
+
+    @property
+    def parts(self) -> list[Any]:
+        """Live tensors (n_rows, ...): the weights, then each state that has a value per row."""
+        states = self._state()
+        return [
+            self.weight.data,
+            *(states[key] for key in sorted(states) if self._by_row(states[key])),
+        ]
+
+    @property
+    def rest(self) -> list[Any]:
+        """States that are the same for all rows, such as a number of steps."""
+        states = self._state()
+        return [
+            states[key]
+            for key in sorted(states)
+            if isinstance(states[key], torch.Tensor) and not self._by_row(states[key])
+        ]
+
+    def _state(self) -> dict[str, Any]:
+        return {} if self.owner is None else dict(self.owner.state.get(self.weight, {}))
+
+    def _by_row(self, state: Any) -> bool:
+        return isinstance(state, torch.Tensor) and state.shape[:1] == self.weight.shape[:1]
+
+    def get_rows(self, rows: Ints) -> list[Array]:
+        """Copies on the host."""
+        at = torch.as_tensor(np.asarray(rows, np.int64), device=self.weight.device)
+        return [part.index_select(0, at).cpu().numpy() for part in self.parts]
+
+    def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
+        at = torch.as_tensor(np.asarray(rows, np.int64), device=self.weight.device)
+        with torch.no_grad():
+            for ours, theirs in zip(self.parts, parts, strict=True):
+                new = torch.as_tensor(np.ascontiguousarray(theirs), dtype=ours.dtype)
+                ours.index_copy_(0, at, new.to(ours.device))
+
+    @property
+    def moves_only_accessed(self) -> bool:
+        """Whether a step leaves rows without a gradient as they are; False where unknown."""
+        if self.owner is None:
+            return True
+        kind = type(self.owner).__name__
+        if kind not in STILL:
+            return False
+        group = next(
+            g for g in self.owner.param_groups if any(p is self.weight for p in g["params"])
+        )
+        return not any(group.get(key) for key in STILL[kind])
+
+
+def owner_of(parameter: Any, optimizers: Sequence[Any]) -> Any:
+    """The optimiser of a parameter; None where it is not trained."""
+    for optimizer in optimizers:
+        if any(p is parameter for group in optimizer.param_groups for p in group["params"]):
+            return optimizer
+    return None
+
+
+def embeddings_of(module: Any) -> Iterator[tuple[str, Any]]:
+    """(name, module) of each Embedding and EmbeddingBag."""
+    for name, one in module.named_modules():
+        if isinstance(one, torch.nn.Embedding | torch.nn.EmbeddingBag):
+            yield name or "embedding", one
+
+
+def tables_of(module: Any, optimizers: Sequence[Any]) -> dict[str, EmbeddingTable]:
+    """The tables of a module by name; modules that share a weight are one table.
+
+    Raises ParameterError where there is none.
+    """
+    tables: dict[int, EmbeddingTable] = {}
+    for name, one in embeddings_of(module):
+        tables.setdefault(id(one.weight), EmbeddingTable(name, one, optimizers))
+    if not tables:
+        raise ParameterError("the module has no Embedding or EmbeddingBag: no shard could be lost")
+    return {table.name: table for table in tables.values()}
+
+
+def make_states(module: Any, optimizers: Sequence[Any]) -> None:
+    """Let optimisers make the state that they would make at their first step.
+
+    Raises ParameterError for SGD with dampening, whose first step is unlike the others.
+    """
+    if any(g.get("momentum") and g.get("dampening") for o in optimizers for g in o.param_groups):
+        raise ParameterError("SGD with dampening keeps nothing before its first step")
+    sparse = {id(one.weight) for _, one in embeddings_of(module) if one.sparse}
+    for optimizer in optimizers:
+        new = [
+            p
+            for group in optimizer.param_groups
+            for p in group["params"]
+            if p.requires_grad and not optimizer.state.get(p)
+        ]
+        kept = [(p, p.detach().clone(), p.grad) for p in new]
+        others = [
+            (p, p.grad)
+            for group in optimizer.param_groups
+            for p in group["params"]
+            if all(p is not one for one in new)
+        ]
+        for p, _ in others:
+            p.grad = None
+        for p in new:
+            p.grad = _no_gradient(p, id(p) in sparse)
+        if new:
+            optimizer.step()
+        with torch.no_grad():
+            for p, value, gradient in kept:
+                p.copy_(value)
+                p.grad = gradient
+                for key, state in optimizer.state.get(p, {}).items():
+                    if isinstance(state, torch.Tensor):
+                        state.zero_()
+                    elif isinstance(state, int | float) and key == "step":
+                        optimizer.state[p][key] = 0
+        for p, gradient in others:
+            p.grad = gradient
+
+
+def _no_gradient(parameter: Any, sparse: bool) -> Any:
+    if not sparse:
+        return torch.zeros_like(parameter)
+    indices = torch.zeros((1, 0), dtype=torch.long, device=parameter.device)
+    values = torch.zeros((0, *parameter.shape[1:]), dtype=parameter.dtype, device=parameter.device)
+    return torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=True)
+
+
+class Accesses:
+    """Listens to a module's embeddings: which rows each sample of a batch looks up.
+
+    Inputs are taken to have the samples first; where an embedding is called with something else,
+    its rows are noted all the same, and only which sample looked them up is guessed.
+    """
+
+    def __init__(self, module: Any, tables: Mapping[str, EmbeddingTable]) -> None:
+        self._seen: dict[str, list[Any]] = {}
+        self.listens = False
+        names = {id(table.weight): name for name, table in tables.items()}
+        self._hooks = [
+            one.register_forward_pre_hook(self._hook(names[id(one.weight)]), with_kwargs=True)
+            for _, one in embeddings_of(module)
+        ]
+
+    def _hook(self, name: str) -> Callable[..., None]:
+        def note(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if self.listens:
+                self._seen.setdefault(name, []).append(_looked_up(module, args, kwargs))
+
+        return note
+
+    def take(self, n: int) -> dict[str, Array]:
+        """(n, k) rows of each table that a batch of n samples looked up; forgotten afterwards."""
+        seen, self._seen = self._seen, {}
+        return {
+            name: np.concatenate([_by_sample(rows, n) for rows in found], axis=1)
+            for name, found in seen.items()
+        }
+
+    def remove(self) -> None:
+        """Listen no longer."""
+        for hook in self._hooks:
+            hook.remove()
+
+
+def _looked_up(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Array:
+    """Rows (n, k), `ABSENT` in place of none."""
+    named = dict(zip(("input", "offsets"), args, strict=False)) | kwargs
+    rows = named["input"].detach().cpu().numpy()
+    if module.padding_idx is not None:
+        rows = np.where(rows == module.padding_idx, ABSENT, rows)
+    offsets = named.get("offsets")
+    if isinstance(module, torch.nn.EmbeddingBag) and offsets is not None:
+        starts = offsets.detach().cpu().numpy()
+        return _bags(rows, starts[:-1] if module.include_last_offset else starts)
+    return rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
+
+
+def _bags(rows: Array, starts: Array) -> Array:
+    """Bags of a flat list, filled up to the longest."""
+    lengths = np.diff(np.append(starts, len(rows)))
+    filled = np.full((len(starts), max(int(lengths.max(initial=0)), 1)), ABSENT, np.int64)
+    bag = np.repeat(np.arange(len(starts)), lengths)
+    filled[bag, np.arange(len(rows)) - np.repeat(starts, lengths)] = rows
+    return filled
+
+
+def _by_sample(rows: Array, n: int) -> Array:
+    """The same (n, k), also where they came in another shape."""
+    if len(rows) == n:
+        return rows
+    flat = rows.ravel()
+    filled = np.full((n, max(-(-len(flat) // n), 1)), ABSENT, np.int64)
+    filled.ravel()[: len(flat)] = flat
+    return filled

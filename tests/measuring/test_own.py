@@ -1,0 +1,217 @@
+"""A trainer that a scenario names: whose code is run when, what is tried, what is measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.measuring import own as own_code
+from cprsim.measuring.measure import Request, measure
+from cprsim.measuring.memory import memory_of_forks
+from cprsim.measuring.rehearsal import rehearse
+from cprsim.measuring.runs import own_setting
+from cprsim.scenario import load_scenario
+from cprsim.workers import Workers
+from tests.making import call
+from tests.measuring.conftest import DESIGN
+from tests.measuring.wrapped import Wrapped, make
+
+SCENARIO = """
+job: {useful: 50 h}
+cluster: {emb_ps: 4}
+failures: {kind: injected, count: 2}
+costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
+recovery: [full, partial]
+kernel: {trainer: "TRAINER", options: {samples: 3000}}
+simulation: {seed: 1, replications: 100}
+"""
+LOUD = """
+from pathlib import Path
+Path(__file__).with_name("was imported").touch()
+from tests.measuring.wrapped import make
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Callable[[str], Path]:
+    def write(trainer: str) -> Path:
+        path = tmp_path / "own.yaml"
+        path.write_text(SCENARIO.replace("TRAINER", trainer))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def rehearsed(scenario) -> Callable[..., object]:
+    def run(spoil: Callable[[Wrapped], None] = lambda one: None):
+        loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
+        one, again = (own_setting(loaded, 1) for _ in range(2))
+        spoil(one.own)
+        spoil(again.own)
+        return rehearse(replace(one, start=one.own.get_state()), again)
+
+    return run
+
+
+def test_code_below_the_working_directory_is_the_users_own(scenario, tmp_path, monkeypatch) -> None:
+    here = tmp_path / "here"
+    (here / "mine" / "deeper").mkdir(parents=True)  # both without __init__.py
+    (here / "mine" / "deeper" / "training.py").write_text(LOUD)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "theirs.py").write_text(LOUD)
+    monkeypatch.syspath_prepend(elsewhere)
+    mine, theirs = (
+        load_scenario(scenario(f"{m}:make")) for m in ("mine.deeper.training", "theirs")
+    )
+    own_code.require_allowed(mine, False, here)
+    with pytest.raises(ScenarioError, match=r"own.yaml:7: .*theirs.py, which does not stand below"):
+        own_code.require_allowed(theirs, False, here)
+    own_code.require_allowed(theirs, True, here)
+    missing = load_scenario(scenario("not_there.training:make"))
+    with pytest.raises(ScenarioError, match=r"not_there\.training:make` is not there"):
+        own_code.require_allowed(missing, True, here)
+    assert not list(tmp_path.rglob("was imported"))
+
+
+def test_what_is_installed_below_the_working_directory_is_not_the_users_own() -> None:
+    installed = Path(np.__file__)
+    assert not own_code.is_own(installed, installed.parents[1])
+    assert own_code.is_own(Path(__file__), Path(__file__).parents[2])
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "measure", "train"])
+def test_no_command_imports_foreign_code_unasked(command, scenario, tmp_path, monkeypatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "theirs_too.py").write_text(LOUD)
+    monkeypatch.syspath_prepend(elsewhere)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    path = scenario("theirs_too:make")
+    done = call(command, path)
+    assert done.exit_code == (0 if command in ("run", "validate") else 2), done.output
+    if command in ("measure", "train"):
+        assert "--allow-code" in done.stderr
+    assert not list(tmp_path.rglob("was imported"))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("{trainer: 'no factory'}", "names no factory: write package.module:factory"),
+        ("{trainer: 'a.b:make', samples: 2000}", "samples.* is of the built-in model"),
+        ("{options: {a: 1}}", "are those of a trainer of your own"),
+    ],
+)
+def test_a_section_that_mixes_models_is_refused(kernel, message, tmp_path) -> None:
+    path = tmp_path / "mixed.yaml"
+    text = SCENARIO[: SCENARIO.index("kernel:")] + f"kernel: {kernel}\n"
+    path.write_text(text + SCENARIO[SCENARIO.index("simulation:") :])
+    with pytest.raises(ScenarioError, match=message):
+        load_scenario(path)
+
+
+def test_a_trainer_that_repeats_is_tried_and_found_quiet(rehearsed) -> None:
+    tried = rehearsed()
+    assert tried.repeats
+    alone = make(1, {"samples": 3000})
+    alone.train(0, alone.n_samples, lambda accessed: None)
+    assert tried.expected.auc == alone.inner.evaluate(alone.test).auc
+    assert tried.expected.n_test == len(alone.test)
+    assert tried.seeds_for(0.2)[0] == tried.seeds_for(0.2)[1]
+
+
+def test_a_state_that_is_not_whole_is_found(rehearsed) -> None:
+    def forgets_the_optimiser(one: Wrapped) -> None:
+        whole = one.set_state
+
+        def put_back(state) -> None:
+            kept = one.inner.optimizer.row_state.copy()
+            whole(state)
+            if one.inner.position:
+                one.inner.optimizer.row_state[:] = kept
+
+        one.set_state = put_back
+
+    with pytest.raises(ParameterError, match="state is not whole"):
+        rehearsed(forgets_the_optimiser)
+
+
+def test_rows_that_move_unnoted_are_found(rehearsed) -> None:
+    def forgets_a_table(one: Wrapped) -> None:
+        whole = one.train
+
+        def train(first, last, note) -> None:
+            whole(first, last, lambda rows: note({k: v for k, v in rows.items() if k != "table 2"}))
+
+        one.train = train
+
+    with pytest.raises(ParameterError, match=r"'table 2': row .* moved, and no batch noted"):
+        rehearsed(forgets_a_table)
+
+
+def test_rows_that_are_not_written_are_found(rehearsed) -> None:
+    def ignores_state(one: Wrapped) -> None:
+        table = one.tables["table 0"]
+        vectors = one.inner.model.table
+        table.set_rows = lambda rows, parts: vectors.__setitem__(rows, parts[0])
+
+    with pytest.raises(ParameterError, match="'table 0': get_rows does not give what set_rows"):
+        rehearsed(ignores_state)
+
+
+def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
+    rng = np.random.default_rng(0)
+
+    def wobbles(one: Wrapped) -> None:
+        whole = one.train
+
+        def train(first, last, note) -> None:
+            whole(first, last, note)
+            one.inner.model.dense += rng.normal(0, 0.02, len(one.inner.model.dense))
+
+        one.train = train
+
+    tried = rehearsed(wobbles)
+    assert not tried.repeats
+    assert 0 < tried.auc_noise < 0.2
+    noisy, quiet = tried.seeds_for(0.05)
+    assert noisy > quiet
+
+
+def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
+    loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
+    design = replace(DESIGN, n_scenes=2, n_more=2)
+    request = Request(loaded, tmp_path / "one", design=design, workers=Workers(1), n_seeds=3)
+    request = replace(request, described={"framework": "numpy"})
+    alone = measure(request)
+    assert len(alone.results) == 3
+    beside = measure(replace(request, folder=tmp_path / "two", workers=Workers(2)))
+    for one, other in zip(alone.results, beside.results, strict=True):
+        assert (one.seed, one.twin, one.quality) == (other.seed, other.twin, other.quality)
+    whose = json.loads((tmp_path / "one" / "measurement.json").read_text())
+    assert whose["kernel"] == {
+        "trainer": "tests.measuring.wrapped:make",
+        "options": {"samples": 3000},
+        "shard_by": "rows",
+    }
+    assert whose["trainer"] == {"framework": "numpy"}
+
+
+def test_memory_of_forks_counts_a_copy_for_each_way_of_saving(scenario, tmp_path) -> None:
+    loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
+    request = Request(loaded, tmp_path, workers=Workers(2), n_seeds=3)
+    setting = own_setting(loaded, 1)
+    memory = memory_of_forks(setting, request)
+    assert memory.copy_bytes == 343 * (4 + 1) * 4 + len(setting.own.get_dense())
+    assert memory.n_copies == 1 + 4 * 9 + 20 + 3 * 2 + 9 - 2  # two histories save as is counted
+    assert memory.needed_bytes == 2 * memory.n_copies * memory.copy_bytes
+    assert memory.spilled_bytes == 0

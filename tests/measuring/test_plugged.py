@@ -1,0 +1,127 @@
+"""A trainer of one's own is failed exactly as the built-in one is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.kernel.trunk import Setting, run_trials
+from cprsim.measuring.plugged import LiveWeights, PluggedSetting, fused_rows, layout_of
+from cprsim.measuring.room import Room
+from cprsim.staleness import STRATEGIES
+from tests.measuring.wrapped import Wrapped
+
+TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))
+HALF = (ShardFailure(0.6, (1, 2)),)
+THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
+ALL = (ShardFailure(0.5, (0, 1, 2, 3)),)  # the dense state goes back too
+
+
+# copies in memory, and all in files
+@pytest.mark.parametrize(("optimizer", "most_bytes"), [("sgd", 1 << 30), ("adagrad", 0)])
+def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_bytes) -> None:
+    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
+    plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=optimizer)
+    shards = Shards(shape.tables, 4, ShardBy.ROWS)
+    own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
+    assert layout_of(own) == TABLES
+    room = Room(most_bytes)
+    plugged = PluggedSetting(own, shards, plan.seed, room, own.get_state())
+    built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
+    trials = [
+        Trial(Saving(strategy, interval), failures)
+        for strategy in STRATEGIES
+        for interval, failures in ((0.25, HALF), (0.3, THREE), (0.2, ALL))
+    ]
+    savings = [Saving(strategy, 0.1) for strategy in STRATEGIES]
+    ours, theirs = (list(run_trials(one, trials, savings)) for one in (plugged, built_in))
+    assert ours == theirs  # quality of each trial and the twin, bytes of each way of saving
+    assert len({str(quality) for _, quality in theirs[:-1]}) > len(trials) // 2
+    assert (room.spilled_bytes > 0) == (most_bytes == 0)
+
+
+class Narrow:
+    """A table whose rows have vectors of a width of its own, and a count beside them."""
+
+    def __init__(self, n_rows: int, width: int) -> None:
+        self.vectors = np.arange(n_rows * width, dtype=np.float32).reshape(n_rows, width)
+        self.steps = np.zeros((n_rows, 2, 3), np.int64)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.vectors)
+
+    def get_rows(self, rows):
+        return self.vectors[rows], self.steps[rows]
+
+    def set_rows(self, rows, parts) -> None:
+        self.vectors[rows], self.steps[rows] = parts
+
+
+class Bare:
+    """Tables alone: enough for weights."""
+
+    def __init__(self) -> None:
+        self.tables = {"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}
+        self.dense = b"dense"
+
+    def get_dense(self) -> bytes:
+        return self.dense
+
+    def set_dense(self, blob: bytes) -> None:
+        self.dense = blob
+
+
+def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
+    own = Bare()
+    layout = layout_of(own)
+    weights = LiveWeights(own, layout, Room())
+    stored = weights.copy()
+    rows = np.array([6, 0, 7, 4])  # of both tables, in no order
+    own.tables["wide"].vectors[[0, 4]] = -1
+    own.tables["narrow"].steps[1:] = 9
+    own.dense = b"longer than before"
+    parcel = weights.read(rows)
+    weights.write(rows, stored.read(rows))
+    np.testing.assert_array_equal(own.tables["wide"].vectors, Narrow(5, 8).vectors)
+    assert not own.tables["narrow"].steps.any()
+    stored.write(rows, parcel)
+    assert (stored.table[slice(0, 5, 4)] == -1).all()
+    assert stored.table[slice(5, 8, 1)].shape == (3, 2)
+    assert weights.bytes_of(slice(0, 8)) == 5 * (8 * 4 + 48) + 3 * (2 * 4 + 48)
+    assert weights.bytes_of(rows) == 2 * (8 * 4 + 48) + 2 * (2 * 4 + 48)
+    stored.write_dense(weights.read_dense())
+    assert stored.dense_bytes == len(b"longer than before")
+
+
+def test_looked_up_rows_of_bags_are_filled_up() -> None:
+    layout, column = TableLayout((5, 3)), {"wide": 0, "narrow": 1}
+    bags = {"wide": np.array([[0, 4, -1], [2, -1, -1]]), "narrow": np.array([1, 2])}
+    assert fused_rows(bags, column, layout).tolist() == [
+        [[0, 6], [4, -1], [-1, -1]],
+        [[2, 7], [-1, -1], [-1, -1]],
+    ]
+    assert fused_rows({"narrow": np.array([1, 2])}, column, layout).tolist() == [[-1, 6], [-1, 7]]
+    with pytest.raises(ParameterError, match="row 3 of 'narrow', which has 3"):
+        fused_rows({"narrow": np.array([3])}, column, layout)
+    with pytest.raises(ParameterError, match="'other', which is none of its tables"):
+        fused_rows({"other": np.array([3])}, column, layout)
+    with pytest.raises(ParameterError, match=r"\[1, 2\] samples of one batch"):
+        fused_rows({"wide": np.array([3]), "narrow": np.array([1, 1])}, column, layout)
+
+
+def test_files_of_a_room_hold_what_memory_does_not() -> None:
+    room = Room(most_bytes=100)
+    first = room.empty((10, 2), np.float32)
+    second = room.empty((10, 2), np.float32)
+    assert (room.taken_bytes, room.spilled_bytes) == (80, 80)
+    second[:] = 3.5
+    assert second.sum() == 70
+    del first
+    assert room.taken_bytes == 0

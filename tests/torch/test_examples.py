@@ -1,0 +1,81 @@
+"""The examples are trainers that keep to the protocol, and learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
+
+from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.measuring.rehearsal import rehearse
+from cprsim.measuring.runs import forked, own_setting
+from cprsim.scenario import load_scenario
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCENARIO = """
+job: {useful: 50 h}
+cluster: {emb_ps: 4}
+failures: {kind: injected, count: 2}
+costs: {save: 5 min, load: 5 min, detect: 0 s, reschedule: 0 s}
+recovery: [full, partial]
+kernel: {trainer: "TRAINER", options: {OPTIONS}}
+simulation: {seed: 1, replications: 100}
+"""
+
+
+def write_log(path: Path, n: int) -> None:
+    """A log in Criteo's format whose clicks hang on one category and one number."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(n):
+        numbers = rng.integers(0, 50, 13)
+        categories = rng.integers(0, 60, 26)
+        p = 0.9 if categories[3] % 2 and numbers[0] > 10 else 0.1
+        fields = [str(int(rng.random() < p)), *map(str, numbers)]
+        fields[2] = ""  # a missing number
+        lines.append("\t".join([*fields, *(f"{one:08x}" for one in categories)]) + "\n")
+    path.write_text("".join(lines))
+
+
+@pytest.fixture
+def setting(tmp_path, monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
+
+    def make(trainer: str, options: str):
+        path = tmp_path / "own.yaml"
+        path.write_text(SCENARIO.replace("TRAINER", trainer).replace("OPTIONS", options))
+        return lambda: own_setting(load_scenario(path), 1)
+
+    return make
+
+
+def test_a_dlrm_on_a_criteo_file_can_be_measured(setting, tmp_path) -> None:
+    write_log(tmp_path / "log.tsv", 3000)
+    new = setting("dlrm_criteo:make", f"file: '{tmp_path / 'log.tsv'}', rows: 60, rate: 0.05")
+    one = new()
+    tried = rehearse(one, new())
+    assert tried.repeats
+    assert tried.expected.auc > 0.7
+    assert tried.expected.n_test == 3000 - int(3000 * 6 / 7)
+    trial = Trial(Saving("mfu", 0.5), (ShardFailure(0.9, (0, 1)),))
+    twin, lost = forked(one, [trial])
+    assert twin.auc == tried.expected.auc
+    assert lost[trial] != twin
+
+
+def test_a_two_tower_model_with_tables_of_several_widths_can_be_measured(setting) -> None:
+    new = setting("two_tower:make", "samples: 6000, users: 60, items: 50")
+    one = new()
+    tried = rehearse(one, new())
+    assert tried.repeats
+    assert tried.expected.auc > 0.7
+    widths = {name: table.weight.shape[1] for name, table in one.own.tables.items()}
+    assert widths == {"user": 16, "seen": 8, "item": 12, "category": 4}
+    failures = (ShardFailure(0.5, (0, 1, 2, 3)), ShardFailure(0.8, (1,)))
+    trials = [Trial(Saving(strategy, 0.3), failures) for strategy in ("partial", "ssu")]
+    twin, lost = forked(one, trials)
+    assert all(quality != twin for quality in lost.values())
+    assert not one.own.moves_only_accessed
