@@ -16,6 +16,7 @@ from cprsim.cli import (
     fit,
     fit_costs,
     measure_command,
+    rehearse_command,
     report_command,
     reproduce_command,
     results_commands,
@@ -129,6 +130,7 @@ app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
 app.command("select")(select_command.select)
 app.command("train")(train_command.train)
+app.command("rehearse")(rehearse_command.rehearse)
 app.command("sync")(sync_command.sync)
 app.command("measure")(measure_command.measure)
 app.command("validate")(scenario_commands.validate)

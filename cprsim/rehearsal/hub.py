@@ -78,7 +78,8 @@ class Hub:
         while self._timers and self._timers[0][0] <= now:
             heapq.heappop(self._timers)[2]()
 
-    def _serve(self, who: Channel | tuple[socket.socket, Callable[[Channel], None]], events: int
+    def _serve(
+        self, who: Channel | tuple[socket.socket, Callable[[Channel], None]], events: int
     ) -> None:
         if not isinstance(who, Channel):
             server, on_connected = who

@@ -151,9 +151,7 @@ def _take(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
     elif fact.what is What.STOOD:
         _stand(course, fact)
     elif fact.what is What.FINISHED:
-        course.rows.append(
-            _Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position)
-        )
+        course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
     else:
         _save(course, fact)
 

@@ -63,6 +63,7 @@ class Orders:
     n_servers: int = 1
     n_trainers: int = 1
     n_spares: int = 2  # warm ones, made again as they are taken
+    until: int | None = None  # position at which the run ends; None: with the last sample
     limit_s: float = inf  # of wall time: a run that takes longer is given up
 
     @property

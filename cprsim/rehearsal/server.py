@@ -1,7 +1,7 @@
-"""An embedding server: keeps a shard in memory, serves trainers, saves and loads through a throttle.
+"""An embedding server: a shard in memory for trainers; saves and loads through a throttle.
 
-    trainer      pull (places) -> rows;  push (places, gradients) -> ack
-    supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
+trainer      pull (places) -> rows;  push (places, gradients) -> ack
+supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ class Server:
         return self._account
 
     def advance(self) -> None:
-        if self._transfer is None:
-            self._hub.turn(inf)
-            return
-        self._hub.turn(self._transfer.deadline)
-        if self._transfer is not None and monotonic() >= self._transfer.deadline:
-            self._move(self._transfer)
+        transfer = self._transfer
+        self._hub.turn(inf if transfer is None else transfer.deadline)
+        self._move_what_is_due()
+
+    def _move_what_is_due(self) -> None:
+        transfer = self._transfer
+        if transfer is not None and monotonic() >= transfer.deadline:
+            self._move(transfer)
 
     def _move(self, transfer: Transfer) -> None:
         """The next piece of a transfer that is due."""

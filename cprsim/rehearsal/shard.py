@@ -28,7 +28,7 @@ TRACKERS = ("mfu", "scar", "round-robin")
 
 
 @dataclass(slots=True, eq=False)
-class RowGradients:
+class Pushed:
     """What an optimiser takes of a batch: the gradient (k, 1 + 1, d) of each occurrence."""
 
     d_fields: Array
@@ -92,7 +92,7 @@ class Shard:
         k, rows = len(rows), np.array(rows)  # what came in a message is read-only
         if k > len(self._gradients):
             self._gradients = np.zeros((k, 2, gradients.shape[1]), np.float32)
-        work = RowGradients(self._gradients[:k])
+        work = Pushed(self._gradients[:k])
         work.d_fields[:, 1] = gradients
         self._optimizer.update_rows(rows.reshape(k, 1), work, self.changed, rate)
         if self._counts is not None:

@@ -151,7 +151,6 @@ class Supervisor:
             await self._reserve(slot)
         for slot in range(orders.n_slots):
             await self._assign(slot)
-        self._activation_s.clear()
         await self._tell_servers(range(orders.n_servers))
 
     def _write_first_images(self) -> None:
@@ -166,10 +165,19 @@ class Supervisor:
         for _ in written(self._store.image(DENSE), image):
             pass
 
-    def _note(self, what: What, slot: int = -1, at: float | None = None, **more: int) -> None:
-        at = monotonic() if at is None else at
-        position = more.pop("position", self._job.position)
-        self._facts.append(Fact(at - self._began_at, what, slot, position, **more))
+    def _note(
+        self,
+        what: What,
+        slot: int = -1,
+        at: float | None = None,
+        *,
+        position: int | None = None,
+        number: int = -1,
+        ends_interval: bool = True,
+    ) -> None:
+        at_s = (monotonic() if at is None else at) - self._began_at
+        position = self._job.position if position is None else position
+        self._facts.append(Fact(at_s, what, slot, position, number, ends_interval))
 
     # ----------------------------------------------------------------- processes
 
@@ -181,6 +189,12 @@ class Supervisor:
     def _trainer(self) -> int:
         """Slot of the trainer."""
         return self._orders.n_servers
+
+    @property
+    def _end(self) -> int:
+        """Position at which the run is over."""
+        until = self._orders.until
+        return self._material.n_samples if until is None else until
 
     async def _reserve(self, slot: int) -> None:
         """Have a spare stand for a slot; its heartbeats begin."""
@@ -314,7 +328,7 @@ class Supervisor:
         while True:
             if job.n_due < len(due) and due[job.n_due].position <= job.position:
                 await self._save(due[job.n_due])
-            elif job.position >= self._material.n_samples:
+            elif job.position >= self._end:
                 await self._finish()
                 return
             else:
@@ -323,7 +337,7 @@ class Supervisor:
     async def _train(self) -> None:
         """Up to the next save, or to the end."""
         job, due = self._job, self._orders.due
-        until = due[job.n_due].position if job.n_due < len(due) else self._material.n_samples
+        until = due[job.n_due].position if job.n_due < len(due) else self._end
         mark = job.frontier if job.position < job.frontier else None
         self._reached = asyncio.get_running_loop().create_future()
         self._node[self._trainer].send("run", until=until, mark=mark)

@@ -168,7 +168,7 @@ class TrainerProcess:
     def _wait_for_slot(self) -> bool:
         """To the middle of the batch's slot; False where it was halted before.
 
-        Deaths fall anywhere in a slot: on average the work that counts is then the work that is due.
+        Deaths fall anywhere in a slot: on average, what counts then is what is due.
         """
         middle = self.position + min(self._material.plan.batch, self._left_in_epoch) / 2
         self._wait_until(self._due_at(middle))
