@@ -59,7 +59,8 @@ class Hub:
             following = instant + period * max(1, int((monotonic() - instant) // period) + 1)
             self.at(following, lambda: tick(following))
 
-        self.at(monotonic(), lambda now=monotonic(): tick(now))  # type: ignore[misc]
+        begin = monotonic()
+        self.at(begin, lambda: tick(begin))
 
     def turn(self, until: float) -> None:
         """Wait for the next thing to do, at most until an instant; do what there is."""

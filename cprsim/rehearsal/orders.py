@@ -96,7 +96,7 @@ def saves_due(
     """
     parts = policy.sub_saves or SubSaves("none", fraction=1.0)
     every_h = parts.fraction * policy.save_interval_h
-    if policy.save_interval_h >= useful_h * (1.0 - ROUNDING):
+    if every_h >= useful_h * (1.0 - ROUNDING):
         return ()
     found = []
     for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):

@@ -125,7 +125,7 @@ def costs_of_run(orders: Orders, calibration: Calibration, material: Material) -
 def _priced(
     policy: RecoveryPolicy, orders: Orders, calibration: Calibration, material: Material
 ) -> RecoveryPolicy:
-    """The policy, its sub-saves by the bytes that the kernel writes and the latency of each save."""
+    """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
     if policy.sub_saves is None or not orders.due:
         return policy
     share = bytes_share(policy, orders, material)
