@@ -34,7 +34,7 @@ def rehearse(
         typer.Option(
             metavar="N", help="Failure traces, each under every strategy.", min=1, max=MOST_TRACES
         ),
-    ] = 1,  # fmt: skip
+    ] = 1,
     strategies: Annotated[
         str, typer.Option(metavar="NAMES", help="Strategies to run, with commas; default all.")
     ] = "",

@@ -55,12 +55,11 @@ def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
     Raises ParameterError where a step takes too long for the pace that the scenario asks for.
     """
     accounts = [account for role, account in ran.accounts if role == "trainer"]
-    n_steps = accounts[-1]["samples"] / material.plan.batch
     found = Calibration(
         stall_s=median(_stalls_s(ran.facts)),
         nominal_stall_s=image_bytes / ran.orders.speeds.save_rate,
         activation_s=median(ran.activation_s),
-        step_s=accounts[-1]["step_s"] / n_steps,
+        step_s=accounts[-1]["step_s"],
         pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
         work_fraction=_work_fraction(ran, material),
     )

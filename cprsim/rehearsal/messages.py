@@ -168,8 +168,9 @@ def _path_of(address: str) -> str:
 
 def listen(address: str) -> socket.socket:
     """A socket that others find at an address."""
+    path = _path_of(address)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    server.bind(_path_of(address))
+    server.bind(path)
     server.listen(64)
     server.setblocking(False)
     return server
@@ -177,9 +178,10 @@ def listen(address: str) -> socket.socket:
 
 def connect(address: str) -> Channel:
     """A channel to whoever listens there. Raises OSError where nobody does."""
+    path = _path_of(address)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.connect(_path_of(address))
+        connection.connect(path)
     except OSError:
         connection.close()
         raise

@@ -10,9 +10,11 @@ was meant for a server that died meanwhile is dropped.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from math import inf
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -26,6 +28,7 @@ from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
 from cprsim.rehearsal.store import Arrays, Store, read
 from cprsim.rehearsal.worker import Worker
 
+STEPS_KEPT = 200  # of which the median is told
 DENSE = "dense"  # who the layers are in the store
 
 
@@ -53,10 +56,12 @@ class TrainerProcess:
         self._began_at, self._began_position = 0.0, 0
         self._halt: int | None = None  # the number of the question
         self.address = ""
-        self._account = {"samples": 0.0, "worked_s": 0.0, "late_s": 0.0, "step_s": 0.0}
+        self._account = {"samples": 0.0, "worked_s": 0.0, "late_s": 0.0}
+        self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
     def account(self) -> dict[str, float]:
-        return self._account | {"position": float(self.position)}
+        step_s = median(self._step_s) if self._step_s else 0.0
+        return self._account | {"position": float(self.position), "step_s": step_s}
 
     # ----------------------------------------------------------------- the supervisor
 
@@ -211,7 +216,7 @@ class TrainerProcess:
         self.position += n
         self._account["samples"] += n
         self._push(by_server, gradients, rate)
-        self._account["step_s"] += monotonic() - began
+        self._step_s.append(monotonic() - began)
         return True
 
     def _by_server(self, rows: Array) -> dict[int, tuple[Array, Array]]:
