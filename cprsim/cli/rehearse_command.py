@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +26,7 @@ SMOKE = ("job.useful='6 s'", "kernel.samples=20000")
 SMOKE_OF_INJECTED = ("failures.count=2",)
 SMOKE_STRATEGIES = 2
 MOST_TRACES = 1000
+BUSY = 3  # exit code
 
 
 def rehearse(
@@ -64,11 +67,22 @@ def rehearse(
     require_writable(out)
     names = _names(strategies, loaded, smoke)
     journal = out / f".rehearsal-{_key(loaded, names)}"
-    with sole(journal):
+    with sole(journal), _too_busy_is_an_exit_code():
         rehearsal = _rehearsed(loaded, names, repeat, journal)
     result = _kept(rehearsal, loaded, out, started)
     _show(rehearsal, result, as_json)
     raise typer.Exit(rehearsal.exit_code)
+
+
+@contextmanager
+def _too_busy_is_an_exit_code() -> Iterator[None]:
+    from cprsim.rehearsal.calibration import TooBusyError
+
+    try:
+        yield
+    except TooBusyError as error:
+        complain(f"cprsim: {error}")
+        raise typer.Exit(BUSY) from None
 
 
 def _smoke(loaded: LoadedScenario) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ Everything else of a prediction is the scenario's or the simulator's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from cprsim.errors import ParameterError
+from cprsim.errors import CprsimError, ParameterError, WorkerError
 from cprsim.kernel.training import Trainer
 from cprsim.rehearsal.facts import Fact, What
 from cprsim.rehearsal.material import Material
@@ -19,6 +20,10 @@ from cprsim.rehearsal.supervisor import Ran
 N_SAVES = 3
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
 LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its length
+
+
+class TooBusyError(WorkerError):
+    """The machine is too busy to rehearse anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ def calibrating(orders: Orders, material: Material) -> Orders:
 def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
     """What the calibrating run tells.
 
-    Raises ParameterError where a step takes too long for the pace that the scenario asks for.
+    Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
+    TooBusyError where that may be because others use the machine.
     """
     accounts = [account for role, account in ran.accounts if role == "trainer"]
     found = Calibration(
@@ -64,12 +70,20 @@ def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
         work_fraction=_work_fraction(ran, material),
     )
     if found.pace_s < LEAST_PACE * found.step_s:
-        raise ParameterError(
-            f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
-            f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times: train on "
-            "fewer samples (`kernel.samples`), or longer"
-        )
+        raise _too_slow(found)
     return found
+
+
+def _too_slow(found: Calibration) -> CprsimError:
+    """What is to be said where steps take too long for their pace."""
+    said = (
+        f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms that "
+        f"`job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
+    )
+    waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
+    if waiting > n_cores:
+        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {said}")
+    return ParameterError(f"{said}: train on fewer samples (`kernel.samples`), or longer")
 
 
 def _stalls_s(facts: Sequence[Fact]) -> list[float]:

@@ -7,14 +7,13 @@ import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -25,9 +24,11 @@ import cprsim
 from cprsim.errors import WorkerError
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
+from cprsim.results.publish import remove_leftovers, workshop
 
 START_S = 120.0  # at most until the nursery is warm: it may have to compile
 FORK_S = 30.0  # at most until a forked process has greeted
+MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name has 107
 END_S = 10.0  # at most until all are gone
 
 
@@ -173,18 +174,15 @@ class Group:
 
     async def close(self) -> None:
         """End all processes, and see to it that they are gone."""
-        for node in self.nodes:
-            node.send("end")
-        await asyncio.sleep(0.01)
-        for node in self.nodes:
-            node.signal(signal.SIGKILL)
+        if self._server is not None:
+            self._server.close()
         deadline = monotonic() + END_S
         while any(not node.is_dead for node in self.nodes) and monotonic() < deadline:
+            for node in self.nodes:  # those that have come just now, too
+                node.signal(signal.SIGKILL)
             await asyncio.sleep(0.005)
         for node in self.nodes:
             node.forget()
-        if self._server is not None:
-            self._server.close()
         Path(self.address.partition(":")[2]).unlink(missing_ok=True)
 
 
@@ -195,8 +193,14 @@ class Nursery:
         self._material = material
 
     def __enter__(self) -> Nursery:
-        self.folder = Path(tempfile.mkdtemp(prefix="cprsim-"))  # 0700; short: sockets lie in it
+        there = Path(tempfile.gettempdir())
+        remove_leftovers(there)  # of supervisors that were killed
+        self._stack = ExitStack()
+        self.folder = self._stack.enter_context(workshop(there / "cprsim")) / "s"
         try:
+            self.folder.mkdir(0o700)
+            if len(str(self.folder)) > MOST_PATH:
+                raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
             self._material.write(self.folder)
             self._start()
         except BaseException:
@@ -245,4 +249,4 @@ class Nursery:
                 if pipe is not None:
                     with suppress(OSError):
                         pipe.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._stack.close()

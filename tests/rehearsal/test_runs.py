@@ -157,13 +157,13 @@ def test_a_full_disk_costs_a_save_and_nothing_else(
 
     def with_full_disk(self: Supervisor) -> None:
         write(self)
-        path = self._store.part("1", 2)
+        path = self._store.part("1", 1)
         path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
 
     monkeypatch.setattr(Supervisor, "_write_first_images", with_full_disk)
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(1.9, (1,))))
     abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
-    assert 2 in abandoned
+    assert 1 in abandoned
     assert struck(run) == 1
 
 
@@ -258,3 +258,7 @@ def test_no_process_survives_the_supervisor(
     assert gone(pids)
     if number == signal.SIGINT:  # it was asked, and tidies up
         assert not folder.exists()
+    else:  # it could not: the next one does
+        assert folder.exists()
+        with Nursery(making.material()[0]):
+            assert not folder.exists()
