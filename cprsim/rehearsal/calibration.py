@@ -77,8 +77,8 @@ def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
 def _too_slow(found: Calibration) -> CprsimError:
     """What is to be said where steps take too long for their pace."""
     said = (
-        f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms that "
-        f"`job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
+        f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
+        f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
     if waiting > n_cores:
