@@ -77,9 +77,11 @@ def model_of(
     material: Material,
 ) -> Experiment:
     """The scenario with calibrated costs and the kills as its failures."""
+    costs = costs_of_run(orders, calibration, material)
     return replace(
         experiment,
-        costs=costs_of_run(orders, calibration, material),
+        costs=costs,
+        scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
         failures=injected(orders, experiment),
         policies=(_priced(policy, orders, calibration, material),),
         n_replications=1,
