@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long check style types layers docs docs-check notebooks oracle browser bench promise coverage \
-    reproduce clean
+    rehearse reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ browser: $(VENV)/.has-browser tests/page/node_modules/.installed  ## Try the rep
 
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
+
+rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its prediction (about 3 minutes)
+	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --set job.useful='20 s' --set kernel.samples=66000
 
 promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py

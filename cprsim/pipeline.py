@@ -19,6 +19,7 @@ from cprsim.records import (
     Cluster,
     CostBreakdown,
     EventLog,
+    Failure,
     Floats,
     RecoveryPolicy,
     ShardLoss,
@@ -199,6 +200,11 @@ def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
     block = _block_of_one(experiment, replication)
     kept = [[engine_of(policy, experiment).run(block, range(1))] for policy in experiment.policies]
     return _outcome(experiment, kept, [not rows[0].costs.finished.any() for rows in kept])
+
+
+def failures_of(experiment: Experiment, replication: int) -> Iterator[Failure]:
+    """The failures of one replication, in order, for as long as anybody asks."""
+    return _block_of_one(experiment, replication).failures.of(0)
 
 
 def _block_of_one(experiment: Experiment, replication: int) -> Block:

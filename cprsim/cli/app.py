@@ -20,6 +20,7 @@ from cprsim.cli import (
     fleet_command,
     ledger_command,
     measure_command,
+    rehearse_command,
     report_command,
     reproduce_command,
     results_commands,
@@ -145,6 +146,7 @@ app.command("fleet")(fleet_command.fleet)
 app.command("select")(select_command.select)
 app.command("compare-systems")(compare_systems_command.compare_systems)
 app.command("train")(train_command.train)
+app.command("rehearse")(rehearse_command.rehearse)
 app.command("sync")(sync_command.sync)
 app.command("systems")(systems_command.systems)
 app.command("measure")(measure_command.measure)

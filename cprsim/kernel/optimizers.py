@@ -19,6 +19,12 @@ from cprsim.kernel.model import Dlrm, Workspace
 EPSILON = 1e-10  # torch.optim.Adagrad's
 
 
+class RowGradients(Protocol):
+    """What the rows' part of a step takes of a batch."""
+
+    d_fields: Array  # (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on
+
+
 class Optimizer(Protocol):
     """Updates a model in place from the gradients that a workspace holds."""
 
@@ -28,7 +34,7 @@ class Optimizer(Protocol):
     def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
         """One step for the batch with these rows (n, n_tables); sets changed[row] (n_rows,)."""
 
-    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
         """The part of a step that concerns the embedding rows."""
 
     def update_dense(self, gradient: Array, rate: float) -> None:
@@ -47,7 +53,7 @@ class Sgd:
         self.update_rows(rows, work, changed, rate)
         self.update_dense(work.d_dense, rate)
 
-    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
         sgd_rows(self.model.table, changed, rows, work.d_fields, rate)
 
     def update_dense(self, gradient: Array, rate: float) -> None:
@@ -71,7 +77,7 @@ class RowwiseAdagrad:
         self.update_rows(rows, work, changed, rate)
         self.update_dense(work.d_dense, rate)
 
-    def update_rows(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
         self._reserve(rows.size)
         m = sum_by_row(rows, work.d_fields, self._place, self._unique, self._sums)
         adagrad_rows(

@@ -19,7 +19,7 @@ from cprsim.scenario import load_scenario
 from cprsim.torch import TensorBatches, Trainer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from dlrm_criteo import Dlrm, loss_of, optimizers_of  # noqa: E402
+from dlrm_criteo import Dlrm, loss_of, optimizers_of
 
 SCENARIO = """
 job: {useful: 50 h}

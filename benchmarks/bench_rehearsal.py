@@ -1,0 +1,57 @@
+"""Samples per second of a rehearsal's processes, unpaced, beside the kernel in one process.
+
+One trainer process and 4 embedding servers on this machine; the kernel trains the same clicks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+from cprsim.kernel.training import Trainer
+from cprsim.rehearsal.facts import What
+from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.orders import Orders, Speeds
+from cprsim.rehearsal.setting import material_of
+from cprsim.rehearsal.supervisor import Supervisor
+from cprsim.scenario import load_scenario
+from cprsim.stand_in import stand_in
+
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
+N_SERVERS, REPEATS = 4, 3
+NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
+
+
+def of_processes(material: Material) -> float:
+    orders = Orders("bench", False, 1e-3, (), NO_THROTTLE, n_servers=N_SERVERS, limit_s=600.0)
+    found = []
+    with Nursery(material) as nursery:
+        for number in range(REPEATS):
+            folder = nursery.folder / f"run-{number}"
+            ran = Supervisor(nursery, material, orders, folder, fresh_model(material)).run()
+            at_s = {fact.what: fact.at_s for fact in ran.facts}
+            found.append(material.n_samples / (at_s[What.STOOD] - at_s[What.RUNNING]))
+    return max(found)
+
+
+def of_the_kernel(material: Material) -> float:
+    found = []
+    for _ in range(REPEATS):
+        trainer = Trainer(material.shape, material.clicks, material.plan)
+        trainer.initialise()
+        trainer.run(material.plan.batch)  # compiled, or read from its cache
+        began = perf_counter()
+        trainer.run()
+        found.append((material.n_samples - material.plan.batch) / (perf_counter() - began))
+    return max(found)
+
+
+def main() -> None:
+    material = material_of(stand_in(load_scenario(SCENARIO)))
+    print(f"the kernel in one process       {of_the_kernel(material):9,.0f} samples/s")
+    print(f"a trainer and {N_SERVERS} servers, unpaced {of_processes(material):9,.0f} samples/s")
+
+
+if __name__ == "__main__":
+    main()

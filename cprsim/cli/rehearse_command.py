@@ -1,0 +1,150 @@
+"""``cprsim rehearse``: a scenario on real processes, beside what is predicted of it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.saying import complain, say, say_json
+from cprsim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cprsim.rehearsal.rehearsing import Rehearsal
+    from cprsim.results import Result
+    from cprsim.scenario import LoadedScenario
+
+RESULTS = Path("results")
+SMOKE = ("job.useful='6 s'", "kernel.samples=20000")
+SMOKE_OF_INJECTED = ("failures.count=2",)
+SMOKE_STRATEGIES = 2
+MOST_TRACES = 1000
+BUSY = 3  # exit code
+
+
+def rehearse(
+    scenario: ScenarioFile,
+    overrides: Overrides = [],  # noqa: B006
+    repeat: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Failure traces, each under every strategy.", min=1, max=MOST_TRACES
+        ),
+    ] = 1,
+    strategies: Annotated[
+        str, typer.Option(metavar="NAMES", help="Strategies to run, with commas; default all.")
+    ] = "",
+    smoke: Annotated[
+        bool,
+        typer.Option("--smoke", help="6 s of useful work, two failures, two strategies, a minute."),
+    ] = False,
+    as_json: AsJson = False,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Run a scenario on real processes, and set what they did beside what was predicted.
+
+    Processes of this machine train the stand-in of the section `kernel`, save, are killed as the
+    scenario says and come back. The same command goes on where it was interrupted.
+
+    Exit codes: 0 all within tolerance, 1 something is off, 2 the input is wrong, 3 the machine was
+    too busy to tell.
+    """
+    started = datetime.now(UTC)
+    from cprsim.scenario import load_scenario
+
+    loaded = load_scenario(scenario, overrides)
+    if smoke:
+        loaded = load_scenario(scenario, [*overrides, *_smoke(loaded)])
+    from cprsim.results.publish import require_writable, sole
+
+    require_writable(out)
+    names = _names(strategies, loaded, smoke)
+    journal = out / f".rehearsal-{_key(loaded, names)}"
+    with sole(journal), _too_busy_is_an_exit_code():
+        rehearsal = _rehearsed(loaded, names, repeat, journal)
+    result = _kept(rehearsal, loaded, out, started)
+    _show(rehearsal, result, as_json)
+    raise typer.Exit(rehearsal.exit_code)
+
+
+@contextmanager
+def _too_busy_is_an_exit_code() -> Iterator[None]:
+    from cprsim.rehearsal.calibration import TooBusyError
+
+    try:
+        yield
+    except TooBusyError as error:
+        complain(f"cprsim: {error}")
+        raise typer.Exit(BUSY) from None
+
+
+def _smoke(loaded: LoadedScenario) -> tuple[str, ...]:
+    from cprsim.scenario.failures_schema import InjectedFailures
+
+    failures = loaded.scenario.failures
+    counted = isinstance(failures, InjectedFailures) and failures.count is not None
+    return SMOKE + (SMOKE_OF_INJECTED if counted else ())
+
+
+def _names(strategies: str, loaded: LoadedScenario, smoke: bool) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in strategies.split(",") if name.strip())
+    if len(set(names)) < len(names):
+        raise ParameterError("--strategies: names one twice")
+    if smoke and not names:
+        return tuple(entry.name for entry in loaded.scenario.recovery[:SMOKE_STRATEGIES])
+    return names
+
+
+def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
+    """Names a journal: what decides the runs, but not how many there are."""
+    from cprsim.cli import running
+
+    identity = running.identity_of(loaded, None)
+    digest = hashlib.sha256("\0".join([identity.digest, *names]).encode()).hexdigest()
+    return f"{identity.folder_name}-{digest[:8]}"
+
+
+def _rehearsed(
+    loaded: LoadedScenario, names: tuple[str, ...], repeat: int, journal: Path
+) -> Rehearsal:
+    from cprsim.assemble import assemble
+    from cprsim.rehearsal.rehearsing import rehearse as run
+    from cprsim.stand_in import stand_in
+
+    experiment = assemble(loaded)
+    return run(experiment, stand_in(loaded), names, repeat, journal, complain)
+
+
+def _kept(
+    rehearsal: Rehearsal, loaded: LoadedScenario, out: Path, started: datetime
+) -> Result | None:
+    from cprsim.plots import draw_result
+    from cprsim.rehearsal.keeping import keep
+    from cprsim.scenario import dump_scenario
+
+    return keep(
+        out, rehearsal, dump_scenario(loaded.scenario), loaded.scenario.name,
+        ["cprsim", *sys.argv[1:]], started, lambda result: draw_result(result, result.path),
+    )  # fmt: skip
+
+
+def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:
+    from cprsim.rehearsal.keeping import as_plain
+
+    folder = None if result is None else str(result.path)
+    if as_json:
+        say_json(as_plain(rehearsal) | {"results": folder})
+        return
+    from cprsim.cli.terminal import Terminal
+    from cprsim.report.rehearsal_table import print_rehearsal
+
+    print_rehearsal(Terminal(), rehearsal)
+    if folder is not None:
+        say(f"Results in {folder}")

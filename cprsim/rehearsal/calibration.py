@@ -1,0 +1,104 @@
+"""What is measured before, without failures: how long a save stalls, how fast a spare is there.
+
+Everything else of a prediction is the scenario's or the simulator's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from cprsim.errors import CprsimError, ParameterError, WorkerError
+from cprsim.kernel.training import Trainer
+from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import Due, Orders
+from cprsim.rehearsal.supervisor import Ran
+
+N_SAVES = 3
+WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
+LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its length
+
+
+class TooBusyError(WorkerError):
+    """The machine is too busy to rehearse anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was measured without failures."""
+
+    stall_s: float  # of a whole save
+    nominal_stall_s: float  # that the throttle alone would take
+    activation_s: float  # of a warm spare
+    step_s: float  # of a batch, unpaced
+    pace_s: float  # that each batch is given
+    work_fraction: float  # wall time of work over what it was given
+
+    @property
+    def overhead_s(self) -> float:
+        """Of each save, beside its bytes over the bandwidth."""
+        return max(0.0, self.stall_s - self.nominal_stall_s)
+
+
+def calibrating(orders: Orders, material: Material) -> Orders:
+    """A short run with whole saves and without failures."""
+    on_grid = Trainer(material.shape, material.clicks, material.plan).on_grid
+    share = min(1.0, WORK_S / orders.useful_s)
+    at = [on_grid(share * material.n_samples * (i + 1) / N_SAVES) for i in range(N_SAVES)]
+    due = tuple(Due(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
+    return replace(
+        orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position
+    )
+
+
+def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
+    """What the calibrating run tells.
+
+    Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
+    TooBusyError where that may be because others use the machine.
+    """
+    accounts = [account for role, account in ran.accounts if role == "trainer"]
+    found = Calibration(
+        stall_s=median(_stalls_s(ran.facts)),
+        nominal_stall_s=image_bytes / ran.orders.speeds.save_rate,
+        activation_s=median(ran.activation_s),
+        step_s=accounts[-1]["step_s"],
+        pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
+        work_fraction=_work_fraction(ran, material),
+    )
+    if found.pace_s < LEAST_PACE * found.step_s:
+        raise _too_slow(found)
+    return found
+
+
+def _too_slow(found: Calibration) -> CprsimError:
+    """What is to be said where steps take too long for their pace."""
+    said = (
+        f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
+        f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
+    )
+    waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
+    if waiting > n_cores:
+        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {said}")
+    return ParameterError(f"{said}: train on fewer samples (`kernel.samples`), or longer")
+
+
+def _stalls_s(facts: Sequence[Fact]) -> list[float]:
+    """From the start of each save to its commit."""
+    began = {fact.number: fact.at_s for fact in facts if fact.what is What.SAVE_STARTED}
+    ended = {fact.number: fact.at_s for fact in facts if fact.what is What.SAVE_COMMITTED}
+    return [ended[number] - began[number] for number in ended]
+
+
+def _work_fraction(ran: Ran, material: Material) -> float:
+    worked_s, samples, began = 0.0, 0, None
+    for fact in ran.facts:
+        if fact.what is What.RUNNING:
+            began = fact
+        elif fact.what is What.STOOD and began is not None:
+            worked_s += fact.at_s - began.at_s
+            samples += fact.position - began.position
+    return worked_s / (samples / material.n_samples * ran.orders.useful_s)

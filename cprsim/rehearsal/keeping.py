@@ -1,0 +1,136 @@
+"""A rehearsal as a results folder: each strategy twice, predicted and measured.
+
+Both are rows of one result, so that figures, reports and comparisons show them side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cprsim.engines import with_parts
+from cprsim.pipeline import Outcome, StrategyOutcome
+from cprsim.records import RecoveryPolicy, stacked
+from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
+from cprsim.results import Identity, Logbook, Result, write_result
+
+PREDICTED, MEASURED = "predicted", "measured"
+FILE = "rehearsal.json"
+
+
+def keep(
+    root: Path,
+    rehearsal: Rehearsal,
+    scenario_yaml: str,
+    name: str,
+    command: list[str],
+    started: datetime,
+    draw: Callable[[Result], object],
+) -> Result | None:
+    """Write the results folder; None where no run of any strategy was valid.
+
+    Raises ResultError where it can't be written.
+    """
+    shown = [policy for policy in rehearsal.policies if rehearsal.of(policy)]
+    if not shown:
+        return None
+    plain = as_plain(rehearsal)
+    text = json.dumps(plain, sort_keys=True)
+    measured = hashlib.sha256(text.encode()).hexdigest()
+    identity = Identity(name, scenario_yaml, {FILE: measured})
+
+    def draw_and_add(result: Result) -> None:
+        (result.path / FILE).write_text(json.dumps(plain, indent=1, sort_keys=True) + "\n", "utf-8")
+        draw(result)
+
+    outcome = _outcome(rehearsal, shown)
+    about = {
+        "command": command,
+        "seed": rehearsal.experiment.seed,
+        "replications": {one.policy.name: one.costs.n_replications for one in outcome.strategies},
+        "failures_digest": rehearsal.digest,
+    }
+    return write_result(
+        root, identity, outcome, _logbook(rehearsal, shown), about=about, started=started,
+        draw=draw_and_add,
+    )  # fmt: skip
+
+
+def named(policy: RecoveryPolicy, how: str) -> RecoveryPolicy:
+    """The policy under a name of its own for each of its two rows."""
+    return replace(policy, name=f"{policy.name}, {how}")
+
+
+def _outcome(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Outcome:
+    strategies = []
+    for policy in shown:
+        attempts = rehearsal.of(policy)
+        runs = {
+            PREDICTED: [one.planned.predicted for one in attempts],
+            MEASURED: [one.measured for one in attempts],
+        }
+        strategies += [_strategy(named(policy, how), some) for how, some in runs.items()]
+    experiment = rehearsal.experiment
+    return Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
+
+
+def _strategy(policy: RecoveryPolicy, runs: list[Run]) -> StrategyOutcome:
+    parts = runs[0].costs.parts
+    return StrategyOutcome(
+        policy,
+        stacked([with_parts(run.costs, parts) for run in runs]),
+        stacked([run.losses for run in runs]),
+        gave_up=False,
+    )
+
+
+def _logbook(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Logbook:
+    """The first trace that every strategy has a valid run of, else the first of each."""
+    logs = {}
+    for policy in shown:
+        first = rehearsal.of(policy)[0]
+        logs[named(policy, PREDICTED).name] = first.planned.predicted.log
+        logs[named(policy, MEASURED).name] = first.measured.log
+    return Logbook(rehearsal.of(shown[0])[0].planned.trace, logs)
+
+
+def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
+    """All that is said of a rehearsal, as JSON has it."""
+    return {
+        "written_before_sha256": rehearsal.digest,
+        "calibrated": asdict(rehearsal.calibration),
+        "strikes_left_out": rehearsal.n_left_out,
+        "strategies": {
+            policy.name: {
+                "valid_runs": len(rehearsal.of(policy)),
+                "quantities": _lines(rehearsal, policy),
+            }
+            for policy in rehearsal.policies
+        },
+        "attempts": [_attempt(one) for one in rehearsal.attempts],
+        "exit_code": rehearsal.exit_code,
+    }
+
+
+def _lines(rehearsal: Rehearsal, policy: RecoveryPolicy) -> list[Mapping[str, Any]]:
+    judged = rehearsal.verdict(policy)
+    return [] if judged is None else [asdict(line) for line in judged.lines]
+
+
+def _attempt(one: Attempt) -> dict[str, Any]:
+    return {
+        "strategy": one.planned.policy.name,
+        "trace": one.planned.trace,
+        "attempt": one.number,
+        "orders_sha256": one.planned.orders.digest,
+        "too_busy": one.load.too_busy,
+        "load": asdict(one.load),
+        "replay": asdict(one.replayed),
+        "quantities": [asdict(line) for line in one.judged.lines],
+    }

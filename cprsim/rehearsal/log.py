@@ -1,0 +1,221 @@
+"""What a run did, as an event log like any other.
+
+Facts are noted as they are learned; the log says what the job did. Between the two stand these
+conventions:
+
+- A commit counts, also where a process died after its vote and before the commit: the log has the
+  commit before the failure.
+- A save that starts, and work that is taken up, while a dead process is not noticed yet come to
+  nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
+- A batch that was in work when a process died counts if its gradients existed: the progress at the
+  failure is where the trainer then stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cprsim.records import Activity, EventKind, EventLog
+from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.orders import Orders
+
+SECONDS = 3600.0  # an hour
+ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
+SAVES = (What.SAVE_COMMITTED, What.SAVE_ABANDONED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    at_s: float
+    kind: EventKind
+    activity: Activity
+    position: int
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class _Course:
+    """The job as the facts tell of it, one after the other."""
+
+    orders: Orders
+    rows: list[_Row] = field(default_factory=list)
+    position: int = 0
+    frontier: int = 0
+    content: int = 0  # of the last committed save
+    works: bool = True
+    saving: Fact | None = None
+    down: dict[int, Activity] = field(default_factory=dict)
+
+    @property
+    def activity(self) -> Activity:
+        for stage in ADVANCE:
+            if stage in self.down.values():
+                return stage
+        if self.saving is not None:
+            return Activity.SAVE
+        if not self.works:
+            return Activity.LOAD  # all are back; the trainer has not been told yet
+        return Activity.LOST if self.position < self.frontier else Activity.USEFUL
+
+    def add(self, at_s: float, kind: EventKind, slot: int = -1) -> None:
+        """An event, with what the job does from it on."""
+        self.rows.append(_Row(at_s, kind, self.activity, self.position, slot))
+
+    def stage(self, at_s: float, before: Activity) -> None:
+        """Say it where the job goes on to another stage of recovery."""
+        if self.activity is not before:
+            self.add(at_s, EventKind.STAGE)
+
+
+def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication: int) -> EventLog:
+    """The log of one run.
+
+    Parameters
+    ----------
+    facts : in the order of their instants
+    n_samples : of the whole run: the job's useful work
+    replication : number that its rows carry
+    """
+    course = _Course(orders)
+    course.add(0.0, EventKind.STARTED)
+    known = list(_in_order(facts))
+    for place, fact in enumerate(known):
+        _take(course, fact, known[place + 1 :])
+        if fact.what is What.FINISHED:
+            break
+    rows = course.rows
+    progress_h = np.array([row.position for row in rows]) / n_samples * orders.useful_s / SECONDS
+    return EventLog(
+        np.full(len(rows), replication, np.int64),
+        np.array([row.at_s for row in rows]) / SECONDS,
+        np.array([row.kind for row in rows], np.int64),
+        np.array([row.activity for row in rows], np.int64),
+        progress_h,
+        np.array([row.slot for row in rows], np.int64),
+    )
+
+
+def _in_order(facts: Sequence[Fact]) -> Iterator[Fact]:
+    """The facts that count, commits before the deaths that they overtook."""
+    commits = {fact.number: fact for fact in facts if fact.what is What.SAVE_COMMITTED}
+    unnoticed: set[int] = set()
+    started: set[int] = set()  # saves under way
+    ended: set[int] = set()
+    for fact in facts:
+        if fact.what is What.STRUCK:
+            if not unnoticed:
+                for number in sorted(started & commits.keys()):
+                    yield replace(commits[number], at_s=fact.at_s)
+                    ended.add(number)
+                started -= ended
+            unnoticed.add(fact.slot)
+        elif fact.what is What.DETECTED:
+            unnoticed.discard(fact.slot)
+        elif fact.what is What.SAVE_STARTED:
+            if unnoticed:
+                ended.add(fact.number)
+                continue
+            started.add(fact.number)
+        elif fact.what in SAVES:
+            if fact.number in ended:
+                continue
+            started.discard(fact.number)
+        elif fact.what is What.RUNNING and unnoticed:
+            continue
+        yield fact
+
+
+def _take(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+    before = course.activity
+    if fact.what is What.STRUCK:
+        _fail(course, fact, later)
+    elif fact.what is What.MISSED:
+        course.add(fact.at_s, EventKind.MISSED, fact.slot)
+    elif fact.what is What.DETECTED:
+        _go_on(course, fact.slot, Activity.RESCHEDULE)
+        course.stage(fact.at_s, before)
+    elif fact.what is What.LOADING:
+        _go_on(course, fact.slot, Activity.LOAD)
+        course.stage(fact.at_s, before)
+    elif fact.what is What.BACK:
+        course.down.pop(fact.slot, None)
+        course.stage(fact.at_s, before)
+    elif fact.what is What.RUNNING:
+        _run(course, fact)
+    elif fact.what is What.PASSED:
+        course.position = fact.position
+        course.add(fact.at_s, EventKind.CAUGHT_UP)
+    elif fact.what is What.STOOD:
+        _stand(course, fact)
+    elif fact.what is What.FINISHED:
+        course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
+    else:
+        _save(course, fact)
+
+
+def _go_on(course: _Course, slot: int, stage: Activity) -> None:
+    """A slot goes on to a stage; under full recovery all that were noticed begin it again."""
+    course.down[slot] = stage
+    if course.orders.rolls_back and stage is Activity.RESCHEDULE:
+        for other, now in course.down.items():
+            course.down[other] = now if now is Activity.DETECT else stage
+
+
+def _run(course: _Course, fact: Fact) -> None:
+    if course.works:
+        return  # it goes on from a save: the commit has said so
+    course.works = True
+    course.add(fact.at_s, EventKind.RESUMED)
+
+
+def _stand(course: _Course, fact: Fact) -> None:
+    """Work stopped here; where it stopped for a failure, the failure has said so."""
+    if course.works and not course.down:
+        course.position = fact.position
+        course.frontier = max(course.frontier, course.position)
+
+
+def _fail(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+    if course.works and course.saving is None and not course.down:
+        stood = next((one for one in later if one.what is What.STOOD), fact)
+        course.position = stood.position
+    reached = course.position
+    course.frontier = max(course.frontier, reached)
+    course.down[fact.slot] = Activity.DETECT
+    course.works = False
+    if course.saving is not None:
+        course.saving = None
+        course.add(fact.at_s, EventKind.SAVE_ABANDONED)
+    course.add(fact.at_s, EventKind.FAILED, fact.slot)
+    if course.orders.rolls_back:
+        course.position = course.content
+        course.add(fact.at_s, EventKind.ROLLED_BACK)
+        return
+    n_servers = course.orders.n_servers
+    trainers = range(n_servers, course.orders.n_slots)
+    all_go_back = fact.slot in trainers and all(slot in course.down for slot in trainers)
+    gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
+    for slot in gone_back:
+        if slot < n_servers:
+            course.add(fact.at_s, EventKind.REVERTED, slot)
+
+
+def _save(course: _Course, fact: Fact) -> None:
+    if fact.what is What.SAVE_STARTED:
+        _run(course, fact)
+        course.saving = fact
+        kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
+        course.add(fact.at_s, kinds[fact.ends_interval])
+        return
+    if course.saving is None:
+        return  # abandoned at the failure that the log has
+    course.saving = None
+    if fact.what is What.SAVE_ABANDONED:
+        course.add(fact.at_s, EventKind.SAVE_ABANDONED)
+        return
+    course.content = course.position
+    kinds = EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_COMMITTED
+    course.add(fact.at_s, kinds[fact.ends_interval])

@@ -1,0 +1,120 @@
+"""What every process of a rehearsal has from its start: model, clicks, plan, who holds which row.
+
+The supervisor writes it into the session's folder; the nursery reads it once, and the processes
+that it forks share its memory.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprsim.foreign import parse_json
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.loops import Array
+from cprsim.kernel.model import Dlrm
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shards import Segment, ShardBy, Shards
+from cprsim.kernel.training import TrainingPlan
+from cprsim.records import Ints
+
+COLUMNS = ("label", "integers", "rows")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What is trained, and where its rows lie."""
+
+    shape: ModelShape
+    clicks: Clicks
+    plan: TrainingPlan
+    shards: Shards
+
+    @property
+    def n_samples(self) -> int:
+        """Samples of the whole run, all epochs."""
+        return len(self.clicks) * self.plan.epochs
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row and of what the optimiser keeps beside it."""
+        return 4 * self.shape.dimension + (4 if self.plan.optimizer == "adagrad" else 0)
+
+    def write(self, folder: Path) -> None:
+        """Put it where `read_material` finds it."""
+        for name in COLUMNS:
+            np.save(folder / f"{name}.npy", getattr(self.clicks, name), allow_pickle=False)
+        plain = {
+            "shape": asdict(self.shape),
+            "plan": asdict(self.plan),
+            "shards": {"n_servers": self.shards.n_servers, "by": str(self.shards.by)},
+        }
+        (folder / "material.json").write_text(json.dumps(plain))
+
+
+def read_material(folder: Path) -> Material:
+    """What `Material.write` has written."""
+    plain = parse_json((folder / "material.json").read_bytes())
+    columns = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in COLUMNS}
+    shape = _shape(plain["shape"])
+    return Material(
+        shape,
+        Clicks(shape.tables, **columns),
+        TrainingPlan(**plain["plan"]),
+        Shards(shape.tables, plain["shards"]["n_servers"], ShardBy(plain["shards"]["by"])),
+    )
+
+
+def _shape(plain: dict[str, Any]) -> ModelShape:
+    return ModelShape(
+        TableLayout(tuple(plain["tables"]["rows"])),
+        plain["dimension"],
+        tuple(plain["bottom"]),
+        tuple(plain["top"]),
+        plain["n_integers"],
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where each row of the fused table lies: on which server, and at which place there."""
+
+    server: Array  # (n_rows,) int32
+    place: Array  # (n_rows,) int32
+
+
+def places(shards: Shards) -> Places:
+    """Rows of a server lie segment after segment, in the order of the tables."""
+    n_rows = shards.layout.n_rows
+    server, place = np.zeros(n_rows, np.int32), np.zeros(n_rows, np.int32)
+    for number in range(shards.n_servers):
+        at = 0
+        for segment in segments_of(shards, number):
+            server[segment.rows] = number
+            place[segment.rows] = np.arange(at, at + segment.n_rows)
+            at += segment.n_rows
+    return Places(server, place)
+
+
+def segments_of(shards: Shards, server: int) -> tuple[Segment, ...]:
+    """The segments of one server in the order of the tables."""
+    return tuple(sorted(shards.of_servers([server]), key=lambda segment: segment.table))
+
+
+def rows_of(shards: Shards, server: int) -> Ints:
+    """Fused ids of a server's rows, in the order in which they lie there."""
+    segments = segments_of(shards, server)
+    if not segments:
+        return np.zeros(0, np.int64)
+    return np.concatenate([segment.ids(np.arange(segment.n_rows)) for segment in segments])
+
+
+def fresh_model(material: Material) -> Dlrm:
+    """The weights at the start of a run."""
+    model = Dlrm(material.shape)
+    model.initialise(material.plan.seed)
+    return model

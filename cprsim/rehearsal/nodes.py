@@ -1,0 +1,252 @@
+"""The processes of a session as the supervisor knows them: forked, greeted, watched, killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+import cprsim
+from cprsim.errors import WorkerError
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
+from cprsim.results.publish import remove_leftovers, workshop
+
+START_S = 120.0  # at most until the nursery is warm: it may have to compile
+FORK_S = 30.0  # at most until a forked process has greeted
+MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name has 107
+END_S = 10.0  # at most until all are gone
+
+
+class Node(asyncio.Protocol):
+    """One process: where it answers, when it last gave a sign of life."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._assembler = Assembler()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self.pid, self._pidfd = 0, -1
+        self.slot: int | None = None
+        self.address, self.assigned, self.given_up = "", False, False
+        self.beat_at = monotonic()
+        self.account: dict[str, float] = {}
+        self.on_message: Callable[[Node, Message], None] | None = None
+
+    # ----------------------------------------------------------------- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.pid, uid = peer_of(transport.get_extra_info("socket"))
+        if uid != os.getuid():
+            transport.abort()
+            return
+        with suppress(ProcessLookupError):
+            self._pidfd = os.pidfd_open(self.pid)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for message in self._assembler.feed(data):
+                self._take(message)
+        except MessageError:
+            assert self._transport is not None
+            self._transport.abort()
+
+    def _take(self, message: Message) -> None:
+        fields = message.fields
+        if message.kind == "hello":
+            self._group.greet(self, str(fields.get("key")))
+        elif message.kind == "beat":
+            self.beat_at, self.account = float(fields["at"]), dict(fields["account"])
+        elif "re" in fields:
+            future = self._waiting.pop(int(fields["re"]), None)
+            if future is not None and not future.done():
+                future.set_result(message)
+        elif self.on_message is not None:
+            self.on_message(self, message)
+
+    # ----------------------------------------------------------------- the supervisor's side
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Tell it something; nothing happens where it is gone."""
+        if self._transport is not None and not self._transport.is_closing():
+            for piece in packed(Message(kind, fields)):
+                self._transport.write(piece)
+
+    async def ask(self, kind: str, **fields: Any) -> Message:
+        """Its answer. One that has died never answers: its death is detected elsewhere."""
+        number = self._group.next_number()
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            self.send(kind, ask=number, **fields)
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to this very process, were its number in use again."""
+        with suppress(ProcessLookupError):
+            if self._pidfd >= 0:
+                signal.pidfd_send_signal(self._pidfd, number)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process has ended."""
+        if self._pidfd < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def forget(self) -> None:
+        """Let go of the connection and of the process's handle."""
+        if self._transport is not None:
+            self._transport.abort()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+class Group:
+    """The processes of one run, those that are spare among them."""
+
+    def __init__(self, nursery: Nursery, name: str) -> None:
+        self._nursery, self._key = nursery, secrets.token_hex(16)
+        self.address = address_in(nursery.folder, f"{name}.sock")
+        self.nodes: list[Node] = []
+        self._spares: deque[Node] = deque()
+        self._greeted = asyncio.Event()
+        self._numbers = count(1)
+        self._server: asyncio.Server | None = None
+
+    def next_number(self) -> int:
+        return next(self._numbers)
+
+    async def open(self) -> None:
+        """Be there for processes to greet."""
+        loop = asyncio.get_running_loop()
+        path = self.address.partition(":")[2]
+        self._server = await loop.create_unix_server(lambda: Node(self), path)
+
+    def greet(self, node: Node, key: str) -> None:
+        """A process has come: a spare."""
+        if not secrets.compare_digest(key, self._key):
+            node.forget()
+            return
+        self.nodes.append(node)
+        self._spares.append(node)
+        self._greeted.set()
+
+    def fork(self, n: int) -> None:
+        """Have some more processes come."""
+        for _ in range(n):
+            self._nursery.fork(self.address, self._key)
+
+    async def take(self) -> Node:
+        """A spare; another is made in its place."""
+        deadline = monotonic() + FORK_S
+        while True:
+            while self._spares:
+                node = self._spares.popleft()
+                if not node.is_dead:
+                    return node
+            self._greeted.clear()
+            try:
+                await asyncio.wait_for(self._greeted.wait(), deadline - monotonic())
+            except TimeoutError:
+                raise WorkerError("no process of the rehearsal came up") from None
+
+    async def close(self) -> None:
+        """End all processes, and see to it that they are gone."""
+        if self._server is not None:
+            self._server.close()
+        deadline = monotonic() + END_S
+        while any(not node.is_dead for node in self.nodes) and monotonic() < deadline:
+            for node in self.nodes:  # those that have come just now, too
+                node.signal(signal.SIGKILL)
+            await asyncio.sleep(0.005)
+        for node in self.nodes:
+            node.forget()
+        Path(self.address.partition(":")[2]).unlink(missing_ok=True)
+
+
+class Nursery:
+    """The parent of all workers, and the session's folder; gone with the `with` block."""
+
+    def __init__(self, material: Material) -> None:
+        self._material = material
+
+    def __enter__(self) -> Nursery:
+        there = Path(tempfile.gettempdir())
+        remove_leftovers(there)  # of supervisors that were killed
+        self._stack = ExitStack()
+        self.folder = self._stack.enter_context(workshop(there / "cprsim")) / "s"
+        try:
+            self.folder.mkdir(0o700)
+            if len(str(self.folder)) > MOST_PATH:
+                raise WorkerError(f"{there} is too long a path for sockets: set TMPDIR to another")
+            self._material.write(self.folder)
+            self._start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _start(self) -> None:
+        package = str(Path(cprsim.__file__).parent.parent)
+        paths = [package, os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cprsim.rehearsal.nursery", str(self.folder), str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], START_S)
+        if not ready or self._process.stdout.readline() != "warm\n":
+            raise WorkerError("the parent process of the rehearsal did not start")
+
+    _process: subprocess.Popen[str] | None = None
+
+    def fork(self, address: str, key: str) -> None:
+        """Have one process come to an address."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"address": address, "key": key}) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise WorkerError("the parent process of the rehearsal is gone") from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+        self._stack.close()

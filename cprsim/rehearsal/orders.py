@@ -1,0 +1,116 @@
+"""What one run is to do: written, with its digest, before its first process starts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import floor, inf
+from typing import Any
+
+from cprsim.errors import ParameterError
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.setting import ROUNDING
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A failure to inject: these slots at this instant of wall time; `stops`: they hang instead."""
+
+    at_s: float
+    slots: tuple[int, ...]
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A save that is due at a progress."""
+
+    position: int  # samples
+    number: int  # of this run's grid, from 1
+    ends_interval: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """What the runtime is set to, in real seconds and bytes per second."""
+
+    heartbeat_s: float
+    timeout_s: float  # since the last heartbeat
+    reschedule_s: float
+    save_rate: float  # of each server
+    load_together: float  # of all who load at once
+    load_alone: float  # of each server
+
+    @property
+    def detect_s(self) -> float:
+        """Mean time from a death to its detection: deaths fall anywhere between two heartbeats."""
+        return self.timeout_s - self.heartbeat_s / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Everything that decides a run, apart from the material."""
+
+    name: str
+    rolls_back: bool  # full recovery; else the struck alone go back
+    useful_s: float
+    due: tuple[Due, ...]
+    speeds: Speeds
+    sub_saves: SubSaves | None = None
+    kills: tuple[Kill, ...] = ()
+    n_servers: int = 1
+    n_trainers: int = 1
+    n_spares: int = 2  # warm ones, made again as they are taken
+    until: int | None = None  # position at which the run ends; None: with the last sample
+    limit_s: float = inf  # of wall time: a run that takes longer is given up
+
+    @property
+    def n_slots(self) -> int:
+        return self.n_servers + self.n_trainers
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole, in hex."""
+        return hashlib.sha256(json.dumps(self.plain(), sort_keys=True).encode()).hexdigest()
+
+
+def saves_due(
+    policy: RecoveryPolicy, useful_h: float, n_samples: int, on_grid: Callable[[float], int]
+) -> tuple[Due, ...]:
+    """The saves of a run under a policy, in order.
+
+    Parameters
+    ----------
+    on_grid : the position between two batches that is nearest to a number of samples
+
+    Raises
+    ------
+    ParameterError : two saves would fall between the same two batches
+    """
+    parts = policy.sub_saves or SubSaves("none", fraction=1.0)
+    every_h = parts.fraction * policy.save_interval_h
+    if every_h >= useful_h * (1.0 - ROUNDING):
+        return ()
+    found = []
+    for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
+        position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
+        found.append(Due(position, number, number % parts.n_per_interval == 0))
+    positions = [one.position for one in found]
+    if len(set(positions)) < len(positions) or 0 in positions:
+        raise ParameterError(
+            f"`{policy.name}` saves every {every_h * 3600:.3g} s, less than a training step takes: "
+            "train on more samples (`kernel.samples`) or save less often"
+        )
+    return tuple(found)
+
+
+def can_rehearse(policy: RecoveryPolicy) -> bool:
+    """Whether the runtime does what a policy says."""
+    return policy.system is None and policy.on_failure in (OnFailure.ROLL_BACK, OnFailure.RELOAD)

@@ -1,0 +1,153 @@
+"""What the simulator says of a run before it is run: same failures, same interval, own costs.
+
+It gets the scenario, the calibration and the kills as they were ordered; nothing of the run itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isinf
+
+import numpy as np
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment
+from cprsim.failures.distributions import Constant
+from cprsim.failures.injected import Injected
+from cprsim.folding import cost_breakdown, shard_loss
+from cprsim.kernel.replay import Course
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.training import Trainer
+from cprsim.records import (
+    Clock,
+    CostBreakdown,
+    Costs,
+    EventLog,
+    RecoveryPolicy,
+    ShardLoss,
+    Storage,
+    Transfer,
+)
+from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.setting import SECONDS, image_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One replication, simulated or real: its log, and what folds out of it."""
+
+    log: EventLog
+    costs: CostBreakdown
+    losses: ShardLoss
+
+    @property
+    def pls(self) -> float:
+        """Portion of lost samples, the paper's."""
+        useful_h = float(self.log.progress_h[-1])
+        return float(np.sum(self.losses.since_save_h * self.losses.share) / useful_h)
+
+
+def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> Run:
+    """A log with its folds. Raises AccountingError where it does not add up."""
+    return Run(log, cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps))
+
+
+def predict(
+    experiment: Experiment,
+    policy: RecoveryPolicy,
+    orders: Orders,
+    calibration: Calibration,
+    material: Material,
+    trace: int,
+) -> Run:
+    """One run as the simulator has it."""
+    model = model_of(experiment, policy, orders, calibration, material)
+    (log,) = pipeline.replay(model, 0).values()
+    log = replace(log, replication=np.full_like(log.replication, trace))
+    return folded(log, experiment.useful_h, experiment.cluster.n_emb_ps)
+
+
+def model_of(
+    experiment: Experiment,
+    policy: RecoveryPolicy,
+    orders: Orders,
+    calibration: Calibration,
+    material: Material,
+) -> Experiment:
+    """The scenario with calibrated costs and the kills as its failures."""
+    costs = costs_of_run(orders, calibration, material)
+    return replace(
+        experiment,
+        costs=costs,
+        scopes=tuple(replace(scope, detect=costs.detect) for scope in experiment.scopes),
+        failures=injected(orders, experiment),
+        policies=(_priced(policy, orders, calibration, material),),
+        n_replications=1,
+        precision_fraction=None,
+        engine="simpy",
+    )
+
+
+def injected(orders: Orders, experiment: Experiment) -> Injected:
+    """The kills as failures of wall time."""
+    slots = range(experiment.cluster.n_nodes)
+    if not orders.kills:
+        return Injected(experiment.useful_h, slots, count=0, clock=Clock.WALL)
+    return Injected(
+        experiment.useful_h,
+        slots,
+        at_h=tuple(kill.at_s / SECONDS for kill in orders.kills),
+        clock=Clock.WALL,
+        slots_at=tuple(kill.slots for kill in orders.kills),
+    )
+
+
+def costs_of_run(orders: Orders, calibration: Calibration, material: Material) -> Costs:
+    """Saves as calibrated; loads at the bandwidth that this implies; the rest as configured."""
+    speeds, size = orders.speeds, image_bytes(material)
+    slower = calibration.stall_s / calibration.nominal_stall_s
+    storage = Storage(
+        speeds.load_together / slower * SECONDS,
+        speeds.load_alone / slower * SECONDS,
+        size,
+    )
+    shares = not isinf(speeds.load_together)
+    fixed = Constant(size / speeds.load_alone * slower / SECONDS)
+    return Costs(
+        save_stall=Constant(calibration.stall_s / SECONDS),
+        load=Transfer() if shares else fixed,
+        detect=Constant(speeds.detect_s / SECONDS),
+        reschedule=Constant((speeds.reschedule_s + calibration.activation_s) / SECONDS),
+        storage=storage if shares else None,
+    )
+
+
+def _priced(
+    policy: RecoveryPolicy, orders: Orders, calibration: Calibration, material: Material
+) -> RecoveryPolicy:
+    """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
+    if policy.sub_saves is None or not orders.due:
+        return policy
+    share = bytes_share(policy, orders, material)
+    stall_share = policy.sub_saves.fraction * share
+    extra_h = calibration.overhead_s * (1.0 - min(stall_share, 1.0)) / SECONDS
+    priced = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
+    return replace(policy, sub_saves=priced)
+
+
+def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:
+    """What the sub-saves of a run without failures write, over what as many whole saves would."""
+    trainer = Trainer(material.shape, material.clicks, material.plan)
+    trainer.initialise()
+    course, saver = Course(trainer), Saver(trainer, material.shards, policy.sub_saves)
+    assert policy.sub_saves is not None
+    for due in orders.due:
+        course.go_to(due.position)
+        saver.save(ends_interval=due.ends_interval)
+    whole = material.shards.layout.n_rows * material.row_bytes
+    n_wholes = len(orders.due) * policy.sub_saves.fraction
+    n_dense = sum(due.ends_interval for due in orders.due)
+    dense = trainer.model.dense.nbytes + trainer.optimizer.dense_state.nbytes
+    return (saver.bytes_written - n_dense * dense) / (n_wholes * whole)

@@ -1,0 +1,299 @@
+"""A whole rehearsal: calibrate, predict and write that down, then run, replay, judge, keep."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprsim.assemble import Experiment
+from cprsim.foreign import read_json
+from cprsim.kernel.model import Dlrm
+from cprsim.records import EventLog, RecoveryPolicy
+from cprsim.rehearsal.busy import Load, Ticks, load_of
+from cprsim.rehearsal.calibration import Calibration, calibrated, calibrating
+from cprsim.rehearsal.log import event_log
+from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.prediction import Run, folded, predict
+from cprsim.rehearsal.replayed import Replayed, replayed
+from cprsim.rehearsal.setting import (
+    SECONDS,
+    image_bytes,
+    kills_of,
+    material_of,
+    orders_of,
+    policies_to_rehearse,
+    require_rehearsable,
+    speeds_of,
+)
+from cprsim.rehearsal.supervisor import Ran, Supervisor
+from cprsim.rehearsal.verdict import Judged, judge, mean_of
+from cprsim.stand_in import StandIn
+
+ATTEMPTS = 2  # at one run, where the machine was too busy
+BEFORE, FORMAT = "before.json", 1
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run to do, with what is predicted of it."""
+
+    policy: RecoveryPolicy
+    trace: int
+    orders: Orders
+    predicted: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run as it was done."""
+
+    planned: Planned
+    number: int  # from 1
+    measured: Run
+    load: Load
+    replayed: Replayed
+
+    @property
+    def is_valid(self) -> bool:
+        return self.load.too_busy is None
+
+    @property
+    def judged(self) -> Judged:
+        return judge(self.planned.predicted, self.measured)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Everything that `cprsim rehearse` shows."""
+
+    experiment: Experiment
+    stand_in: StandIn
+    calibration: Calibration
+    policies: tuple[RecoveryPolicy, ...]
+    digest: str  # of what was written before the first judged run
+    n_left_out: int  # strikes on processes that were dead and not noticed
+    attempts: tuple[Attempt, ...]
+
+    def of(self, policy: RecoveryPolicy) -> tuple[Attempt, ...]:
+        """The valid attempts of one strategy, in order of the traces."""
+        mine = (one for one in self.attempts if one.planned.policy.name == policy.name)
+        return tuple(one for one in mine if one.is_valid)
+
+    def verdict(self, policy: RecoveryPolicy) -> Judged | None:
+        """Means over the valid runs of a strategy; None where there is none."""
+        runs = self.of(policy)
+        return mean_of([one.judged for one in runs]) if runs else None
+
+    @property
+    def missing(self) -> tuple[Attempt, ...]:
+        """The last attempts at runs of which none was valid."""
+        last = {(one.planned.policy.name, one.planned.trace): one for one in self.attempts}
+        return tuple(one for one in last.values() if not one.is_valid)
+
+    @property
+    def disagreeing(self) -> tuple[Attempt, ...]:
+        """Attempts, valid or not, that differ from their replay or their own accounts."""
+        return tuple(one for one in self.attempts if not one.replayed.agrees)
+
+    @property
+    def wrong(self) -> dict[str, tuple[str, ...]]:
+        """What is off, by strategy."""
+        judged = {policy.name: self.verdict(policy) for policy in self.policies}
+        return {name: one.wrong for name, one in judged.items() if one is not None and one.wrong}
+
+    @property
+    def exit_code(self) -> int:
+        """0 within tolerance, 1 something is off, 3 the machine was too busy to tell."""
+        if self.disagreeing:
+            return 1
+        if self.missing:
+            return 3
+        return 1 if self.wrong else 0
+
+
+def rehearse(
+    experiment: Experiment,
+    what: StandIn,
+    names: tuple[str, ...],
+    n_traces: int,
+    journal: Path,
+    say: Say,
+) -> Rehearsal:
+    """Rehearse an experiment.
+
+    Parameters
+    ----------
+    names : of strategies; all that are listed where there is none
+    n_traces : replications whose failures strike, from 0
+    journal : folder that keeps what is done: the same call goes on from there
+    say : told what is going on
+
+    Raises
+    ------
+    ParameterError : the runtime can't do what the scenario says
+    WorkerError : a process failed otherwise than as ordered
+    """
+    require_rehearsable(experiment)
+    policies = policies_to_rehearse(experiment, names)
+    with ExitStack() as stack:
+        stage = _Stage(experiment, what, stack)
+        kept = _kept_before(journal)
+        calibration = stage.calibration(policies[0], say) if kept is None else kept
+        planned, n_left_out = stage.plan(policies, n_traces, calibration)
+        digest = _write_before(journal, calibration, planned)
+        say(f"written before the first run, SHA-256 {digest}")
+        attempts = [one for plan in planned for one in _attempts(stage, plan, journal, say)]
+        return Rehearsal(
+            experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
+        )
+
+
+class _Stage:
+    """Where runs take place: the nursery starts with the first."""
+
+    def __init__(self, experiment: Experiment, what: StandIn, stack: ExitStack) -> None:
+        self.experiment, self.what = experiment, what
+        self.material: Material = material_of(what)
+        self.speeds = speeds_of(experiment, self.material)
+        self._stack = stack
+        self._nursery: Nursery | None = None
+        self._start: Dlrm | None = None
+        self._n_runs = 0
+
+    def run(self, orders: Orders) -> Ran:
+        """Run orders on real processes."""
+        if self._nursery is None or self._start is None:
+            self._nursery = self._stack.enter_context(Nursery(self.material))
+            self._start = fresh_model(self.material)
+        self._n_runs += 1
+        folder = self._nursery.folder / f"run-{self._n_runs}"
+        return Supervisor(self._nursery, self.material, orders, folder, self._start).run()
+
+    def calibration(self, policy: RecoveryPolicy, say: Say) -> Calibration:
+        """Measure what is measured without failures."""
+        say("calibrating without failures")
+        whole = replace(policy, sub_saves=None)
+        orders = orders_of(self.experiment, whole, self.material, self.speeds, ())
+        ran = self.run(calibrating(orders, self.material))
+        return calibrated(ran, self.material, image_bytes(self.material))
+
+    def plan(
+        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: Calibration
+    ) -> tuple[list[Planned], int]:
+        """Orders and predictions of all runs, and how many strikes were left out."""
+        planned, n_left_out = [], 0
+        for trace in range(n_traces):
+            kills, n = kills_of(self.experiment, trace, self.speeds)
+            n_left_out += n
+            for policy in policies:
+                orders = orders_of(self.experiment, policy, self.material, self.speeds, kills)
+                predicted = predict(
+                    self.experiment, policy, orders, calibration, self.material, trace
+                )
+                planned.append(Planned(policy, trace, orders, predicted))
+        return planned, n_left_out
+
+    def attempt(self, planned: Planned, number: int) -> Attempt:
+        """Do one run, and set it beside its replay."""
+        useful_h, n_servers = self.experiment.useful_h, self.experiment.cluster.n_emb_ps
+        before = Ticks.now()
+        ran = self.run(planned.orders)
+        log = event_log(ran.facts, ran.orders, self.material.n_samples, planned.trace)
+        measured = folded(log, useful_h, n_servers)
+        drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
+        load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
+        beside = replayed(ran, measured, self.material, self.what.test)
+        return Attempt(planned, number, measured, load, beside)
+
+
+def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
+    """Attempts at one run, those that are kept first, until one is valid."""
+    for number in range(1, ATTEMPTS + 1):
+        path = journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
+        if path.exists():
+            attempt = _attempt_from(read_json(path), planned, stage.experiment)
+        else:
+            say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
+            attempt = stage.attempt(planned, number)
+            _write(path, _plain(attempt))
+        yield attempt
+        if attempt.is_valid:
+            return
+        say(f"not valid: {attempt.load.too_busy}")
+
+
+# --------------------------------------------------------------------------- the journal
+
+
+def _kept_before(journal: Path) -> Calibration | None:
+    path = journal / BEFORE
+    return Calibration(**read_json(path)["calibration"]) if path.exists() else None
+
+
+def _write_before(journal: Path, calibration: Calibration, planned: list[Planned]) -> str:
+    """Write calibration, orders and predictions; a digest of them all."""
+    files: dict[str, Any] = {BEFORE: {"format": FORMAT, "calibration": asdict(calibration)}}
+    for one in planned:
+        run = {"orders": one.orders.plain(), "predicted": _log_as_plain(one.predicted.log)}
+        files.setdefault(f"trace-{one.trace}.json", {})[one.policy.name] = run
+    digest = hashlib.sha256()
+    for name, plain in files.items():
+        digest.update(json.dumps([name, plain], sort_keys=True).encode())
+        if not (journal / name).exists():
+            _write(journal / name, plain)
+    return digest.hexdigest()
+
+
+def _write(path: Path, plain: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(json.dumps(plain, sort_keys=True) + "\n")
+    unfinished.rename(path)
+
+
+def _plain(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "number": attempt.number,
+        "orders": attempt.planned.orders.digest,
+        "log": _log_as_plain(attempt.measured.log),
+        "load": asdict(attempt.load),
+        "replayed": asdict(attempt.replayed),
+    }
+
+
+def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experiment) -> Attempt:
+    log = log_from(plain["log"])
+    of_replay = plain["replayed"]
+    return Attempt(
+        planned,
+        int(plain["number"]),
+        folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
+        Load(**plain["load"]),
+        Replayed(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
+    )
+
+
+def _log_as_plain(log: EventLog) -> dict[str, list[float]]:
+    return {column.name: getattr(log, column.name).tolist() for column in fields(EventLog)}
+
+
+def log_from(plain: dict[str, Any]) -> EventLog:
+    """The log that was written as JSON."""
+    columns = {
+        column.name: np.array(
+            plain[column.name], float if column.name in ("at_h", "progress_h") else np.int64
+        )
+        for column in fields(EventLog)
+    }
+    return EventLog(**columns)

@@ -1,0 +1,178 @@
+"""From a scenario to what the runtime is set to, and to the failures that strike it."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from math import inf
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.kernel.training import Trainer
+from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import Kill, Orders, Speeds, can_rehearse, saves_due
+from cprsim.rehearsal.shard import TRACKERS
+from cprsim.stand_in import StandIn
+
+SECONDS = 3600.0  # an hour
+HEARTBEATS = 8  # in the time that detection takes
+LEAST_DETECT_S = 0.2
+STRIKES_UNTIL = 10.0  # times the useful time: what comes later strikes nobody
+LIMIT = 20.0  # times the useful time, and ...
+LIMIT_S = 120.0  # ... so much more: a run that takes longer is given up
+
+
+def material_of(what: StandIn) -> Material:
+    """What the processes of a rehearsal train."""
+    return Material(what.shape, what.train, what.plan, what.shards)
+
+
+def require_rehearsable(experiment: Experiment) -> None:
+    """Raise ParameterError, and say what to change, where real processes can't do a scenario."""
+    cluster, costs = experiment.cluster, experiment.costs
+    if not cluster.shard_slots:
+        raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
+    if len(cluster.replica_slots) != 1:
+        raise ParameterError(
+            f"a rehearsal has one trainer, this scenario {len(cluster.replica_slots)}: set "
+            "`cluster.trainers: 1`"
+        )
+    held = (Holds.SHARD, Holds.REPLICA)
+    if others := [role.name for role in cluster.roles if role.holds not in held]:
+        raise ParameterError(
+            f"a rehearsal has no processes for {', '.join(others)}: leave them out"
+        )
+    if cluster.n_spares is not None:
+        raise ParameterError("a rehearsal always has a spare: leave `cluster.spares` out")
+    if experiment.failures.clock is not Clock.WALL:
+        raise ParameterError(
+            f"processes are killed by the clock on the wall, and this scenario's failures age on "
+            f"`{experiment.failures.clock.value}`: set `failures.clock: wall`"
+        )
+    if costs.save_background is not None:
+        raise ParameterError("a rehearsal saves nothing in the background: leave it out")
+    if (costs.reliability.p_fail, costs.reliability.p_corrupt) != (0.0, 0.0):
+        raise ParameterError("the saves of a rehearsal do not fail by chance: leave that out")
+
+
+def policies_to_rehearse(
+    experiment: Experiment, names: tuple[str, ...] = ()
+) -> tuple[RecoveryPolicy, ...]:
+    """The strategies that are run; all that the scenario lists where none is named.
+
+    Raises ParameterError for one that is not listed, or that the runtime can't do.
+    """
+    listed = {policy.name: policy for policy in experiment.policies}
+    if unknown := [name for name in names if name not in listed]:
+        raise ParameterError(
+            f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
+        )
+    chosen = tuple(listed[name] for name in names or listed)
+    for policy in chosen:
+        tracker = None if policy.sub_saves is None else policy.sub_saves.tracker
+        if not can_rehearse(policy) or tracker not in (None, *TRACKERS):
+            raise ParameterError(
+                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr and "
+                + ", ".join(f"cpr-{name}" for name in TRACKERS)
+                + ", without costs of their own: leave it out, or name others by --strategies"
+            )
+    return chosen
+
+
+def image_bytes(material: Material) -> float:
+    """Bytes of the largest shard."""
+    return float(material.shards.share.max()) * material.shards.layout.n_rows * material.row_bytes
+
+
+def speeds_of(experiment: Experiment, material: Material) -> Speeds:
+    """What makes real saves, loads and recoveries take what the scenario says.
+
+    The shards of the stand-in are as small as they are; the throttles are set so that they take the
+    scenario's times.
+    """
+    costs, n = experiment.costs, experiment.cluster.n_emb_ps
+    size = image_bytes(material)
+    detect_s = _seconds(costs.detect, "costs.detect")
+    if detect_s < LEAST_DETECT_S:
+        raise ParameterError(
+            f"`costs.detect` is {detect_s:g} s; heartbeats notice nothing in less than "
+            f"{LEAST_DETECT_S} s"
+        )
+    heartbeat_s = detect_s / HEARTBEATS
+    stall_s = costs.mean_h(costs.save_stall, n) * SECONDS
+    if not isinstance(costs.save_stall, Transfer):
+        _seconds(costs.save_stall, "costs.save")
+    together, alone = _load_rates(experiment, size)
+    return Speeds(
+        heartbeat_s=heartbeat_s,
+        timeout_s=detect_s + heartbeat_s / 2,
+        reschedule_s=_seconds(costs.reschedule, "costs.reschedule"),
+        save_rate=size / stall_s if stall_s > 0 else inf,
+        load_together=together,
+        load_alone=alone,
+    )
+
+
+def _load_rates(experiment: Experiment, size: float) -> tuple[float, float]:
+    """Bytes per second of all who load at once, and of each of them."""
+    costs, storage = experiment.costs, experiment.costs.storage
+    if isinstance(costs.load, Transfer):
+        assert storage is not None, "the scenario sees to it that a transfer has a storage"
+        scale = size / storage.shard_bytes / SECONDS
+        together = storage.bandwidth_bytes_per_h * scale
+        return together, storage.server_bandwidth_bytes_per_h * scale
+    load_s = _seconds(costs.load, "costs.load")
+    return inf, size / load_s if load_s > 0 else inf
+
+
+def _seconds(cost: Duration, key: str) -> float:
+    if not isinstance(cost, Constant):
+        raise ParameterError(f"`{key}` varies; a rehearsal needs a fixed time there")
+    return cost.mean_h * SECONDS
+
+
+def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[Kill, ...], int]:
+    """The failures of one replication as kills, and how many were left out.
+
+    A process that is dead and not noticed yet can't be killed again: such a strike is left out.
+    """
+    last: dict[int, float] = {}
+    kills, n_left_out = [], 0
+    until_h = STRIKES_UNTIL * experiment.useful_h
+    for failure in takewhile(
+        lambda one: one.at_h < until_h, pipeline.failures_of(experiment, trace)
+    ):
+        at_s = failure.at_h * SECONDS
+        slots = tuple(
+            slot for slot in failure.slots if at_s - last.get(slot, -inf) > speeds.timeout_s
+        )
+        n_left_out += len(failure.slots) - len(slots)
+        last |= dict.fromkeys(slots, at_s)
+        if slots:
+            kills.append(Kill(at_s, slots))
+    return tuple(kills), n_left_out
+
+
+def orders_of(
+    experiment: Experiment,
+    policy: RecoveryPolicy,
+    material: Material,
+    speeds: Speeds,
+    kills: tuple[Kill, ...],
+) -> Orders:
+    """What one run under a policy is to do."""
+    on_grid = Trainer(material.shape, material.clicks, material.plan).on_grid
+    useful_s = experiment.useful_h * SECONDS
+    return Orders(
+        name=policy.name,
+        rolls_back=not policy.leaves_stale,
+        useful_s=useful_s,
+        due=saves_due(policy, experiment.useful_h, material.n_samples, on_grid),
+        speeds=speeds,
+        sub_saves=policy.sub_saves,
+        kills=kills,
+        n_servers=experiment.cluster.n_emb_ps,
+        limit_s=LIMIT * useful_s + LIMIT_S,
+    )

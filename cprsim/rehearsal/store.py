@@ -1,0 +1,226 @@
+"""Saves in files: written through a throttle, complete once renamed, valid once committed.
+
+    image-WHO            what was last saved of a shard (or of the layers), whole
+    part-WHO-ID          what a save wrote of it; counts where commit-ID is there
+    commit-ID            everybody had written the save's parts
+    *.unfinished         being written; whoever wrote it may be dead
+
+Every file ends in the SHA-256 of all before: what is torn is never loaded. After the commit each
+part is installed into its image by its server; what a dead server left is installed by its
+successor. Files are not flushed to the disk: processes die here, the machine does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import CheckpointError
+from cprsim.foreign import parse_json
+from cprsim.kernel.loops import Array
+
+MAGIC = b"CPRPART1"
+LENGTH = struct.Struct("<8sQ")
+DIGEST_BYTES = hashlib.sha256().digest_size
+UNFINISHED = ".unfinished"
+CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth
+MOST_CHUNK_BYTES = 1 << 20
+
+Arrays = dict[str, Array]
+
+
+class Flows:
+    """Who is moving bytes at the moment: a byte per slot, in a file that all processes map."""
+
+    def __init__(self, path: Path, n_slots: int) -> None:
+        if not path.exists():
+            path.write_bytes(bytes(n_slots))
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), n_slots)
+
+    def begin(self, slot: int) -> None:
+        self._map[slot] = 1
+
+    def end(self, slot: int) -> None:
+        self._map[slot] = 0
+
+    @property
+    def n(self) -> int:
+        return self._map[:].count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Bytes per second of one flow: an even share of what all have together, up to its own link."""
+
+    together: float = inf
+    alone: float = inf
+
+    def rate(self, n_flows: int) -> float:
+        return min(self.alone, self.together / max(n_flows, 1))
+
+
+class Transfer:
+    """Bytes going through a throttle: a piece, then a pause up to the piece's deadline.
+
+    Lateness is caught up: deadlines follow from the bytes, not from when pieces were moved.
+    """
+
+    def __init__(self, pieces: Iterator[int], throttle: Throttle, flows: Flows, slot: int) -> None:
+        self._pieces, self._throttle, self._flows, self._slot = pieces, throttle, flows, slot
+        self.deadline = monotonic()
+        self.n_bytes = 0
+        flows.begin(slot)
+
+    def step(self) -> bool:
+        """Move the next piece; False where all are moved and their time is over."""
+        n_bytes = next(self._pieces, 0)
+        if not n_bytes:
+            self._flows.end(self._slot)
+            return False
+        self.n_bytes += n_bytes
+        self.deadline += n_bytes / self._throttle.rate(self._flows.n)
+        return True
+
+    def cancel(self) -> None:
+        """It is not wanted any more."""
+        self._pieces = iter(())
+        self._flows.end(self._slot)
+
+
+class Store:
+    """The files of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def image(self, who: str) -> Path:
+        return self.folder / f"image-{who}"
+
+    def part(self, who: str, number: int) -> Path:
+        return self.folder / f"part-{who}-{number}"
+
+    def _commit(self, number: int) -> Path:
+        return self.folder / f"commit-{number}"
+
+    def commit(self, number: int, about: Mapping[str, Any]) -> None:
+        """From this rename on the save counts."""
+        unfinished = self.folder / f"commit-{number}{UNFINISHED}"
+        unfinished.write_text(json.dumps(dict(about)))
+        unfinished.rename(self._commit(number))
+
+    def writing(self, who: str, number: int, arrays: Arrays) -> Iterator[int]:
+        """Write a part piece by piece, yielding the bytes of each; complete at the end."""
+        return written(self.part(who, number), arrays)
+
+    def install(self, who: str) -> None:
+        """Bring an image up to the last commit, and remove parts that no commit names."""
+        parts = sorted(self._parts_of(who))
+        for number, path in parts:
+            if self._commit(number).exists():
+                self._install(who, path)
+            path.unlink(missing_ok=True)
+        for path in self.folder.glob(f"part-{who}-*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
+
+    def _parts_of(self, who: str) -> Iterator[tuple[int, Path]]:
+        for path in self.folder.glob(f"part-{who}-*"):
+            number = path.name.rpartition("-")[2]
+            if number.isdigit():
+                yield int(number), path
+
+    def _install(self, who: str, path: Path) -> None:
+        arrays = read(path)
+        if "rows" not in arrays:
+            path.rename(self.image(who))
+            return
+        image = {name: array.copy() for name, array in read(self.image(who)).items()}
+        rows = arrays.pop("rows")
+        for name, array in arrays.items():
+            if len(image[name]):
+                image[name][rows] = array
+        for _ in written(self.image(who), image):
+            pass
+
+
+def written(path: Path, arrays: Arrays) -> Iterator[int]:
+    """Write a file piece by piece under another name, and rename it at the end."""
+    unfinished = path.with_name(path.name + UNFINISHED)
+    digest = hashlib.sha256()
+    with unfinished.open("wb", buffering=0) as file:
+        for piece in _pieces(arrays):
+            digest.update(piece)
+            _write_all(file, piece)
+            yield len(piece)
+        _write_all(file, digest.digest())
+    unfinished.rename(path)
+
+
+def _write_all(file: Any, piece: bytes | memoryview) -> None:
+    left = memoryview(piece)
+    while left.nbytes:
+        left = left[file.write(left) :]
+
+
+def _pieces(arrays: Arrays) -> Iterator[bytes | memoryview]:
+    named = [[name, a.dtype.str, list(a.shape)] for name, a in arrays.items()]
+    header = json.dumps(named).encode()
+    yield LENGTH.pack(MAGIC, len(header)) + header
+    total = sum(array.nbytes for array in arrays.values())
+    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
+    for array in arrays.values():
+        if array.size:
+            memory = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            for first in range(0, memory.nbytes, size):
+                yield memory[first : first + size]
+
+
+def reading(path: Path, into: Arrays) -> Iterator[int]:
+    """Read a file piece by piece, yielding the bytes of each; `into` gets its arrays at the end.
+
+    Raises CheckpointError, with `into` left empty, where the file is torn or damaged.
+    """
+    data = bytearray()
+    try:
+        n_bytes = path.stat().st_size
+        size = max(1, min(MOST_CHUNK_BYTES, n_bytes // CHUNKS + 1))
+        with path.open("rb") as file:
+            while piece := file.read(size):
+                data += piece
+                yield len(piece)
+    except OSError as error:
+        raise CheckpointError(f"{path.name} can't be read: {error.strerror}") from error
+    into.update(_parsed(path, bytes(data)))
+
+
+def read(path: Path) -> Arrays:
+    """All of a file at once. Raises CheckpointError where it is torn or damaged."""
+    into: Arrays = {}
+    for _ in reading(path, into):
+        pass
+    return into
+
+
+def _parsed(path: Path, data: bytes) -> Arrays:
+    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    if len(body) < LENGTH.size or hashlib.sha256(body).digest() != digest:
+        raise CheckpointError(f"{path.name} is torn or damaged: its digest does not match")
+    magic, n_header = LENGTH.unpack_from(body)
+    if magic != MAGIC:
+        raise CheckpointError(f"{path.name} is no part of a save")
+    at, arrays = LENGTH.size + n_header, {}
+    for name, dtype, shape in parse_json(body[LENGTH.size : at]):
+        array = np.frombuffer(body, dtype, int(np.prod(shape)), at).reshape(shape)
+        arrays[name] = array
+        at += array.nbytes
+    return arrays

@@ -1,0 +1,548 @@
+"""One run: a job of real processes that trains, saves, is struck, notices, and recovers.
+
+The supervisor knows a failure only by heartbeats that stay away. It notes what happens with its
+instants (`Fact`); `rehearsal.log` makes an event log of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import WorkerError
+from cprsim.kernel.loops import Array
+from cprsim.kernel.model import Dlrm
+from cprsim.kernel.optimizers import optimizer_for
+from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.material import Material, rows_of
+from cprsim.rehearsal.messages import Message
+from cprsim.rehearsal.nodes import Group, Node, Nursery
+from cprsim.rehearsal.orders import Due, Kill, Orders
+from cprsim.rehearsal.server import first_image
+from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.store import Flows, Store, written
+from cprsim.rehearsal.trainer import DENSE
+
+END_S = 30.0  # at most for handing over what was trained
+LOOK_S = 0.01  # between two looks at whether somebody who should answer still lives
+
+
+class RunError(WorkerError):
+    """A run can't go on: a process of it failed otherwise than as ordered."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """All that was trained."""
+
+    table: Array  # (n_rows, d)
+    row_state: Array  # (n_rows,), or (0,)
+    dense: Array  # (n_dense,)
+    dense_state: Array  # (n_dense,), or (0,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ran:
+    """What a run did."""
+
+    orders: Orders
+    facts: tuple[Fact, ...]
+    state: State
+    accounts: tuple[tuple[str, dict[str, float]], ...]  # what each process counted itself, by role
+    n_false_alarms: int
+    activation_s: tuple[float, ...]  # of each spare that was made a server or a trainer
+    bytes_saved: int  # by saves that were committed
+
+
+@dataclass(slots=True)
+class _Job:
+    """Where the job stands."""
+
+    position: int = 0
+    frontier: int = 0
+    n_due: int = 0  # of the orders' saves: the next to be taken
+    n_saves: int = 0  # started
+    n_committed: int = 0
+    content: int = 0  # position that the last committed save of all holds
+    bytes_saved: int = 0
+    down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
+    newly: set[int] = field(default_factory=set)  # of these: nobody sees to them yet
+    struck: set[int] = field(default_factory=set)  # by us, not detected yet
+
+
+class Supervisor:
+    """Runs one job to its end.
+
+    Parameters
+    ----------
+    store : folder of the saves; made
+    start : the weights at the start
+    """
+
+    def __init__(
+        self, nursery: Nursery, material: Material, orders: Orders, store: Path, start: Dlrm
+    ) -> None:
+        self._material, self._orders, self._start = material, orders, start
+        self._folder = store
+        self._store = Store(store)
+        self._group = Group(nursery, f"g{store.name[-8:]}")
+        self._node: dict[int, Node] = {}
+        self._job = _Job()
+        self._facts: list[Fact] = []
+        self._activation_s: list[float] = []
+        self._accounts: list[tuple[str, dict[str, float]]] = []
+        self._n_false_alarms = 0
+        self._n_named = 0
+        self._began_at = 0.0
+
+    # ----------------------------------------------------------------- the run as a whole
+
+    def run(self) -> Ran:
+        """Run it. Raises RunError where it can't go on; no process is left either way."""
+        return asyncio.run(self._run())
+
+    async def _run(self) -> Ran:
+        self._interrupt = asyncio.Event()
+        self._reached: asyncio.Future[Message] | None = None
+        self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await self._group.open()
+            await self._set_up()
+            self._began_at = monotonic()
+            job = asyncio.create_task(self._until_done())
+            tasks = [job, *map(asyncio.create_task, (self._strike(), self._watch()))]
+            await self._settled(job, tasks)
+            return await asyncio.wait_for(self._ran(), END_S)
+        finally:
+            await _cancelled(tasks)
+            await self._group.close()
+
+    async def _settled(self, job: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
+        """Wait for the job; what goes wrong elsewhere ends it."""
+        left = {*tasks, self._fatal}
+        deadline = monotonic() + min(self._orders.limit_s, 1e8)
+        while not job.done():
+            wait_s = deadline - monotonic()
+            done, _ = await asyncio.wait(
+                left, timeout=max(0.0, wait_s), return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                raise RunError(f"the run took longer than {self._orders.limit_s:.0f} s")
+            for one in done:
+                one.result()
+            left -= done
+        job.result()
+        await _cancelled(tasks)
+
+    async def _set_up(self) -> None:
+        self._folder.mkdir()
+        self._write_first_images()
+        orders = self._orders
+        self._group.fork(orders.n_slots + orders.n_spares)
+        for slot in range(orders.n_slots):
+            await self._reserve(slot)
+        for slot in range(orders.n_slots):
+            await self._assign(slot)
+        await self._tell_servers(range(orders.n_servers))
+
+    def _write_first_images(self) -> None:
+        Flows(self._folder / "flows", self._orders.n_slots)
+        for number in range(self._orders.n_servers):
+            rows = initial_rows(self._material, self._start.table, number)
+            shard = Shard(self._material, number, rows, None)
+            for _ in written(self._store.image(str(number)), first_image(shard)):
+                pass
+        dense_state = optimizer_for(self._material.plan.optimizer, self._start).dense_state
+        image = {"dense": self._start.dense, "dense_state": dense_state}
+        for _ in written(self._store.image(DENSE), image):
+            pass
+
+    def _note(
+        self,
+        what: What,
+        slot: int = -1,
+        at: float | None = None,
+        *,
+        position: int | None = None,
+        number: int = -1,
+        ends_interval: bool = True,
+    ) -> None:
+        at_s = (monotonic() if at is None else at) - self._began_at
+        position = self._job.position if position is None else position
+        self._facts.append(Fact(at_s, what, slot, position, number, ends_interval))
+
+    # ----------------------------------------------------------------- processes
+
+    @property
+    def _servers(self) -> range:
+        return range(self._orders.n_servers)
+
+    @property
+    def _trainer(self) -> int:
+        """Slot of the trainer."""
+        return self._orders.n_servers
+
+    @property
+    def _end(self) -> int:
+        """Position at which the run is over."""
+        until = self._orders.until
+        return self._material.n_samples if until is None else until
+
+    async def _reserve(self, slot: int) -> None:
+        """Have a spare stand for a slot; its heartbeats begin."""
+        node = await self._group.take()
+        node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
+        node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
+        self._node[slot] = node
+        if self._began_at:
+            self._group.fork(1)
+
+    async def _assign(self, slot: int) -> None:
+        """Make the process of a slot what the slot is; nothing where it already is."""
+        node, began = self._node[slot], monotonic()
+        if node.assigned:
+            return
+        self._n_named += 1
+        orders, speeds = self._orders, self._orders.speeds
+        answer = await node.ask(
+            "assign",
+            role="server" if slot in self._servers else "trainer",
+            number=slot, slot=slot, n_slots=orders.n_slots, name=f"w{node.pid}",
+            store=str(self._folder), flows=str(self._folder / "flows"),
+            save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
+            sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
+            useful_s=orders.useful_s, position=self._job.position,
+        )  # fmt: skip
+        node.address, node.assigned = str(answer.fields["address"]), True
+        self._activation_s.append(monotonic() - began)
+
+    async def _tell_servers(self, slots: Iterable[int]) -> None:
+        """Tell the trainer where to find servers."""
+        addresses = {str(slot): self._node[slot].address for slot in slots}
+        await self._node[self._trainer].ask("registry", servers=addresses)
+
+    def _hear(self, node: Node, message: Message) -> None:
+        """What a process says of its own accord."""
+        fields = message.fields
+        if message.kind == "error":
+            if not self._fatal.done():
+                self._fatal.set_exception(RunError(str(fields["text"]).strip()))
+        elif node is not self._node.get(self._trainer):
+            return
+        elif message.kind in ("running", "passed"):
+            what = What.RUNNING if message.kind == "running" else What.PASSED
+            self._note(what, at=float(fields["at"]), position=int(fields["position"]))
+        elif message.kind == "reached" and self._reached is not None and not self._reached.done():
+            self._reached.set_result(message)
+
+    # ----------------------------------------------------------------- failures
+
+    async def _strike(self) -> None:
+        """Kill as ordered."""
+        for kill in sorted(self._orders.kills, key=lambda one: one.at_s):
+            await asyncio.sleep(self._began_at + kill.at_s - monotonic())
+            self._strike_slots(kill)
+
+    def _strike_slots(self, kill: Kill) -> None:
+        at = monotonic()
+        for slot in kill.slots:
+            node = self._node[slot]
+            if slot in self._job.struck or node.is_dead:
+                self._note(What.MISSED, slot, at)
+                continue
+            node.signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
+            self._job.struck.add(slot)
+            self._note(What.STRUCK, slot, at)
+
+    async def _watch(self) -> None:
+        """Take for dead who was not heard of for too long."""
+        timeout_s = self._orders.speeds.timeout_s
+        while True:
+            watched = {s: node for s, node in self._node.items() if not node.given_up}
+            soonest = min((n.beat_at for n in watched.values()), default=monotonic()) + timeout_s
+            await asyncio.sleep(max(soonest - monotonic(), LOOK_S / 2))
+            await asyncio.sleep(0)  # what has come in meanwhile is heard before anybody is judged
+            await asyncio.sleep(0)
+            for slot, node in watched.items():
+                if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
+                    self._detect(slot, node)
+
+    def _detect(self, slot: int, node: Node) -> None:
+        """A process counts as dead from here on, and is: were it alive, it is killed now."""
+        at, was_dead, node.given_up = monotonic(), node.is_dead, True
+        node.signal(signal.SIGKILL)
+        if slot not in self._job.struck:
+            self._n_false_alarms += not was_dead
+            self._note(What.STRUCK, slot, node.beat_at if was_dead else at)
+        self._job.struck.discard(slot)
+        self._note(What.DETECTED, slot, at)
+        self._accounts.append((self._role(slot), node.account))
+        Flows(self._folder / "flows", self._orders.n_slots).end(slot)
+        self._job.down[slot] = at
+        self._job.newly.add(slot)
+        self._interrupt.set()
+
+    def _role(self, slot: int) -> str:
+        return "server" if slot in self._servers else "trainer"
+
+    # ----------------------------------------------------------------- work and saves
+
+    async def _until_done(self) -> None:
+        while True:
+            if self._job.newly:
+                await self._recover()
+            work = asyncio.create_task(self._work())
+            if await self._uninterrupted({work}):
+                return
+
+    async def _uninterrupted(self, tasks: set[asyncio.Task[None]]) -> bool:
+        """Wait for one of the tasks; False, and all are cancelled, where a failure comes first."""
+        noticed = asyncio.create_task(self._interrupted())
+        try:
+            await asyncio.wait({*tasks, noticed}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._job.newly:
+                for task in tasks:
+                    if task.done():
+                        task.result()
+                return True
+            return False
+        finally:
+            await _cancelled([noticed])
+            if self._job.newly:
+                await _cancelled(tasks)
+
+    async def _interrupted(self) -> None:
+        await self._interrupt.wait()
+
+    async def _work(self) -> None:
+        """Train and save until all is done."""
+        job, due = self._job, self._orders.due
+        while True:
+            if job.n_due < len(due) and due[job.n_due].position <= job.position:
+                await self._save(due[job.n_due])
+            elif job.position >= self._end:
+                await self._finish()
+                return
+            else:
+                await self._train()
+
+    async def _train(self) -> None:
+        """Up to the next save, or to the end."""
+        job, due = self._job, self._orders.due
+        until = due[job.n_due].position if job.n_due < len(due) else self._end
+        mark = job.frontier if job.position < job.frontier else None
+        self._reached = asyncio.get_running_loop().create_future()
+        self._node[self._trainer].send("run", until=until, mark=mark)
+        reached = await self._reached
+        job.position = int(reached.fields["position"])
+        job.frontier = max(job.frontier, job.position)
+        self._note(What.STOOD, at=float(reached.fields["at"]))
+
+    async def _save(self, due: Due) -> None:
+        job = self._job
+        job.n_saves += 1
+        number = job.n_saves
+        self._note(What.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
+        asked = [*self._servers] + ([self._trainer] if due.ends_interval else [])
+        asks = [
+            self._node[slot].ask(
+                "save", save=number, ends_interval=due.ends_interval, n_before=job.n_committed
+            )
+            for slot in asked
+        ]
+        try:
+            answers = await asyncio.gather(*asks)
+        except asyncio.CancelledError:
+            self._abandon(number)
+            raise
+        job.n_due += 1
+        if any(answer.kind == "failed" for answer in answers):
+            self._abandon(number)
+            return
+        job.n_committed += 1
+        job.content = job.position
+        job.bytes_saved += sum(int(answer.fields["bytes"]) for answer in answers)
+        self._store.commit(number, {"position": job.position})
+        self._note(What.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
+        self._store.install(DENSE)
+        for slot in self._servers:
+            self._node[slot].send("commit", save=number)
+
+    def _abandon(self, number: int) -> None:
+        self._note(What.SAVE_ABANDONED, number=number)
+        for slot in self._servers:
+            self._node[slot].send("abandon", save=number)
+        self._store.install(DENSE)
+
+    async def _finish(self) -> None:
+        """All servers have to be there still; who is not will be noticed."""
+        at = monotonic()
+        await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
+        if self._job.struck:
+            await asyncio.Event().wait()  # until that is noticed
+        self._note(What.FINISHED, at=at)
+
+    # ----------------------------------------------------------------- recovery
+
+    async def _recover(self) -> None:
+        if self._orders.rolls_back:
+            while self._job.newly:
+                await self._uninterrupted({self._taken_on(self._all_back())})
+        else:
+            await self._struck_back()
+        job = self._job
+        if not job.newly:
+            await self._resume()
+
+    def _taken_on(self, recovery: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A recovery that sees to all that is newly down."""
+        self._job.newly.clear()
+        self._interrupt.clear()
+        return asyncio.create_task(recovery)
+
+    async def _resume(self) -> None:
+        """All are back. Where one fails meanwhile, that is noticed and seen to later."""
+        self._job.down.clear()
+        tell = asyncio.create_task(self._tell_servers(self._servers))
+        await self._uninterrupted({tell})
+
+    async def _all_back(self) -> None:
+        """Full recovery: all that are down are replaced, and all load the last save."""
+        job = self._job
+        await self._halt()
+        await self._replace(sorted(job.down))
+        job.position = job.content
+        for slot in job.down:
+            self._note(What.LOADING, slot)
+        await self._load([*self._servers, self._trainer])
+        job.n_due = sum(due.position <= job.position for due in self._orders.due)
+        for slot in job.down:
+            self._note(What.BACK, slot)
+
+    async def _struck_back(self) -> None:
+        """Partial recovery: each failed server by itself, one beside the other."""
+        halting = asyncio.create_task(self._halt())
+        tasks: dict[int, asyncio.Task[None]] = {}
+        try:
+            while self._job.newly or not all(task.done() for task in tasks.values()):
+                await _cancelled([tasks[s] for s in self._job.newly if s in tasks])
+                for slot in sorted(self._job.newly):
+                    tasks[slot] = asyncio.create_task(self._one_back(slot, halting, tasks))
+                self._job.newly.clear()
+                self._interrupt.clear()
+                noticed = asyncio.create_task(self._interrupted())
+                under_way = {task for task in tasks.values() if not task.done()}
+                await asyncio.wait({*under_way, noticed}, return_when=asyncio.FIRST_COMPLETED)
+                await _cancelled([noticed])
+                for task in tasks.values():
+                    if task.done():
+                        task.result()
+        finally:
+            await _cancelled([halting, *tasks.values()])
+
+    async def _one_back(
+        self, slot: int, halting: asyncio.Task[None], tasks: dict[int, asyncio.Task[None]]
+    ) -> None:
+        """One slot; the only trainer's death takes all shards back with it."""
+        await self._replace([slot])
+        await asyncio.shield(halting)
+        self._note(What.LOADING, slot)
+        loading = [slot]
+        if slot == self._trainer:
+            loading += [s for s in self._servers if s not in tasks or tasks[s].done()]
+        await self._load(loading)
+        self._note(What.BACK, slot)
+
+    async def _replace(self, slots: Sequence[int]) -> None:
+        """Put spares into slots, which takes as long as the scheduler is said to take."""
+        for slot in slots:
+            if self._node[slot].given_up:
+                await self._reserve(slot)
+        last = max(self._job.down[slot] for slot in slots)
+        await asyncio.sleep(last + self._orders.speeds.reschedule_s - monotonic())
+        await asyncio.gather(*(self._assign(slot) for slot in slots))
+
+    async def _load(self, slots: Sequence[int]) -> None:
+        position = self._job.position
+        asks = (self._node[slot].ask("load", position=position) for slot in slots)
+        await asyncio.gather(*asks)
+
+    async def _halt(self) -> None:
+        """Have the trainer stop, and know where the job stands.
+
+        Where the trainer is dead, the servers know the last batch that they had gradients of.
+        """
+        trainer, job = self._node[self._trainer], self._job
+        halted = await _answer_of(trainer, "halt")
+        if halted is not None:
+            position = int(halted.fields["position"])
+        else:
+            known = [int(trainer.account.get("position", job.position))]
+            for slot in self._servers:
+                here = await _answer_of(self._node[slot], "where")
+                known += [] if here is None else [int(here.fields["position"])]
+            position = max(known)
+        job.position = position
+        job.frontier = max(job.frontier, position)
+        self._note(What.STOOD)
+
+    # ----------------------------------------------------------------- what came of it
+
+    async def _ran(self) -> Ran:
+        dumped = [await self._node[slot].ask("dump") for slot in range(self._orders.n_slots)]
+        for slot, dump in enumerate(dumped):
+            self._accounts.append((self._role(slot), dict(dump.fields["account"])))
+        return Ran(
+            self._orders,
+            tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
+            self._state(dumped),
+            tuple(self._accounts),
+            self._n_false_alarms,
+            tuple(self._activation_s),
+            self._job.bytes_saved,
+        )
+
+    def _state(self, dumped: Sequence[Message]) -> State:
+        table = np.zeros_like(self._start.table)
+        row_state = np.zeros(len(table), np.float32)
+        for number in self._servers:
+            rows = rows_of(self._material.shards, number)
+            mine, state = dumped[number].arrays
+            table[rows] = mine[: len(rows)]
+            if len(state):
+                row_state[rows] = state[: len(rows)]
+            else:
+                row_state = row_state[:0]
+        dense, dense_state = dumped[self._trainer].arrays
+        return State(table, row_state, dense, dense_state)
+
+
+async def _answer_of(node: Node, kind: str) -> Message | None:
+    """The answer of a process; None where it dies before it has answered."""
+    if node.given_up or not node.assigned:
+        return None
+    asking = asyncio.create_task(node.ask(kind))
+    try:
+        while not asking.done():
+            if node.is_dead or node.given_up:
+                return None
+            await asyncio.wait({asking}, timeout=LOOK_S)
+        return asking.result()
+    finally:
+        await _cancelled([asking])
+
+
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel what is not done, and wait until it is."""
+    left = [task for task in tasks if not task.done()]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

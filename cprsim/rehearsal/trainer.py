@@ -1,0 +1,281 @@
+"""A trainer: takes batches in their order, pulls rows, computes, pushes gradients, keeps the pace.
+
+A batch counts as done once its gradients exist. Each has a slot on an absolute schedule, so that
+lateness is caught up. A server that does not answer holds the trainer up until it is halted; what
+was meant for a server that died meanwhile is dropped.
+
+    supervisor   registry (addresses);  run (until) -> running, passed, reached;  halt -> halted;
+                 save -> saved;  load -> loaded;  dump
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from statistics import median
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from cprsim.kernel.loops import Array
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.rehearsal.material import places
+from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
+from cprsim.rehearsal.store import Arrays, Store, read
+from cprsim.rehearsal.worker import Worker
+
+STEPS_KEPT = 200  # of which the median is told
+DENSE = "dense"  # who the layers are in the store
+
+
+class TrainerProcess:
+    """The duty of a trainer."""
+
+    def __init__(self, worker: Worker, orders: Mapping[str, Any]) -> None:
+        self._worker, self._hub = worker, worker.hub
+        self._material = material = worker.heirloom.material
+        n_tables, d = material.shape.tables.n_tables, material.shape.dimension
+        self._pulled = np.zeros((material.plan.batch * n_tables, d), np.float32)
+        dense = worker.heirloom.dense.copy()
+        self.model = Dlrm(material.shape, table=self._pulled, dense=dense)
+        self.optimizer = optimizer_for(material.plan.optimizer, self.model)
+        self._schedule = SCHEDULES[material.plan.schedule]
+        self._places = places(material.shards)
+        self._workspaces: dict[int, Workspace] = {}
+        self._servers: dict[int, Channel] = {}
+        self._store = Store(Path(orders["store"]))
+        self._useful_s = float(orders["useful_s"])
+        self.position = int(orders["position"])
+        self._seq = 0
+        self._answers: dict[int, Array | None] = {}  # by server, to the last request
+        self._run: Mapping[str, Any] | None = None
+        self._began_at, self._began_position = 0.0, 0
+        self._halt: int | None = None  # the number of the question
+        self.address = ""
+        self._account = {"samples": 0.0, "worked_s": 0.0, "late_s": 0.0}
+        self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
+
+    def account(self) -> dict[str, float]:
+        step_s = median(self._step_s) if self._step_s else 0.0
+        return self._account | {"position": float(self.position), "step_s": step_s}
+
+    # ----------------------------------------------------------------- the supervisor
+
+    def on_message(self, channel: Channel, message: Message) -> None:
+        fields = message.fields
+        if message.kind == "registry":
+            self._connect({int(k): v for k, v in fields["servers"].items()})
+            channel.send("connected", re=fields["ask"])
+        elif message.kind == "run":
+            self._begin(fields)
+        elif message.kind == "halt":
+            self._halt = int(fields["ask"])
+        elif message.kind == "save":
+            self._save(channel, fields)
+        elif message.kind == "load":
+            self._load(channel, fields)
+        elif message.kind == "dump":
+            arrays = (self.model.dense, self.optimizer.dense_state)
+            channel.send("dumped", arrays, re=fields["ask"], account=self.account())
+
+    def _connect(self, addresses: Mapping[int, str]) -> None:
+        """Find servers by the registry; those that were there before are let go."""
+        for number, address in addresses.items():
+            before = self._servers.pop(number, None)
+            if before is not None:
+                self._hub.remove(before)
+            self._servers[number] = self._channel_to(address)
+
+    def _channel_to(self, address: str) -> Channel:
+        """A channel; a closed one where the server has died meanwhile: that will be noticed."""
+        try:
+            channel = connect(address)
+        except OSError:
+            return closed_channel()
+        self._hub.add(channel, self._note)
+        return channel
+
+    def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        content: Arrays = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+        n_bytes = sum(array.nbytes for array in content.values())
+        try:
+            for _ in self._store.writing(DENSE, int(fields["save"]), content):
+                pass
+        except OSError as error:
+            channel.send("failed", re=fields["ask"], why=error.strerror or "")
+            return
+        channel.send("saved", re=fields["ask"], bytes=n_bytes)
+
+    def _load(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        self._store.install(DENSE)
+        image = read(self._store.image(DENSE))
+        self.model.dense[:] = image["dense"]
+        self.optimizer.dense_state[:] = image["dense_state"]
+        self.position = int(fields["position"])
+        channel.send("loaded", re=fields["ask"])
+
+    # ----------------------------------------------------------------- working
+
+    def advance(self) -> None:
+        if self._halt is not None:
+            self._stop()
+        elif self._run is None:
+            self._hub.turn(inf)
+        else:
+            self._work(self._run)
+
+    def _begin(self, fields: Mapping[str, Any]) -> None:
+        self._run, self._began_at, self._began_position = fields, monotonic(), self.position
+        self._worker.supervisor.send("running", at=self._began_at, position=self.position)
+
+    def _stop(self) -> None:
+        """Say where it stands, once all that live have what was sent to them."""
+        while any(
+            self._answers.get(number, True) is None and not channel.closed
+            for number, channel in self._servers.items()
+        ):
+            self._hub.turn(inf)
+        if self._run is not None:
+            self._account["worked_s"] += min(monotonic(), self._due_at(self.position)) - (
+                self._began_at
+            )
+        ask, self._halt, self._run = self._halt, None, None
+        self._answers.clear()
+        self._worker.supervisor.send("halted", re=ask, position=self.position)
+
+    def _due_at(self, position: float) -> float:
+        """When the schedule has the run at a position."""
+        done = (position - self._began_position) / self._material.n_samples
+        return self._began_at + done * self._useful_s
+
+    def _work(self, run: Mapping[str, Any]) -> None:
+        """One batch in its slot; then the news of where that leads to."""
+        until, mark = int(run["until"]), run["mark"]
+        if self.position < until:
+            before = self.position
+            if not self._wait_for_slot() or not self._step():
+                return
+            self._keep_pace()
+            if mark is not None and before < int(mark) <= self.position:
+                self._tell("passed")
+        if self.position >= until and self._halt is None:
+            self._run = None
+            self._account["worked_s"] += monotonic() - self._began_at
+            self._tell("reached")
+
+    def _tell(self, kind: str) -> None:
+        self._worker.supervisor.send(kind, at=monotonic(), position=self.position)
+
+    def _wait_for_slot(self) -> bool:
+        """To the middle of the batch's slot; False where it was halted before.
+
+        Deaths fall anywhere in a slot: on average, what counts then is what is due.
+        """
+        middle = self.position + min(self._material.plan.batch, self._left_in_epoch) / 2
+        self._wait_until(self._due_at(middle))
+        return self._halt is None
+
+    @property
+    def _left_in_epoch(self) -> int:
+        n = len(self._material.clicks)
+        return n - self.position % n
+
+    def _keep_pace(self) -> None:
+        due_at = self._due_at(self.position)
+        self._account["late_s"] = max(self._account["late_s"], monotonic() - due_at)
+        self._wait_until(due_at)
+
+    def _wait_until(self, instant: float) -> None:
+        while monotonic() < instant and self._halt is None:
+            self._hub.turn(instant)
+
+    def _step(self) -> bool:
+        """One batch; False where it was halted before the batch counted."""
+        began, plan, clicks = monotonic(), self._material.plan, self._material.clicks
+        first = self.position % len(clicks)
+        batch = slice(first, min(first + plan.batch, len(clicks)))
+        rows = clicks.rows[batch]
+        n = len(rows)
+        by_server = self._by_server(rows)
+        table = self._pulled[: rows.size]
+        if not self._pull(by_server, table):
+            return False
+        work = self._workspace(n)
+        rate = self._schedule(plan.rate, self.position / self._material.n_samples)
+        at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
+        self.model.forward(clicks.integers[batch], at, work)
+        loss = self.model.backward(clicks.integers[batch], clicks.label[batch], work)
+        if not np.isfinite(loss):
+            self._worker.complain(f"training diverged at sample {self.position}: rate too high")
+        gradients = work.d_fields[:, 1:].reshape(rows.size, -1)
+        self.optimizer.update_dense(work.d_dense, rate)
+        self.position += n
+        self._account["samples"] += n
+        self._push(by_server, gradients, rate)
+        self._step_s.append(monotonic() - began)
+        return True
+
+    def _by_server(self, rows: Array) -> dict[int, tuple[Array, Array]]:
+        """Which occurrences of a batch (k,) each server has, and at which places, in order."""
+        flat = rows.ravel()
+        owner = self._places.server[flat]
+        order = np.argsort(owner, kind="stable")
+        edges = np.searchsorted(owner[order], np.arange(len(self._servers) + 1))
+        place = self._places.place[flat]
+        mine = (order[edges[k] : edges[k + 1]] for k in range(len(self._servers)))
+        return {k: (some, place[some]) for k, some in enumerate(mine)}
+
+    def _pull(self, by_server: Mapping[int, tuple[Array, Array]], table: Array) -> bool:
+        self._ask()
+        for number, (_, at) in by_server.items():
+            self._servers[number].send("pull", (at,), seq=self._seq)
+        if not self._answered(drops_dead=False):
+            self._answers.clear()
+            return False
+        for number, (some, _) in by_server.items():
+            rows = self._answers[number]
+            assert rows is not None
+            table[some] = rows
+        return True
+
+    def _push(
+        self, by_server: Mapping[int, tuple[Array, Array]], gradients: Array, rate: float
+    ) -> None:
+        self._ask()
+        for number, (some, at) in by_server.items():
+            self._servers[number].send(
+                "push", (at, gradients[some]), seq=self._seq, rate=rate, position=self.position
+            )
+        self._answered(drops_dead=True)
+
+    def _ask(self) -> None:
+        self._seq += 1
+        self._answers = dict.fromkeys(self._servers)
+
+    def _note(self, channel: Channel, message: Message) -> None:
+        """An answer; one to an earlier request is dropped."""
+        if message.fields["seq"] != self._seq:
+            return
+        for number, other in self._servers.items():
+            if other is channel:
+                self._answers[number] = message.arrays[0] if message.arrays else np.zeros(0)
+
+    def _answered(self, drops_dead: bool) -> bool:
+        """Wait until all servers have answered; False where it was halted before."""
+        while any(
+            answer is None and not (drops_dead and self._servers[number].closed)
+            for number, answer in self._answers.items()
+        ):
+            if self._halt is not None:
+                return False
+            self._hub.turn(inf)
+        return True
+
+    def _workspace(self, n: int) -> Workspace:
+        if n not in self._workspaces:
+            self._workspaces[n] = Workspace(self.model, n)
+        return self._workspaces[n]

@@ -1,0 +1,84 @@
+"""Small material and orders that several tests of rehearsals share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from cprsim.folding import cost_breakdown
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import Clicks, split
+from cprsim.kernel.shape import PRESETS, ModelShape
+from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.rehearsal.log import event_log
+from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
+from cprsim.rehearsal.prediction import Run, folded
+from cprsim.rehearsal.replayed import Replayed, replayed
+from cprsim.rehearsal.setting import SECONDS, image_bytes
+from cprsim.rehearsal.supervisor import Ran, Supervisor
+
+N_SERVERS = 3
+SPEEDS = Speeds(
+    heartbeat_s=0.05, timeout_s=0.3, reschedule_s=0.1, save_rate=0.0, load_together=0.0,
+    load_alone=float("inf"),
+)  # fmt: skip
+
+
+def material(
+    n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS
+) -> tuple[Material, Clicks]:
+    """A small model with its training clicks, and the test clicks."""
+    tables = PRESETS["criteo-kaggle"].tables.capped(500)
+    train, test = split(generate(tables, n, seed=3).clicks)
+    plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
+    shape = ModelShape(tables, 8, (16,), (16,))
+    return Material(shape, train, plan, Shards(tables, N_SERVERS, by)), test
+
+
+def orders(
+    what: Material,
+    *kills: Kill,
+    rolls_back: bool = False,
+    useful_s: float = 2.0,
+    saves: float = 3.3,
+    sub_saves: SubSaves | None = None,
+    stall_s: float = 0.1,
+    load_s: float = 0.1,
+) -> Orders:
+    """Orders with so many saves in the job; stall and load are of everybody at once."""
+    policy = RecoveryPolicy(
+        "x", OnFailure.RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves
+    )
+    on_grid = Trainer(what.shape, what.clicks, what.plan).on_grid
+    size = image_bytes(what)
+    speeds = replace(SPEEDS, save_rate=size / stall_s, load_together=N_SERVERS * size / load_s)
+    return Orders(
+        name="x",
+        rolls_back=rolls_back,
+        useful_s=useful_s,
+        due=saves_due(policy, useful_s / SECONDS, what.n_samples, on_grid),
+        speeds=speeds,
+        sub_saves=sub_saves,
+        kills=kills,
+        n_servers=N_SERVERS,
+        limit_s=60.0,
+    )
+
+
+def run(nursery: Nursery, what: Material, todo: Orders, name: str) -> Ran:
+    """Run orders on real processes."""
+    store = Path(nursery.folder) / f"run-{name}"
+    return Supervisor(nursery, what, todo, store, fresh_model(what)).run()
+
+
+def beside_replay(ran: Ran, what: Material, test: Clicks) -> tuple[Run, Replayed]:
+    """The run as a log that adds up, and what the kernel makes of that."""
+    useful_h = ran.orders.useful_s / SECONDS
+    log = event_log(ran.facts, ran.orders, what.n_samples, 0)
+    cost_breakdown(log, useful_h)
+    measured = folded(log, useful_h, N_SERVERS)
+    return measured, replayed(ran, measured, what, test)

@@ -1,0 +1,92 @@
+"""``cprsim rehearse`` as users call it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cprsim.results import damage, load_result
+from tests.making import SCENARIOS, call
+
+SCENARIO = SCENARIOS / "rehearsal.yaml"
+TINY = [
+    "--set", "job.useful=2 s", "--set", "kernel.samples=6000", "--set", "kernel.most_rows=200",
+    "--set", "costs.save=0.1 s", "--set", "costs.detect=0.3 s", "--set", "costs.reschedule=0.1 s",
+    "--set", "failures.count=2", "--set", "recovery.0.interval=0.6 s",
+    "--set", "storage.bandwidth=20 MB/s", "--set", "storage.per_server=15 MB/s",
+]  # fmt: skip
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("no_figures")
+def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost(
+    tmp_path: Path,
+) -> None:
+    command = ["rehearse", SCENARIO, *TINY, "--strategies", "full", "--json", "--out", tmp_path]
+    first = call(*command)
+    shown = json.loads(first.stdout)
+    assert first.exit_code == shown["exit_code"]
+    assert all(one["replay"]["equal_bits"] for one in shown["attempts"])
+    assert re.search("written before the first run, SHA-256 [0-9a-f]{64}", first.stderr)
+    if shown["results"] is not None:
+        result = load_result(shown["results"])
+        assert [one.name for one in result.policies] == ["full, predicted", "full, measured"]
+        assert damage(result.path) is None
+    again = call(*command)
+    assert json.loads(again.stdout) == shown
+    assert "running" not in again.stderr
+    (journal,) = (path for path in tmp_path.glob(".rehearsal-*") if path.is_dir())
+    for path in journal.glob("full-*.json"):
+        path.unlink()
+    third = call(*command)
+    assert "calibrating" not in third.stderr
+    assert "running full, trace 0, attempt 1" in third.stderr
+    assert json.loads(third.stdout)["written_before_sha256"] == shown["written_before_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--strategies", "ful"], "the scenario has no `ful`"),
+        (["--strategies", "full,full"], "names one twice"),
+        (["--set", "failures.clock=uptime"], "failures.clock: wall"),
+        (["--set", "cluster.trainers=3"], "cluster.trainers: 1"),
+    ],
+)
+def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    called = call(
+        "rehearse", SCENARIO, "--set", "kernel.samples=2000", *arguments, "--out", tmp_path / "r"
+    )
+    assert called.exit_code == 2
+    assert said in called.stderr
+    assert not list((tmp_path / "r").rglob("*.json"))
+
+
+@pytest.mark.long
+def test_the_smoke_equals_its_replay_on_however_busy_a_machine(tmp_path: Path) -> None:
+    """Its times say something on an idle machine alone: there it repeats once, and says both."""
+    called = call("rehearse", SCENARIO, "--smoke", "--json", "--out", tmp_path)
+    assert called.exit_code in (0, 1, 3), called.stderr
+    if called.exit_code == 3 and not called.stdout:
+        assert "busy" in called.stderr
+        return
+    shown = json.loads(called.stdout)
+    assert all(one["replay"]["equal_bits"] for one in shown["attempts"])
+    assert all(one["replay"]["accounts"] == [] for one in shown["attempts"])
+    for one in shown["attempts"]:
+        alone = [o for o in shown["attempts"] if o["strategy"] == one["strategy"]]
+        assert one["too_busy"] is None or len(alone) == 2
+    if shown["exit_code"] == 1:
+        pytest.xfail(f"off on this machine: {called.stdout}")
+    shutil.rmtree(tmp_path)

@@ -1,0 +1,264 @@
+"""Real processes: whatever strikes them, what they end with is what the kernel makes of the log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.shards import ShardBy
+from cprsim.records import EventKind, SubSaves
+from cprsim.rehearsal.facts import What
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.orders import Kill, Orders
+from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.store import UNFINISHED
+from cprsim.rehearsal.supervisor import Ran, RunError, Supervisor
+from tests.rehearsal import making
+
+pytestmark = pytest.mark.long
+TRAINER = making.N_SERVERS  # its slot
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[tuple[Nursery, Material, Clicks]]:
+    what, test = making.material(optimizer="adagrad")
+    with Nursery(what) as nursery:
+        yield nursery, what, test
+
+
+_number = 0
+
+
+def rehearsed(stage: tuple[Nursery, Material, Clicks], todo: Orders) -> tuple[Ran, Run]:
+    """Run it, and hold it to its replay."""
+    global _number
+    _number += 1
+    nursery, what, test = stage
+    ran = making.run(nursery, what, todo, f"t{_number}")
+    measured, beside = making.beside_replay(ran, what, test)
+    assert beside.equal_bits
+    assert beside.bytes_saved == beside.bytes_of_replay
+    assert beside.accounts == ()
+    assert left_of(nursery) == []
+    return ran, measured
+
+
+def left_of(nursery: Nursery) -> list[int]:
+    """Processes of the nursery that are still there."""
+    assert nursery._process is not None
+    return children_of(nursery._process.pid)
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def struck(run: Run) -> int:
+    return int((run.log.kind == EventKind.FAILED).sum())
+
+
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_servers_die_one_alone_two_at_once_one_during_recovery_and_one_while_saving(
+    stage: tuple[Nursery, Material, Clicks], rolls_back: bool
+) -> None:
+    todo = making.orders(
+        stage[1], Kill(0.3, (1,)), Kill(0.65, (0,)), Kill(1.5, (0, 2)), Kill(2.6, (1,)),
+        rolls_back=rolls_back, stall_s=0.3,
+    )  # fmt: skip
+    ran, run = rehearsed(stage, todo)
+    assert struck(run) == 5
+    assert ran.n_false_alarms == 0
+
+
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_trainer_dies_alone_and_with_a_server(
+    stage: tuple[Nursery, Material, Clicks], rolls_back: bool
+) -> None:
+    todo = making.orders(
+        stage[1], Kill(0.5, (TRAINER,)), Kill(1.6, (0, TRAINER)), rolls_back=rolls_back
+    )
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 3
+
+
+def test_everybody_dies_at_once(stage: tuple[Nursery, Material, Clicks]) -> None:
+    todo = making.orders(stage[1], Kill(1.0, (0, 1, 2, TRAINER)))
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 4
+
+
+@pytest.mark.parametrize("tracker", ["mfu", "scar"])
+def test_priority_saving(stage: tuple[Nursery, Material, Clicks], tracker: str) -> None:
+    how = SubSaves(tracker, 0.25, n_large_tables=5)
+    todo = making.orders(
+        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
+        sub_saves=how, saves=2.2,
+    )  # fmt: skip
+    _, run = rehearsed(stage, todo)
+    assert (run.log.kind == EventKind.SUB_SAVE_COMMITTED).any()
+
+
+def test_shards_of_whole_tables() -> None:
+    what, test = making.material(by=ShardBy.TABLES)
+    with Nursery(what) as nursery:
+        _, run = rehearsed((nursery, what, test), making.orders(what, Kill(0.5, (1,))))
+    assert struck(run) == 1
+
+
+def test_a_server_that_hangs_is_noticed_and_fenced(
+    stage: tuple[Nursery, Material, Clicks],
+) -> None:
+    ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
+    assert struck(run) == 1
+    assert ran.n_false_alarms == 0
+
+
+def test_a_false_alarm_is_fenced_by_a_kill(
+    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A living server whose heartbeats get lost."""
+    watch = Supervisor._watch
+
+    async def deaf(self: Supervisor) -> None:
+        node = self._node[1]
+        take = node._take
+
+        def lossy(message: object) -> None:
+            if getattr(message, "kind", "") != "beat":
+                take(message)  # type: ignore[arg-type]
+
+        node._take = lossy  # type: ignore[method-assign]
+        await watch(self)
+
+    monkeypatch.setattr(Supervisor, "_watch", deaf)
+    ran, run = rehearsed(stage, making.orders(stage[1]))
+    assert ran.n_false_alarms == 1
+    assert struck(run) == 1
+
+
+def test_a_full_disk_costs_a_save_and_nothing_else(
+    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Supervisor._write_first_images
+
+    def with_full_disk(self: Supervisor) -> None:
+        write(self)
+        path = self._store.part("1", 1)
+        path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
+
+    monkeypatch.setattr(Supervisor, "_write_first_images", with_full_disk)
+    ran, run = rehearsed(stage, making.orders(stage[1], Kill(1.9, (1,))))
+    abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
+    assert 1 in abandoned
+    assert struck(run) == 1
+
+
+def test_a_torn_image_ends_the_run_and_names_the_file(
+    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Supervisor._write_first_images
+
+    def torn(self: Supervisor) -> None:
+        write(self)
+        path = self._store.image("1")
+        path.write_bytes(path.read_bytes()[:-100])
+
+    monkeypatch.setattr(Supervisor, "_write_first_images", torn)
+    todo = making.orders(stage[1], Kill(0.3, (1,)), saves=0.5)
+    with pytest.raises(RunError, match="image-1 is torn or damaged"):
+        making.run(stage[0], stage[1], todo, "torn")
+    assert left_of(stage[0]) == []
+
+
+RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take six minutes
+
+
+@pytest.mark.parametrize("number", range(RANDOM_RUNS))
+def test_random_kills(stage: tuple[Nursery, Material, Clicks], number: int) -> None:
+    rng = np.random.default_rng(number)
+    kills = []
+    for at_s in np.sort(rng.uniform(0, 3.0, rng.integers(1, 7))):
+        n = 1 if rng.random() < 0.7 else int(rng.integers(2, TRAINER + 2))
+        slots = rng.permutation(TRAINER + 1)[:n]
+        kills.append(Kill(float(at_s), tuple(map(int, slots)), stops=bool(rng.random() < 0.2)))
+    how = [None, SubSaves("mfu", 0.25, n_large_tables=5)][number % 2]
+    rolls_back = how is None and bool(rng.random() < 0.5)
+    todo = making.orders(stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2)
+    rehearsed(stage, todo)
+
+
+# --------------------------------------------------------------------------- the supervisor's end
+
+ENDLESS = """
+import sys
+from tests.rehearsal import making
+what, _ = making.material()
+from cprsim.rehearsal.nodes import Nursery
+with Nursery(what) as nursery:
+    print(nursery.folder, nursery._process.pid, flush=True)
+    making.run(nursery, what, making.orders(what, useful_s=100.0), "endless")
+"""
+
+
+@pytest.fixture
+def endless() -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
+    """A supervisor that works on, its folder, and all processes under it."""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    folder, pid = process.stdout.readline().split()
+    deadline = time.monotonic() + 60
+    while len(children_of(int(pid))) < TRAINER + 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield process, Path(folder), [int(pid), *children_of(int(pid))]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def gone(pids: list[int]) -> bool:
+    return not any(is_there(pid) for pid in pids)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_survives_the_supervisor(
+    endless: tuple[subprocess.Popen[str], Path, list[int]], number: int
+) -> None:
+    process, folder, pids = endless
+    assert len(pids) > TRAINER + 1
+    process.send_signal(number)
+    process.wait(timeout=30)
+    deadline = time.monotonic() + 10
+    while not gone(pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert gone(pids)
+    if number == signal.SIGINT:  # it was asked, and tidies up
+        assert not folder.exists()
+    else:  # it could not: the next one does
+        assert folder.exists()
+        with Nursery(making.material()[0]):
+            assert not folder.exists()

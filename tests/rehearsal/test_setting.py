@@ -1,0 +1,156 @@
+"""What a scenario becomes: throttles, kills, saves; and what can't be rehearsed says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import ParameterError
+from cprsim.records import EventKind
+from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.prediction import predict
+from cprsim.rehearsal.setting import (
+    SECONDS,
+    image_bytes,
+    kills_of,
+    material_of,
+    orders_of,
+    policies_to_rehearse,
+    require_rehearsable,
+    speeds_of,
+)
+from cprsim.scenario import load_scenario
+from cprsim.stand_in import stand_in
+from tests.making import SCENARIOS
+
+SCENARIO = SCENARIOS / "rehearsal.yaml"
+SMALL = "kernel.samples=20000"
+CALIBRATED = Calibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
+
+
+def experiment(*overrides: str) -> Experiment:
+    return assemble(load_scenario(SCENARIO, [SMALL, *overrides]))
+
+
+@pytest.fixture(scope="module")
+def what() -> Material:
+    return material_of(stand_in(load_scenario(SCENARIO, [SMALL])))
+
+
+def test_real_bytes_take_the_scenarios_times(what: Material) -> None:
+    speeds, size = speeds_of(experiment(), what), image_bytes(what)
+    assert size / speeds.save_rate == pytest.approx(0.75)
+    assert size / speeds.load_alone == pytest.approx(0.5)  # 750 kB at 1.5 MB/s
+    assert 4 * size / speeds.load_together == pytest.approx(1.5)  # all of it at 2 MB/s
+    assert speeds.detect_s == pytest.approx(1.6)
+    assert speeds.heartbeat_s == pytest.approx(0.2)
+
+
+def test_a_fixed_load_is_shared_with_nobody(what: Material) -> None:
+    speeds = speeds_of(experiment("costs.load=2 s"), what)
+    assert image_bytes(what) / speeds.load_alone == pytest.approx(2.0)
+    assert speeds.load_together == float("inf")
+
+
+def test_kills_are_the_failures_that_the_simulator_meets(what: Material) -> None:
+    job = experiment()
+    kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
+    drawn = list(pipeline.failures_of(job, 0))
+    assert [kill.at_s for kill in kills] == pytest.approx([one.at_h * SECONDS for one in drawn])
+    assert [kill.slots for kill in kills] == [one.slots for one in drawn]
+    assert n_left_out == 0
+
+
+def test_a_process_that_is_dead_is_not_killed_again(what: Material) -> None:
+    at = "at: [10 s, 11 s, 13 s], servers: [[0], [0, 1], [0]]"
+    job = experiment(f"failures={{kind: injected, clock: wall, {at}}}")
+    kills, n_left_out = kills_of(job, 0, speeds_of(job, what))
+    assert [(round(kill.at_s), kill.slots) for kill in kills] == [
+        (10, (0,)),
+        (11, (1,)),
+        (13, (0,)),
+    ]
+    assert n_left_out == 1
+
+
+@pytest.mark.parametrize("name", ["full", "partial", "cpr-mfu"])
+def test_saves_are_due_where_the_simulator_has_them(what: Material, name: str) -> None:
+    job = experiment()
+    (policy,) = policies_to_rehearse(job, (name,))
+    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    log = predict(job, policy, orders, CALIBRATED, what, 0).log
+    starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
+    due_h = np.array([due.position for due in orders.due]) / what.n_samples * job.useful_h
+    half_a_batch_h = what.plan.batch / what.n_samples * job.useful_h
+    np.testing.assert_allclose(log.progress_h[starts], due_h, atol=half_a_batch_h)
+    ends = [kind == EventKind.SAVE_STARTED for kind in log.kind[starts]]
+    assert ends == [due.ends_interval for due in orders.due]
+
+
+def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
+    job = experiment()
+    (policy,) = policies_to_rehearse(job, ("full",))
+    speeds = speeds_of(job, what)
+    kills, _ = kills_of(job, 0, speeds)
+    orders = orders_of(job, policy, what, speeds, kills)
+    other = replace(job, seed=job.seed + 1, costs=replace(job.costs, reschedule=job.costs.detect))
+    one, two = (predict(of, policy, orders, CALIBRATED, what, 0) for of in (job, other))
+    np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
+    failed = one.log.kind == EventKind.FAILED
+    assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx([kill.at_s for kill in kills])
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("cluster.trainers=2", "one trainer"),
+        ("cluster.others={reader: 2}", "reader"),
+        ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, spares: 1, repair: 1 h}", "spares"),
+        ("failures.clock=progress", "failures.clock: wall"),
+        ("costs.save={stall: 1 s, background: 1 s}", "background"),
+        ("costs.save={stall: 1 s, fails: 10 %}", "fail by chance"),
+    ],
+)
+def test_what_real_processes_can_not_do_is_said(override: str, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        require_rehearsable(experiment(override))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("costs.detect=10 ms", "heartbeats"),
+        ("costs.reschedule={family: exponential, mean: 1 s}", "costs.reschedule"),
+    ],
+)
+def test_times_that_a_runtime_can_not_keep_are_refused(
+    override: str, said: str, what: Material
+) -> None:
+    with pytest.raises(ParameterError, match=said):
+        speeds_of(experiment(override), what)
+
+
+def test_strategies_that_can_not_be_rehearsed_are_named(tmp_path: Path) -> None:
+    text = SCENARIO.read_text("utf-8").replace(
+        "  - {strategy: full,", "  - none\n  - {strategy: full,"
+    )
+    path = tmp_path / "other.yaml"
+    path.write_text(text, "utf-8")
+    job = assemble(load_scenario(path, [SMALL]))
+    with pytest.raises(ParameterError, match="`none` can't be rehearsed"):
+        policies_to_rehearse(job)
+    assert [one.name for one in policies_to_rehearse(job, ("cpr",))] == ["cpr"]
+    with pytest.raises(ParameterError, match="no `cprr`"):
+        policies_to_rehearse(job, ("cprr",))
+
+
+def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
+    job = experiment("recovery=[{strategy: full, interval: 0.1 s}]")
+    with pytest.raises(ParameterError, match="less than a training step"):
+        orders_of(job, job.policies[0], what, speeds_of(job, what), ())

@@ -1,0 +1,112 @@
+"""What is torn is never loaded, what is not committed does not count, bytes take their time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.errors import CheckpointError
+from cprsim.rehearsal.store import (
+    UNFINISHED,
+    Arrays,
+    Flows,
+    Store,
+    Throttle,
+    Transfer,
+    read,
+    written,
+)
+
+
+def whole(path: Path, **arrays: object) -> None:
+    for _ in written(path, {name: np.asarray(array) for name, array in arrays.items()}):
+        pass
+
+
+def image(value: float) -> Arrays:
+    return {"table": np.full((4, 2), value, np.float32), "row_state": np.zeros(0, np.float32)}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path)
+    whole(store.image("1"), **image(0))
+    return store
+
+
+def test_a_part_counts_from_its_commit_on(store: Store) -> None:
+    whole(store.part("1", 1), **image(1))
+    whole(store.part("1", 2), **image(2))
+    store.commit(1, {})
+    store.install("1")
+    assert (read(store.image("1"))["table"] == 1).all()
+    assert not store.part("1", 2).exists()
+
+
+def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Store) -> None:
+    empty = np.zeros(0, np.float32)
+    for number, row in ((1, 2), (2, 2), (3, 0)):
+        table = np.full((1, 2), number, np.float32)
+        whole(store.part("1", number), rows=np.array([row]), table=table, row_state=empty)
+        store.commit(number, {})
+    store.install("1")
+    assert read(store.image("1"))["table"][:, 0].tolist() == [3, 0, 2, 0]
+
+
+def test_what_a_dead_server_left_unfinished_is_swept_away_and_its_neighbours_is_not(
+    store: Store,
+) -> None:
+    for who in ("1", "11"):
+        writing = written(store.part(who, 5), image(7))
+        next(writing)
+        writing.close()
+    store.install("1")
+    left = {path.name for path in store.folder.iterdir() if path.name.endswith(UNFINISHED)}
+    assert left == {f"part-11-5{UNFINISHED}"}
+    assert (read(store.image("1"))["table"] == 0).all()
+
+
+@pytest.mark.parametrize("at", [0, 9, 40, -1])
+def test_a_file_with_one_wrong_byte_is_not_loaded(store: Store, at: int) -> None:
+    path = store.image("1")
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="image-1 is torn or damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 100])
+def test_a_file_that_is_cut_short_is_not_loaded(store: Store, n: int) -> None:
+    path = store.image("1")
+    path.write_bytes(path.read_bytes()[:n])
+    with pytest.raises(CheckpointError):
+        read(path)
+
+
+def test_a_full_disk_raises_and_leaves_the_image(store: Store) -> None:
+    path = store.part("1", 1)
+    path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        whole(path, **image(1))
+    store.install("1")
+    assert (read(store.image("1"))["table"] == 0).all()
+
+
+def test_all_who_move_bytes_share_the_bandwidth_up_to_their_links(tmp_path: Path) -> None:
+    flows = Flows(tmp_path / "flows", 3)
+    throttle = Throttle(together=300.0, alone=200.0)
+    first = Transfer(iter([100, 100, 100]), throttle, flows, 0)
+    began = first.deadline
+    first.step()
+    assert first.deadline - began == pytest.approx(100 / 200)
+    second = Transfer(iter([100]), throttle, flows, 2)
+    first.step()
+    assert first.deadline - began == pytest.approx(100 / 200 + 100 / 150)
+    second.cancel()
+    first.step()
+    assert first.deadline - began == pytest.approx(100 / 200 + 100 / 150 + 100 / 200)
+    assert not first.step()
+    assert flows.n == 0

@@ -1,0 +1,166 @@
+"""The verdict on kept real runs: the model passes, and deliberately wrong ones are told by parts.
+
+`kept/` is the journal of `cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial
+--set kernel.samples=100000`: 60 s of useful work of real processes, each with three kills.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim import pipeline
+from cprsim.assemble import Experiment, assemble
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock
+from cprsim.rehearsal.busy import Load
+from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import Kill, Orders
+from cprsim.rehearsal.prediction import Run, folded, injected, model_of, predict
+from cprsim.rehearsal.rehearsing import log_from
+from cprsim.rehearsal.setting import material_of, orders_of, policies_to_rehearse, speeds_of
+from cprsim.rehearsal.verdict import OVERHEAD, PLS, Judged, Line, judge, mean_of
+from cprsim.scenario import load_scenario
+from cprsim.stand_in import stand_in
+from tests.making import SCENARIOS
+
+KEPT = Path(__file__).parent / "kept"
+N_SERVERS = 4
+
+
+def kept(name: str) -> dict:
+    return json.loads((KEPT / name).read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def job() -> Experiment:
+    return assemble(load_scenario(SCENARIOS / "rehearsal.yaml", ["kernel.samples=100000"]))
+
+
+@pytest.fixture(scope="module")
+def what() -> Material:
+    """Its shards are those of the kept runs; its clicks are fewer."""
+    small = ["kernel.samples=20000"]
+    return material_of(stand_in(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
+
+
+CALIBRATION = Calibration(**kept("before.json")["calibration"])
+
+
+def orders(job: Experiment, what: Material, name: str) -> Orders:
+    (policy,) = policies_to_rehearse(job, (name,))
+    plain = kept("trace-0.json")[name]["orders"]["kills"]
+    kills = tuple(Kill(one["at_s"], tuple(one["slots"]), one["stops"]) for one in plain)
+    return orders_of(job, policy, what, speeds_of(job, what), kills)
+
+
+def measured(job: Experiment, name: str) -> Run:
+    return folded(log_from(kept(f"{name}-0-1.json")["log"]), job.useful_h, N_SERVERS)
+
+
+def wrongly_predicted(
+    job: Experiment, what: Material, name: str, wrong: Callable[[Experiment], Experiment]
+) -> Run:
+    (policy,) = policies_to_rehearse(job, (name,))
+    model = wrong(model_of(job, policy, orders(job, what, name), CALIBRATION, what))
+    (log,) = pipeline.replay(model, 0).values()
+    return folded(log, job.useful_h, N_SERVERS)
+
+
+def load_is_not_shared(model: Experiment) -> Experiment:
+    storage = model.costs.storage
+    assert storage is not None
+    alone = Constant(storage.transfer_h(1))
+    return replace(model, costs=replace(model.costs, load=alone, storage=None))
+
+
+def failures_age_with_progress(model: Experiment) -> Experiment:
+    return replace(model, failures=replace(model.failures, clock=Clock.PROGRESS))
+
+
+def half_a_timeout_to_detect(model: Experiment) -> Experiment:
+    half = Constant(model.costs.detect.mean_h / 2)
+    scopes = tuple(replace(scope, detect=half) for scope in model.scopes)
+    return replace(model, scopes=scopes)
+
+
+@pytest.mark.parametrize("name", ["full", "partial"])
+def test_what_was_predicted_before_the_kept_runs_is_within_tolerance(
+    job: Experiment, what: Material, name: str
+) -> None:
+    (policy,) = policies_to_rehearse(job, (name,))
+    run = measured(job, name)
+    found = judge(predict(job, policy, orders(job, what, name), CALIBRATION, what, 0), run)
+    assert found.wrong == ()
+    before = folded(log_from(kept("trace-0.json")[name]["predicted"]), job.useful_h, N_SERVERS)
+    assert judge(before, run).wrong == ()
+    assert Load(**kept(f"{name}-0-1.json")["load"]).too_busy is None
+    assert kept(f"{name}-0-1.json")["replayed"]["equal_bits"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "part"),
+    [
+        ("full", load_is_not_shared, "load"),
+        ("full", failures_age_with_progress, "lost"),
+        ("partial", failures_age_with_progress, PLS),
+        ("full", half_a_timeout_to_detect, "detect"),
+        ("partial", half_a_timeout_to_detect, "detect"),
+    ],
+)
+def test_a_wrong_model_is_told_by_its_parts(
+    job: Experiment,
+    what: Material,
+    name: str,
+    wrong: Callable[[Experiment], Experiment],
+    part: str,
+) -> None:
+    assert part in judge(wrongly_predicted(job, what, name, wrong), measured(job, name)).wrong
+
+
+def test_half_an_interval_lost_per_failure_is_told_by_what_was_lost(
+    job: Experiment, what: Material
+) -> None:
+    (policy,) = policies_to_rehearse(job, ("full",))
+    todo = orders(job, what, "full")
+    right = predict(job, policy, todo, CALIBRATION, what, 0)
+    lost = right.costs.parts.index("lost")
+    hours = right.costs.hours.copy()
+    hours[0, lost] = len(todo.kills) * policy.save_interval_h / 2
+    wrong = replace(right, costs=replace(right.costs, hours=hours))
+    assert "lost" in judge(wrong, measured(job, "full")).wrong
+
+
+def test_the_kills_are_failures_of_wall_time(job: Experiment, what: Material) -> None:
+    found = injected(orders(job, what, "full"), job)
+    assert found.clock is Clock.WALL
+    assert found.n_failures == 3
+
+
+def judged(**seconds: tuple[float, float, bool]) -> Judged:
+    return Judged(tuple(Line(name, *values) for name, values in seconds.items()))
+
+
+def test_means_are_judged_and_the_overhead_of_each_run_besides() -> None:
+    runs = [judged(save=(10.0, 10.0 + error, False)) for error in (-3.0, 3.0, 0.2)]
+    assert mean_of(runs).wrong == ()
+    high = [judged(overhead=(10.0, 10.1, False))] * 18
+    assert mean_of([*high, judged(overhead=(10.0, 12.0, True))]).wrong == (OVERHEAD,)
+    assert mean_of([*high, *high, judged(overhead=(10.0, 12.0, True))]).wrong == ()
+
+
+def test_a_part_that_only_one_of_them_has_is_judged(job: Experiment) -> None:
+    run = measured(job, "full")
+    save = run.costs.parts.index("save")
+    hours = run.costs.hours.copy()
+    hours[0, save] = 0.0
+    without = replace(run, costs=replace(run.costs, hours=hours))
+    assert "save" in judge(without, run).wrong
+    assert "save" in judge(run, without).wrong
+    assert np.isfinite([line.predicted for line in judge(run, without).lines]).all()
