@@ -215,3 +215,18 @@ def test_what_can_not_be_compared_is_one_clear_error(
     assert problem in result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "results").exists()
+
+
+def test_the_example_of_a_spot_market_runs(tmp_path) -> None:
+    path = Path(__file__).parents[2] / "docs" / "examples" / "spot.yaml"
+    only = ("--only", "full", "--only", "oobleck", "--replications", 100, "--fixed", "--json")
+    result = call("compare-systems", path, *only, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["name"] == "spot"
+    full, oobleck = of(found, "full"), of(found, "oobleck")
+    # nodes are away for 27.5 of 48 h, some of it at once; full recovery waits for them
+    assert full["parts"]["wait"]["mean"] > 0.3
+    assert full["verdict"] == "more"
+    assert oobleck["parts"]["wait"]["mean"] == 0.0
+    assert oobleck["parts"]["degraded"]["mean"] > 0.05
