@@ -95,7 +95,7 @@ def _fitting(
     if not console.is_terminal:
         return _table(columns(UNFOLDED), rows)
     tables = (_table(columns(width), rows) for width in WORDS_WIDTHS)
-    return next((table for table in tables if _width(console, table) <= console.width), None)
+    return next((table for table in tables if width_of(console, table) <= console.width), None)
 
 
 def plain_table() -> Table:
@@ -111,11 +111,12 @@ def plain_table() -> Table:
 
 def print_whole(console: Console, table: Table) -> None:
     """Print a table at its own width: a terminal may wrap it, but no digit is ever cut off."""
-    table.width = _width(console, table)
+    table.width = width_of(console, table)
     console.print(table, soft_wrap=True)
 
 
-def _width(console: Console, table: Table) -> int:
+def width_of(console: Console, table: Table) -> int:
+    """Characters that a table takes, however wide the console is."""
     wide = console.options.update(width=1000)
     return console.measure(table, options=wide).maximum
 

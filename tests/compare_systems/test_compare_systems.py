@@ -16,7 +16,7 @@ from cprsim.page.kinds import KINDS, kind_of
 from cprsim.page.systems import chapter_of_systems
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.systems_report import print_comparison
+from cprsim.report.systems_report import print_comparison, tables_of
 from tests.making import call
 
 WORKERS = """\
@@ -162,7 +162,13 @@ def test_entries_run_what_was_compared(servers, tmp_path) -> None:
         assert one["overhead_fraction"]["mean"] == pytest.approx(mean, rel=1e-9)
 
 
-def test_the_table_fits_a_terminal_of_80_columns(servers) -> None:
+@pytest.mark.parametrize("longer", ["", "-of-a-long-name"])
+def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -> None:
+    def renamed(found: Any) -> list[Any]:
+        return [[head, *((name + longer, *rest) for name, *rest in rows)]
+                for head, *rows in tables_of(found)]  # fmt: skip
+
+    monkeypatch.setattr("cprsim.report.systems_report.tables_of", renamed)
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
