@@ -19,8 +19,8 @@ from cprsim.report.systems_report import (
 from cprsim.results.words import hours
 
 CAPTIONS = {  # by the first heading of a table
-    "system": "What each costs and takes; ± the half-width of the 95 % interval, of paired differences "
-    "where it is more than the best",
+    "system": "What each costs and takes; ± the half-width of the 95 % interval, of paired "
+    "differences where it is more than the best",
     "of which, %": "Where the hours go, in % of useful time",
     "lost at most\nby": "Progress lost at most by a failure of each kind, and the bytes "
     "that saves move",
