@@ -22,7 +22,12 @@ def shown(command: str, until: str = "\0") -> str:
     printed = subprocess.run(
         shlex.split(command), capture_output=True, text=True, check=True
     ).stdout
-    lines = [line.rstrip() for line in printed.split(until)[0].rstrip().splitlines()]
+    return block(command, printed.split(until)[0])
+
+
+def block(command: str, printed: str) -> str:
+    """A command and what it printed as a fenced block, no wider than a page."""
+    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
     wrapped = [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
     return "\n".join(["", "```text", f"$ {command}", *wrapped, "```", ""])
 

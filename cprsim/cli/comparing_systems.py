@@ -166,7 +166,7 @@ def compare_into(root: Path, wanted: Asked, started: datetime) -> Comparison:
     scenario = loaded.scenario
 
     def finish(result: Result) -> None:
-        said = beside_of(lineup, found, scenario.cluster.shard_bytes)
+        said = beside_of(scenario.name, lineup, found, scenario.cluster.shard_bytes)
         write_beside(result.path, said, {**lineup.left_out, **dropped})
         save_figure(systems_figure(comparison_of(result)), result.path / "systems")
 

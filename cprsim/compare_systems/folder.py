@@ -44,23 +44,22 @@ class Beside:
 class Comparison:
     """A comparison as read from its folder."""
 
+    name: str  # of the scenario
     result: Result
     beside: Mapping[str, Beside]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
 
-    @property
-    def name(self) -> str:
-        """Of the scenario."""
-        return self.result.name.removesuffix("-fixed").removesuffix("-systems")
 
-
-def beside_of(lineup: Lineup, found: Sequence[Found], state_bytes: float | None) -> dict[str, Any]:
+def beside_of(
+    name: str, lineup: Lineup, found: Sequence[Found], state_bytes: float | None
+) -> dict[str, Any]:
     """What `systems.json` says, as plain data.
 
     Parameters
     ----------
+    name : of the scenario
     state_bytes : of one node of the role whose state is saved, where the scenario says it
     """
     experiment = lineup.experiment
@@ -81,7 +80,7 @@ def beside_of(lineup: Lineup, found: Sequence[Found], state_bytes: float | None)
             "traffic": asdict(moved),
         }
     limit = lineup.limit and {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
-    return {"fixed": lineup.fixed, "limit": limit, "systems": systems}
+    return {"name": name, "fixed": lineup.fixed, "limit": limit, "systems": systems}
 
 
 def policy_of(one: Found, lineup: Lineup) -> Policy:
@@ -120,6 +119,7 @@ def comparison_of(result: Result) -> Comparison:
     try:
         plain = read_json(result.path / BESIDE)
         return Comparison(
+            str(plain["name"]),
             result,
             {name: _beside_from(one) for name, one in plain["systems"].items()},
             {str(name): str(why) for name, why in plain["left_out"].items()},

@@ -193,8 +193,9 @@ def body_of(lineup: Lineup) -> Body:
     finished: dict[str, float] = {}
     for strategy in outcome.strategies:
         costs, name = strategy.costs, strategy.policy.name
-        overheads[name] = costs.wall_h / costs.useful_h - 1.0
-        finished[name] = float(costs.finished.mean())
+        works = costs.finished & (costs.useful_h > 0.0)
+        overheads[name] = costs.wall_h / np.where(works, costs.useful_h, np.nan) - 1.0
+        finished[name] = float(works.mean())
     accuracy = {one.name: _accuracy(one, lineup) for one in found}
     done = [one for one in found if isclose(finished[one.name], 1.0)]
     able = [one.name for one in done if accuracy[one.name] in ELIGIBLE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
 import numpy as np
 
@@ -55,8 +55,8 @@ class Standing:
 
     @property
     def finishes(self) -> bool:
-        """Whether all replications do."""
-        return not isnan(self.overhead.mean)
+        """Whether all replications do, or do some work up to the horizon."""
+        return isfinite(self.overhead.mean)
 
 
 def standings(comparison: Comparison) -> list[Standing]:
@@ -139,8 +139,10 @@ def _against(
     overheads: Mapping[str, Floats], name: str, best: str | None, mine: Mapping[str, Spread]
 ) -> tuple[Spread | None, str]:
     """The paired difference to the best, and what it says."""
-    if isnan(mine["overhead_fraction"].mean) or best is None:
-        return None, UNFINISHED if isnan(mine["overhead_fraction"].mean) else NO_BEST
+    if not isfinite(mine["overhead_fraction"].mean):
+        return None, UNFINISHED
+    if best is None:
+        return None, NO_BEST
     if name == best:
         return None, BEST
     more = paired(overheads[name], overheads[best])

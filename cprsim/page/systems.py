@@ -18,11 +18,13 @@ from cprsim.report.systems_report import (
 )
 from cprsim.results.words import hours
 
-CAPTIONS = (
-    "What each costs and takes; more than the best: paired, ± the half-width of the 95 % interval",
-    "Where the hours go, in % of useful time",
-    "Progress lost at most by a failure of each kind, and the bytes that saves move",
-)
+CAPTIONS = {  # by the first heading of a table
+    "system": "What each costs and takes; ± the half-width of the 95 % interval, of paired "
+    "differences where it is more than the best",
+    "of which, %": "Where the hours go, in % of useful time",
+    "lost at most\nby": "Progress lost at most by a failure of each kind, and the bytes "
+    "that saves move",
+}
 
 
 def chapter_of_systems(comparison: Comparison) -> Chapter:
@@ -63,12 +65,12 @@ def _picture(comparison: Comparison) -> Picture:
 def _tables(found: Sequence[Standing]) -> list[Table]:
     return [
         Table(
-            caption=caption,
+            caption=CAPTIONS[headings[0]],
             columns=[
                 Column(heading.replace("\n", " "), is_number=place > 0)
                 for place, heading in enumerate(headings)
             ],
             rows=rows,
         )
-        for caption, (headings, *rows) in zip(CAPTIONS, tables_of(found), strict=True)
+        for headings, *rows in tables_of(found)
     ]

@@ -66,7 +66,7 @@ def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list
         for part in stacked(comparison.result.parts)
         if any(one.finishes and one.part(part) > 0 for one in found)
     ]
-    edge = axis_top([one.overhead.mean for one in found])
+    edge = axis_top([max(one.overhead.high, one.overhead.mean) for one in found if one.finishes])
     for y, one in enumerate(found):
         if not one.finishes:
             continue

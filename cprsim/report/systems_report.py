@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from textwrap import fill
+from typing import Any, Literal
 
 from rich.console import Console
+from rich.table import Table
 
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
@@ -21,6 +23,7 @@ from cprsim.compare_systems.words import (
 )
 from cprsim.recovery.fates import Fate
 from cprsim.report.as_json import number
+from cprsim.report.narrowing import full_width
 from cprsim.report.run_report import print_places, say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results import FINISHED, Spread
@@ -46,6 +49,7 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
+FOLDED = 10  # characters of a name, where the terminal is too narrow
 TO_RUN = "To run them so, put into the scenario:"
 
 
@@ -68,14 +72,12 @@ def print_comparison(
         f"{count(len(found), 'system')}, {intervals_in_words(comparison)}. Overhead and what it "
         "is more than the best's in % of useful time, ± the half-width of the 95 % interval.",
     )
-    for table in tables_of(found):
+    for heading, *cells in tables_of(found):
         console.print()
-        rows = plain_table()
-        for place, heading in enumerate(table[0]):
-            rows.add_column(heading, justify="right" if place else "left", no_wrap=True)
-        for row in table[1:]:
-            rows.add_row(*row)
-        print_whole(console, rows)
+        whole = _table(heading, cells)
+        if console.is_terminal and full_width(console, whole) > console.width:
+            whole = _table(heading, [(fill(name, FOLDED), *rest) for name, *rest in cells])
+        print_whole(console, whole)
     for paragraph in (answer(found), careful(comparison, found), not_compared(comparison)):
         if paragraph:
             console.print()
@@ -87,6 +89,16 @@ def print_comparison(
     print_places(console, result, found_again=found_again)
 
 
+def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
+    table = plain_table()
+    for place, heading in enumerate(headings):
+        justify: Literal["left", "right"] = "right" if place else "left"
+        table.add_column(heading, justify=justify, no_wrap=True, vertical="top")
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
 def entries_text(found: Sequence[Standing]) -> str:
     """The section `recovery` of a scenario that runs every system as compared."""
     return "\n".join(["recovery:", *(f"  - {one.beside.text}" for one in found)])
@@ -95,29 +107,27 @@ def entries_text(found: Sequence[Standing]) -> str:
 # --------------------------------------------------------------------------- tables
 
 
-def tables_of(found: Sequence[Standing]) -> tuple[list[tuple[str, ...]], ...]:
+def tables_of(found: Sequence[Standing]) -> list[list[tuple[str, ...]]]:
     """Costs, where the hours go, what is survived: each a heading, and a row per system."""
-    return _costs(found), _hours(found), _survived(found)
+    return [table for table in (_costs(found), _hours(found), _survived(found)) if table[0][1:]]
 
 
 def _costs(found: Sequence[Standing]) -> list[tuple[str, ...]]:
-    heading = ("system", "saves\nevery", "overhead\n%", "more than\nthe best", "ETTR",
-               "ETTR\npaid", "memory\n%", "extra\nnodes")  # fmt: skip
-    return [heading, *(_cost(one) for one in found)]
+    """What each costs and takes; what none takes has no column."""
+    heading = ("system", "saves\nevery", "overhead\n%", "more than\nthe best", "ETTR")
+    beside: dict[str, Callable[[Standing], str]] = {}
+    if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
+        beside["ETTR\npaid"] = lambda one: _fixed(one, "ettr_paid")
+    if any(one.policy.extra_memory_fraction for one in found):
+        beside["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction)
+    if any(one.policy.extra_nodes for one in found):
+        beside["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes)
+    cells = [(*_cost(one), *(cell(one) for cell in beside.values())) for one in found]
+    return [(*heading, *beside), *cells]
 
 
 def _cost(one: Standing) -> tuple[str, ...]:
-    policy = one.policy
-    return (
-        one.name,
-        every(one),
-        overhead(one),
-        difference(one),
-        _fixed(one, "ettr"),
-        _fixed(one, "ettr_paid"),
-        percent_number(policy.extra_memory_fraction),
-        significant(policy.extra_nodes),
-    )
+    return one.name, every(one), overhead(one), difference(one), _fixed(one, "ettr")
 
 
 def _fixed(one: Standing, quantity: str) -> str:
@@ -216,8 +226,8 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
     unpriced = [one for one in found if one.accuracy == "not priced"]
     if unpriced:
         yield (
-            f"Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: "
-            "they are not taken for the best, whatever their hours."
+            f"Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: not "
+            "taken for the best, whatever the hours."
         )
     for one in unpriced:
         if one.beside.not_counted:

@@ -16,7 +16,7 @@ from cprsim.page.kinds import KINDS, kind_of
 from cprsim.page.systems import chapter_of_systems
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.systems_report import print_comparison
+from cprsim.report.systems_report import print_comparison, tables_of
 from tests.making import call
 
 WORKERS = """\
@@ -162,7 +162,13 @@ def test_entries_run_what_was_compared(servers, tmp_path) -> None:
         assert one["overhead_fraction"]["mean"] == pytest.approx(mean, rel=1e-9)
 
 
-def test_the_table_fits_a_terminal_of_80_columns(servers) -> None:
+@pytest.mark.parametrize("longer", ["", "-of-a-long-name"])
+def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -> None:
+    def renamed(found: Any) -> list[Any]:
+        return [[head, *((name + longer, *rest) for name, *rest in rows)]
+                for head, *rows in tables_of(found)]  # fmt: skip
+
+    monkeypatch.setattr("cprsim.report.systems_report.tables_of", renamed)
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
@@ -215,3 +221,18 @@ def test_what_can_not_be_compared_is_one_clear_error(
     assert problem in result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "results").exists()
+
+
+def test_the_example_of_a_spot_market_runs(tmp_path) -> None:
+    path = Path(__file__).parents[2] / "docs" / "examples" / "spot.yaml"
+    only = ("--only", "full", "--only", "oobleck", "--replications", 100, "--fixed", "--json")
+    result = call("compare-systems", path, *only, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["name"] == "spot"
+    full, oobleck = of(found, "full"), of(found, "oobleck")
+    # nodes are away for 27.5 of 48 h, some of it at once; full recovery waits for them
+    assert full["parts"]["wait"]["mean"] > 0.3
+    assert full["verdict"] == "more"
+    assert oobleck["parts"]["wait"]["mean"] == 0.0
+    assert oobleck["parts"]["degraded"]["mean"] > 0.05

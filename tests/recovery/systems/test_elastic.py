@@ -301,3 +301,19 @@ def test_what_an_elastic_system_can_not_serve_is_said(
 def test_an_elastic_system_needs_the_time_of_a_step(system: Any) -> None:
     with pytest.raises(ParameterError, match=r"job\.step"):
         system.plan(facts_of(None), system.Options(), "elastic")
+
+
+def test_nodes_that_leave_together_are_taken_back_when_the_last_of_them_is_there() -> None:
+    # as on a spot market: one node leaves, two leave at once; each comes back on its own
+    facts = facts_of(0.25, n_nodes=4)
+    options = oobleck.Options(throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25)
+    policy = oobleck.plan(facts, options, "oobleck")
+    failures = [ScopedFailure(1.0, (0,), 0, (2.0,)), ScopedFailure(2.0, (1, 2), 0, (1.5, 3.0))]
+    costs = ran(facts, policy, failures, 6.0).costs
+    hours = dict(zip(costs.parts, costs.hours[0], strict=True))
+    # 1 h at full speed; a reconfiguration; .75 h at 6/8, of which .0625 are lost; another; .75 h at
+    # 2/8 to 3 h, when the first is back; another; at 4/8 from 3.25 to 5 h, when both others are;
+    # a last one, and .75 h at full speed
+    assert hours["regroup"] == pytest.approx(4 * 0.25)
+    assert hours["lost"] == pytest.approx(0.0625)
+    assert costs.useful_h[0] == pytest.approx(1.5 + 0.75 / 4 + 1.75 / 2 + 0.75)
