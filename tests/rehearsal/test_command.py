@@ -79,7 +79,7 @@ def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
 @pytest.mark.long
 def test_ctrl_c_leaves_no_process_and_says_what_is_kept(tmp_path: Path) -> None:
     endless = [
-        "--set", "job.useful=300 s", "--set", "recovery.0.interval=60 s",
+        "--set", "job.useful=60 s", "--set", "recovery.0.interval=20 s",
         "--strategies", "full", "--out", str(tmp_path),
     ]  # fmt: skip
     process = subprocess.Popen(
