@@ -19,7 +19,7 @@ from cprsim.scenario import load_scenario
 from cprsim.stand_in import stand_in
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
-N_SERVERS, REPEATS = 4, 3
+N_SERVERS, REPEATS = 4, 2
 NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
 
 
@@ -48,7 +48,7 @@ def of_the_kernel(material: Material) -> float:
 
 
 def main() -> None:
-    material = material_of(stand_in(load_scenario(SCENARIO)))
+    material = material_of(stand_in(load_scenario(SCENARIO, ["kernel.samples=60000"])))
     print(f"the kernel in one process       {of_the_kernel(material):9,.0f} samples/s")
     print(f"a trainer and {N_SERVERS} servers, unpaced {of_processes(material):9,.0f} samples/s")
 

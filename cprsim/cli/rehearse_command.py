@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli.interrupts import telling_what_is_kept
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import complain, say, say_json
 from cprsim.errors import ParameterError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from cprsim.scenario import LoadedScenario
 
 RESULTS = Path("results")
-SMOKE = ("job.useful='6 s'", "kernel.samples=20000")
+SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
 SMOKE_OF_INJECTED = ("failures.count=2",)
 SMOKE_STRATEGIES = 2
 MOST_TRACES = 1000
@@ -67,7 +68,8 @@ def rehearse(
     require_writable(out)
     names = _names(strategies, loaded, smoke)
     journal = out / f".rehearsal-{_key(loaded, names)}"
-    with sole(journal), _too_busy_is_an_exit_code():
+    with telling_what_is_kept() as kept, sole(journal), _too_busy_is_an_exit_code():
+        kept.say = lambda: f"runs that were done are kept in {journal}"
         rehearsal = _rehearsed(loaded, names, repeat, journal)
     result = _kept(rehearsal, loaded, out, started)
     _show(rehearsal, result, as_json)

@@ -46,8 +46,9 @@ class Calibration:
 def calibrating(orders: Orders, material: Material) -> Orders:
     """A short run with whole saves and without failures."""
     on_grid = Trainer(material.shape, material.clicks, material.plan).on_grid
-    share = min(1.0, WORK_S / orders.useful_s)
-    at = [on_grid(share * material.n_samples * (i + 1) / N_SAVES) for i in range(N_SAVES)]
+    n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
+    apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
+    at = [on_grid((i + 1) * apart) for i in range(N_SAVES)]
     due = tuple(Due(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
     return replace(
         orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable, Sequence
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -105,8 +107,24 @@ class Supervisor:
     # ----------------------------------------------------------------- the run as a whole
 
     def run(self) -> Ran:
-        """Run it. Raises RunError where it can't go on; no process is left either way."""
-        return asyncio.run(self._run())
+        """Run it. Raises RunError where it can't go on; no process is left either way.
+
+        Ctrl-C ends all processes first, and is KeyboardInterrupt then.
+        """
+        ran = asyncio.run(self._until_interrupted())
+        if ran is None:
+            raise KeyboardInterrupt
+        return ran
+
+    async def _until_interrupted(self) -> Ran | None:
+        running = asyncio.create_task(self._run())
+        with _interrupts_cancel(running) as interrupted:
+            try:
+                return await running
+            except asyncio.CancelledError:
+                if interrupted.is_set():
+                    return None
+                raise
 
     async def _run(self) -> Ran:
         self._interrupt = asyncio.Event()
@@ -523,6 +541,31 @@ class Supervisor:
                 row_state = row_state[:0]
         dense, dense_state = dumped[self._trainer].arrays
         return State(table, row_state, dense, dense_state)
+
+
+@contextmanager
+def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
+    """Within the block Ctrl-C cancels the task, once, and sets the event.
+
+    Where the program ignores interrupts, or this is not its main thread, nothing changes.
+    """
+    interrupted, before = asyncio.Event(), signal.getsignal(signal.SIGINT)
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if not interrupted.is_set():
+            interrupted.set()
+            task.cancel()
+
+    heeds = threading.current_thread() is threading.main_thread() and callable(before)
+    if heeds:
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        if heeds:
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
 
 
 async def _answer_of(node: Node, kind: str) -> Message | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from cprsim.results import damage, load_result
-from tests.making import SCENARIOS, call
+from tests.making import PROGRAM, SCENARIOS, call
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 TINY = [
@@ -71,6 +74,36 @@ def test_what_can_not_be_rehearsed_is_said_and_nothing_is_left(
     assert called.exit_code == 2
     assert said in called.stderr
     assert not list((tmp_path / "r").rglob("*.json"))
+
+
+@pytest.mark.long
+def test_ctrl_c_leaves_no_process_and_says_what_is_kept(tmp_path: Path) -> None:
+    endless = [
+        "--set", "job.useful=60 s", "--set", "recovery.0.interval=20 s",
+        "--strategies", "full", "--out", str(tmp_path),
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [*PROGRAM, "rehearse", str(SCENARIO), *TINY, *endless],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("running"):
+            break
+    time.sleep(2)
+    below = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "runs that were done are kept" in said
+    assert len(below) > 5  # the nursery, 4 servers, a trainer
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+
+
+def descendants(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    below = [int(word) for word in text.split()]
+    return below + [pid for child in below for pid in descendants(child)]
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
 from cprsim.records import EventKind
-from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.calibration import Calibration, calibrating
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.setting import (
@@ -154,3 +154,14 @@ def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
     job = experiment("recovery=[{strategy: full, interval: 0.1 s}]")
     with pytest.raises(ParameterError, match="less than a training step"):
         orders_of(job, job.policies[0], what, speeds_of(job, what), ())
+
+
+@pytest.mark.parametrize("useful", ["1 s", "60 s", "1 h"])
+def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, useful: str) -> None:
+    job = experiment(f"job.useful={useful}")
+    (policy,) = policies_to_rehearse(job, ("partial",))
+    orders = orders_of(job, replace(policy, save_interval_h=1.0), what, speeds_of(job, what), ())
+    short = calibrating(orders, what)
+    assert len(short.due) == 3
+    assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
+    assert short.kills == ()
