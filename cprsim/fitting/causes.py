@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
@@ -179,5 +179,5 @@ def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTA
 
 def poisson_interval(n: int) -> tuple[float, float]:
     """Exact 95 % interval of the mean of a Poisson number of which `n` was seen (Garwood 1936)."""
-    low = float(stats.chi2.ppf(0.025, 2 * n) / 2) if n else 0.0
-    return low, float(stats.chi2.ppf(0.975, 2 * n + 2) / 2)
+    low = float(special.gammaincinv(n, 0.025)) if n else 0.0
+    return low, float(special.gammaincinv(n + 1, 0.975))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.records import Floats, Ints
@@ -57,13 +57,12 @@ def change(n_before: int, before_h: float, n_since: int, since_h: float) -> Chan
     if n == 0:
         raise ParameterError("no failure before or since: no rate can be told")
     share = since_h / (before_h + since_h)
-    test = stats.binomtest(n_since, n, share)
-    bounds = test.proportion_ci(0.95, method="exact")
+    low, high = _interval(n_since, n)
     odds = before_h / since_h
     rate = n_before / before_h
     return Change(
         n_before, n_since, before_h, since_h,
-        _odds(n_since / n) * odds, _odds(bounds.low) * odds, _odds(bounds.high) * odds,
+        _odds(n_since / n) * odds, _odds(low) * odds, _odds(high) * odds,
         float(p_values(n_before, np.array([n_since]), share)[0]),
         power(n_before, rate * since_h, share, 2.0),
         _least_noticed(n_before, rate * since_h, share),
@@ -81,14 +80,17 @@ def power(n_before: int, expected_since: float, share: float, ratio: float) -> f
     ratio : of the true rates
     """
     mean = expected_since * ratio
-    counts = np.arange(int(stats.poisson.ppf(1 - 1e-9, mean)) + 2, dtype=np.int64)
-    return float(stats.poisson.pmf(counts, mean)[p_values(n_before, counts, share) < LEVEL].sum())
+    counts = np.arange(int(mean + 8 * sqrt(mean)) + 30, dtype=np.int64)  # more are never seen
+    probability = np.exp(special.xlogy(counts, mean) - mean - special.gammaln(counts + 1))
+    return float(probability[p_values(n_before, counts, share) < LEVEL].sum())
 
 
 def p_values(n_before: int, n_since: Ints, share: float) -> Floats:
     """Two-sided p-values of numbers since, (n,): twice the smaller tail, as the interval has it."""
-    below = stats.binom.cdf(n_since, n_before + n_since, share)
-    above = stats.binom.sf(n_since - 1, n_before + n_since, share)
+    # binomial tails as incomplete beta functions, which know no number 0
+    below = special.betainc(max(n_before, 1), n_since + 1, 1 - share) if n_before else 1.0
+    above = special.betainc(np.maximum(n_since, 1), n_before + 1, share)
+    above = np.where(n_since > 0, above, 1.0)
     return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)), dtype=np.float64)
 
 
@@ -99,6 +101,12 @@ def _least_noticed(n_before: int, expected_since: float, share: float) -> float:
         if power(n_before, expected_since, share, float(ratio)) >= WORTH_POWER:
             return float(ratio)
     return inf
+
+
+def _interval(k: int, n: int) -> tuple[float, float]:
+    """Exact 95 % interval of a share of which `k` of `n` were seen (Clopper & Pearson 1934)."""
+    low = float(special.betaincinv(k, n - k + 1, 0.025)) if k else 0.0
+    return low, float(special.betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
 
 
 def _odds(share: float) -> float:
