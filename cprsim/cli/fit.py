@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,12 @@ class Age(StrEnum):
 
     new = "new"
     unknown = "unknown"
+
+
+class By(StrEnum):
+    """What a log is taken apart by."""
+
+    cause = "cause"
 
 
 Columns = Annotated[
@@ -98,6 +104,28 @@ def fit(
             help="Only causes that contain this text; the others' outages censor the up-times."
         ),
     ] = None,
+    by: Annotated[
+        By | None,
+        typer.Option(help="cause: a fit for each cause, and which to fix first."),
+    ] = None,
+    since_last: Annotated[
+        Path | None,
+        typer.Option(
+            "--since-last",
+            metavar="RESULT",
+            help="What an earlier fit printed with --json: has the rate changed since?",
+            show_default=False,
+        ),
+    ] = None,
+    anonymize: Annotated[
+        Path | None,
+        typer.Option(
+            "--anonymize",
+            metavar="OUT",
+            help="Write the log to a new file without names and dates, for the same fit.",
+            show_default=False,
+        ),
+    ] = None,
     columns: Columns = None,
     time_unit: TimeUnit = None,
     date_format: Annotated[
@@ -163,30 +191,43 @@ def fit(
     ] = None,
 ) -> None:
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
+    from dataclasses import replace
+
+    from cprsim.cli.fit_causes import causes_object, fragments, print_causes, save_fragments
     from cprsim.cli.fit_lives import living
     from cprsim.cli.fit_observed import observed
     from cprsim.cli.fit_output import Shown, as_object, print_fit
+    from cprsim.cli.fit_since import compared, read_before, sentences, since_object
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
+    from cprsim.failures.anonymous import anonymous_rows, how_to_fit
     from cprsim.failures.coalescing import coalesced
+    from cprsim.fitting.causes import by_cause
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
     from cprsim.results.new_file import require_new, write_new
 
-    if save is not None:
-        require_new(save)
+    for new in (save, anonymize):
+        if new is not None:
+            require_new(new)
+    before = None if since_last is None else read_before(since_last)
     n_nodes, node_file = _nodes(nodes)
     asked = _asked(n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
     as_read, form = read_as(trace, form, asked)
     as_read = living(as_read, trace, form, asked, node_file, dates=node_dates)
     within_h = None if coalesce is None else _hours(coalesce, "--coalesce")
     outages = as_read if within_h is None else coalesced(as_read, within_h)
+    if anonymize is not None:
+        write_new(anonymize, "\n".join(anonymous_rows(as_read)) + "\n")
+        complain(f"same fit: cprsim fit {anonymize} {how_to_fit(as_read)}")
+    if by is not None and cause is not None:
+        raise ParameterError("--by cause: takes all causes, --cause one alone")
     if cause is not None:
         outages = outages.choosing(cause)
     if node is not None:
         outages = outages.of_node(node)
-    nodes_of_job(job_nodes, outages.n_nodes)
+    n_job = nodes_of_job(job_nodes, outages.n_nodes)
     policy = FirstUptime((age or Age.new).value)
     known = observed(
         outages,
@@ -203,18 +244,28 @@ def fit(
     shown = Shown.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
+    causes = by_cause(outages, n_job, policy) if by is not None else ()
+    written = fragments(causes, one_line(trace.name), n_job, fitted.observation)
+    since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
+    shown = replace(shown, more=tuple(sentences(since)) if since else ())
     figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
-    if save is not None and shown.fragment is not None:
+    if save is not None and causes:
+        save_fragments(save, written)
+    elif save is not None and shown.fragment is not None:
         write_new(save, shown.fragment)
     if as_json:
-        say_json(as_object(shown, figures))
+        more: dict[str, Any] = {"causes": causes_object(causes, written)} if causes else {}
+        more |= {"since_last": since_object(since)} if since else {}
+        say_json({**as_object(shown, figures), **more})
     else:
         print_fit(Terminal(), shown)
+        if causes:
+            print_causes(Terminal(), causes, written, n_job)
         for path in figures:
             say(path)
-    if save is not None and shown.fragment is None:
+    if save is not None and shown.fragment is None and not causes:
         raise ParameterError(f"--save: there is no fragment to write: {shown.why_no_fragment}")
-    if save is not None:
+    if save is not None and not causes:
         complain(f"fragment written to {save}")
 
 

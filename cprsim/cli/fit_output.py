@@ -16,6 +16,7 @@ from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.circle import Compared, close_circle
 from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.exposure import n_failures, node_hours
 from cprsim.fitting.fragments import (
     asks_for_correlation,
     fragment,
@@ -30,6 +31,7 @@ from cprsim.fitting.likelihood import Estimate
 from cprsim.fitting.observation import Observation
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.trend import Trend
+from cprsim.fitting.verdict import Verdict, verdict
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",
@@ -49,6 +51,8 @@ class Shown:
     simpler: str | None  # kind job, where `fragment` is none
     circle: tuple[Compared, ...]
     why_no_circle: str  # empty where there is one, or none was asked for
+    verdict: Verdict
+    more: tuple[str, ...] = ()  # sentences that belong to the verdict
 
     @classmethod
     def of(
@@ -69,7 +73,8 @@ class Shown:
             simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
         circle, why_no_circle = _circle(fitted, circle_seed)
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-        return cls(fitted, n_job, written, why_no_fragment, simpler, circle, why_no_circle)
+        said = verdict(fitted, n_job)
+        return cls(fitted, n_job, written, why_no_fragment, simpler, circle, why_no_circle, said)
 
     @property
     def text(self) -> str:
@@ -80,6 +85,8 @@ class Shown:
 def print_fit(console: Console, shown: Shown) -> None:
     """Print all tables, the warnings and the fragment."""
     fitted = shown.fitted
+    for line in (*shown.verdict.sentences, *shown.more):
+        _say(console, line)
     for line in fitted.observation.lines():
         _say(console, line)
     for warning in fitted.warnings:
@@ -120,6 +127,17 @@ def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
     drawn = fitted.portrait
     forms = fitted.correlated.forms if fitted.correlated else ()
     return {
+        "verdict": {
+            "sentences": list(shown.verdict.sentences),
+            "mtbf_of_job_h": _number(shown.verdict.mtbf_h),
+            "low_h": _number(shown.verdict.low_h),
+            "high_h": _number(shown.verdict.high_h),
+        },
+        "exposure": {
+            "failures": n_failures(fitted.outages),
+            "instants": len(fitted.together.sizes),
+            "node_hours": node_hours(fitted.outages),
+        },
         "observation": _observation_object(fitted.observation),
         **{subject.name: _subject_object(subject) for subject in fitted.subjects},
         "groups": {

@@ -68,6 +68,7 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
         kept,
         node=shift[kept.node],
         n_nodes=int(there.sum()),
+        window_h=float(leaves_h[there].max()),  # nothing is watched once all have left
         node_names=tuple(np.array(lives.names, dtype=object)[there].tolist()),
         lives=(lives.born_h[there], enters_h[there], leaves_h[there]),
         notes=(

@@ -119,6 +119,7 @@ def variants(name: str) -> list[tuple[str, Variant]]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRITERS)
 def test_damaged_logs_give_the_known_answer_or_one_error_with_its_place(
     tmp_path: Path, name: str

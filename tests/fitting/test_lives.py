@@ -147,6 +147,7 @@ def test_lanls_system_16_was_watched_until_it_was_decommissioned(failure_logs: P
     hours = (np.datetime64("2002-10-01") - begin) / np.timedelta64(1, "h")
     assert told.lives is not None
     np.testing.assert_allclose(told.lives[2], hours)
+    assert told.window_h == pytest.approx(hours)  # nothing was watched after that
     plain, dated = (fit(WEIBULL, uptimes(one)).parameters[0].estimate for one in (log, told))
     assert plain == pytest.approx(0.502, abs=5e-4)
     assert dated == pytest.approx(0.558, abs=5e-4)

@@ -1,0 +1,183 @@
+"""Causes that compete: a fit for each, what each brings about, and which one to fix first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+import numpy as np
+from scipy import special
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.fitting.correlation import togetherness
+from cprsim.fitting.exposure import node_hours
+from cprsim.fitting.families import WEIBULL, Fit, fit
+from cprsim.fitting.fragments import share_of_job
+from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
+from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.records import Bools, Floats, Ints
+
+FEWEST = 5  # failures of a cause that is shown by itself
+MOST_CAUSES = 12
+OTHER = "(other causes)"
+NAMELESS = "(none named)"
+AGES_H = (24.0, 168.0, 720.0)  # at which the cumulative incidence is shown
+SAVE_H = RESTART_H = 5 / 60  # assumed for the price of a failure; not of any log
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """How many nodes a cause has struck first, by age since the last repair."""
+
+    age_h: Floats  # (n_ages,) increasing
+    share: Floats  # (n_ages,) just after each age
+
+    def at(self, age_h: float) -> float:
+        """The share by an age [h]."""
+        place = int(np.searchsorted(self.age_h, age_h, side="right"))
+        return float(self.share[place - 1]) if place else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OfCause:
+    """What one cause does."""
+
+    name: str
+    outages: Outages  # all, those of the cause `chosen`
+    n_failures: int
+    uptimes: Fit | None  # Weibull, other causes censoring; None where it can't be fitted
+    why_not: str
+    incidence: Incidence
+    job_rate_per_h: float  # of failures that strike the job
+    low_per_h: float  # exact Poisson interval of 95 %
+    high_per_h: float
+    mean_repair_h: float  # NaN where no end is known
+    saved: float  # overhead of the job that would go with the cause, a share of useful time
+
+
+def by_cause(
+    outages: Outages, n_job: int, first: FirstUptime = FirstUptime.NEW
+) -> tuple[OfCause, ...]:
+    """The causes of a log, the one that costs a job most first.
+
+    Causes with fewer than `FEWEST` failures, and those beyond `MOST_CAUSES`, are one together.
+    Assumed is that causes do not depend on each other, and that every repair renews the node.
+
+    Parameters
+    ----------
+    outages : the log
+    n_job : nodes of the job
+    first : how the first up-time of each node counts
+
+    Raises
+    ------
+    ParameterError
+        where the log names no two causes with `FEWEST` failures.
+    """
+    grouped = _grouped(outages)
+    chosen = [
+        replace(grouped, chosen=grouped.cause_code == c) for c in range(len(grouped.cause_names))
+    ]
+    incidences = cumulative_incidence([uptimes(one, first) for one in chosen])
+    rates = [_job_rate_per_h(one, n_job) for one in chosen]
+    found = [
+        _of_cause(one, name, incidence, rate, sum(rates), first)
+        for one, name, incidence, rate in zip(
+            chosen, grouped.cause_names, incidences, rates, strict=True
+        )
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.saved, one.name)))
+
+
+def _grouped(outages: Outages) -> Outages:
+    """The log with rare causes as one."""
+    counts = np.bincount(outages.cause_code[outages.in_window], minlength=len(outages.cause_names))
+    order = np.argsort(-counts, kind="stable")[:MOST_CAUSES]
+    kept = [code for code in order.tolist() if counts[code] >= FEWEST]
+    if len(kept) < 2:
+        raise ParameterError(
+            f"--by cause: the log names {len(kept)} cause(s) with {FEWEST} failures; two are needed"
+        )
+    names = [outages.cause_names[code] or NAMELESS for code in kept]
+    code = np.full(len(outages.cause_names), len(kept), dtype=np.int64)
+    code[kept] = np.arange(len(kept))
+    if (code == len(kept)).any():
+        names.append(OTHER)
+    return replace(outages, cause_code=code[outages.cause_code], cause_names=tuple(names))
+
+
+def cumulative_incidence(of_causes: list[Lifetimes]) -> list[Incidence]:
+    """The share of nodes that each cause strikes first (Aalen & Johansen 1978), with late entry.
+
+    Parameters
+    ----------
+    of_causes : the same up-times for each cause, `observed` where it ended them. One that several
+        causes ended at once counts for the first of them
+    """
+    times = of_causes[0]
+    ended: Bools = np.zeros(times.n, dtype=bool)
+    mine: list[Bools] = []
+    for one in of_causes:
+        mine.append(one.observed & ~ended)
+        ended = ended | one.observed
+    ages, n_ended = np.unique(times.duration_h[ended], return_counts=True)
+    at_risk = _at_risk(times, ages)
+    survival = np.cumprod(1 - n_ended / at_risk)
+    before = np.append(1.0, survival[:-1])
+    return [
+        Incidence(ages, np.cumsum(before * _counted(times.duration_h[of], ages) / at_risk))
+        for of in mine
+    ]
+
+
+def _at_risk(times: Lifetimes, ages: Floats) -> Ints:
+    left = np.searchsorted(np.sort(times.duration_h), ages, side="left")
+    return np.searchsorted(np.sort(times.entry_h), ages, side="left") - left
+
+
+def _counted(ended_h: Floats, ages: Floats) -> Ints:
+    return np.bincount(np.searchsorted(ages, ended_h), minlength=len(ages))
+
+
+def _of_cause(
+    outages: Outages, name: str, incidence: Incidence, rate: float, all_rates: float,
+    first: FirstUptime,
+) -> OfCause:  # fmt: skip
+    n = int((outages.in_window & outages.chosen).sum())
+    low, high = poisson_interval(n)
+    fitted, why_not = None, ""
+    try:
+        fitted = fit(WEIBULL, uptimes(outages, first))
+    except (ParameterError, NotConvergedError) as error:
+        why_not = str(error)
+    repairs = repair_times(outages)
+    known = repairs.duration_h[repairs.observed]
+    return OfCause(
+        name, outages, n, fitted, why_not, incidence,
+        rate, rate * low / n if n else 0.0, rate * high / n if n else inf,
+        float(known.mean()) if len(known) else float("nan"),
+        overhead(all_rates) - overhead(max(all_rates - rate, 0.0)),
+    )  # fmt: skip
+
+
+def _job_rate_per_h(outages: Outages, n_job: int) -> float:
+    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    together = togetherness(outages)
+    watched_h = node_hours(outages) / outages.n_nodes
+    return len(together.sizes) * share_of_job(together, n_job, outages.n_nodes) / watched_h
+
+
+def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTART_H) -> float:
+    """Overhead of full recovery with saves at Young's interval, a share of useful time.
+
+    Saves and lost work come to ``sqrt(2 save rate)``, restarts to ``restart rate`` (first order:
+    exact where both are small).
+    """
+    return sqrt(2 * save_h * rate_per_h) + restart_h * rate_per_h
+
+
+def poisson_interval(n: int) -> tuple[float, float]:
+    """Exact 95 % interval of the mean of a Poisson number of which `n` was seen (Garwood 1936)."""
+    low = float(special.gammaincinv(n, 0.025)) if n else 0.0
+    return low, float(special.gammaincinv(n + 1, 0.975))

@@ -1,0 +1,101 @@
+"""Causes that compete: cumulative incidence, what each costs, and a fragment for each."""
+
+from __future__ import annotations
+
+import json
+from math import exp, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import outages_of
+from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead, poisson_interval
+from cprsim.fitting.lifetimes import lifetimes_of
+from tests.fitting.logs import write_log
+from tests.fitting.test_competing_causes import WINDOW_H, competing
+from tests.making import call
+
+
+def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
+    # ages: a at 2 (of 4), censored at 3, b at 4 (of 3, as one entered at 3), a at 5 (of 2)
+    age, entry = np.array([2.0, 3.0, 4.0, 5.0, 6.0]), np.array([0.0, 0, 0, 0, 3])
+    a, b = (
+        lifetimes_of(age, np.array(of, dtype=bool), entry_h=entry)
+        for of in ([1, 0, 0, 1, 0], [0, 0, 1, 0, 0])
+    )
+    of_a, of_b = cumulative_incidence([a, b])
+    assert of_a.age_h.tolist() == [2, 4, 5]
+    np.testing.assert_allclose(of_a.share, [1 / 4, 1 / 4, 1 / 4 + 3 / 4 * 2 / 3 / 2])
+    np.testing.assert_allclose(of_b.share, [0, 3 / 4 / 3, 3 / 4 / 3])
+    assert (of_a.at(1.9), of_b.at(100)) == (0.0, 0.25)
+
+
+def test_the_incidence_is_that_of_the_causes_that_were_drawn() -> None:
+    """Disks Weibull (3, 100 h) beside networks exponential (60 h), by numeric integration."""
+    found = {one.name: one for one in by_cause(competing(3), 1)}
+    n = sum(one.n_failures for one in found.values())
+    for age_h in (24.0, 80.0, 168.0):
+        disk, _ = integrate.quad(
+            lambda t: 3 / 100 * (t / 100) ** 2 * exp(-((t / 100) ** 3) - t / 60), 0, age_h
+        )
+        network, _ = integrate.quad(lambda t: exp(-((t / 100) ** 3) - t / 60) / 60, 0, age_h)
+        for name, truth in (("disk", disk), ("network", network)):
+            error = sqrt(truth * (1 - truth) / n)
+            assert abs(found[name].incidence.at(age_h) - truth) < 4 * error, (name, age_h)
+
+
+def test_what_each_cause_costs_is_counted_on_the_job() -> None:
+    rows = [("gpu", 10)] * 1 + [("gpu", 10 + 40 * k) for k in range(1, 12)]
+    rows += [("disk", 25 + 60 * k) for k in range(6)] + [("fan", 7), ("fan", 300)]
+    at_h = np.array([float(at) for _, at in rows])
+    log = outages_of(
+        np.arange(len(rows)) % 10, at_h, at_h + 2, tuple(name for name, _ in rows), n_nodes=10,
+        window_h=500.0, origin="0 h",
+    )  # fmt: skip
+    gpu, disk, other = by_cause(log, 5)
+    assert [one.name for one in (gpu, disk, other)] == ["gpu", "disk", "(other causes)"]
+    assert [one.n_failures for one in (gpu, disk, other)] == [12, 6, 2]
+    assert gpu.job_rate_per_h == pytest.approx(12 / 500 * 5 / 10)
+    assert gpu.mean_repair_h == pytest.approx(2)
+    all_rates, save_h = 20 / 500 / 2, 5 / 60
+    before = sqrt(2 * save_h * all_rates) + save_h * all_rates
+    after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
+    assert gpu.saved == pytest.approx(before - after)
+    assert overhead(0.0) == 0.0
+
+
+def test_the_interval_of_a_count_is_garwoods() -> None:
+    # Garwood 1936 for 10 events; with none seen the upper bound is -log(0.025)
+    assert poisson_interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)
+    assert poisson_interval(0) == pytest.approx((0.0, 3.689), abs=1e-3)
+
+
+def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
+    log = competing(1).of_cause("disk")
+    with pytest.raises(ParameterError, match=r"names 1 cause\(s\) with 5 failures"):
+        by_cause(log, 1)
+
+
+def test_the_command_shows_all_causes_and_writes_a_fragment_for_each(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.csv", competing(1))
+    arguments = (
+        "fit", log, "--time-unit", "h", "--from", 0, "--to", WINDOW_H, "--bootstrap", 0, "--by",
+        "cause",
+    )  # fmt: skip
+    shown = call(*arguments, "--save", tmp_path / "made.yaml")
+    assert shown.exit_code == 0, shown.output
+    assert "Causes, for a job on 30 node(s), the one to fix first on top:" in shown.stdout
+    assert {file.name for file in tmp_path.glob("made*")} == {
+        "made-1-network.yaml", "made-2-disk.yaml",
+    }  # fmt: skip
+    assert "# cause: disk" in (tmp_path / "made-2-disk.yaml").read_text()
+    causes = json.loads(call(*arguments, "--json").stdout)["causes"]
+    assert [one["cause"] for one in causes] == ["network", "disk"]
+    shape = causes[1]["uptimes"]["shape"]
+    assert shape["low"] < 3.0 < shape["high"]
+    both = call(*arguments, "--cause", "disk")
+    assert both.exit_code == 2
+    assert "--by cause: takes all causes" in both.stderr
