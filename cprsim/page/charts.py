@@ -14,7 +14,7 @@ MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 
 def chart_blocks(chart: Chart) -> list[Block]:
     """The figure, what its numbers are, and a table for each panel."""
-    panels = "; ".join(f"{one.title}: {one.y_label} over {one.x_label}" for one in chart.panels)
+    panels = "; ".join(f"{_what(one)} over {one.x_label}" for one in chart.panels)
     picture = Picture(
         caption=chart.title,
         alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
@@ -24,13 +24,19 @@ def chart_blocks(chart: Chart) -> list[Block]:
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 
 
+def _what(panel: Panel) -> str:
+    """Title and label of y, once where they are the same."""
+    both = (panel.title, panel.y_label)
+    return panel.title if panel.title == panel.y_label else ": ".join(filter(None, both))
+
+
 def _table(panel: Panel) -> Table:
     rows = [row for one in panel.series for row in _rows(one)]
     bands = [[one.label, "all along", _ends(one.low, one.high), NO_NUMBER] for one in panel.bands]
     step = max(1, ceil(len(rows) / MOST_ROWS))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     return Table(
-        caption=f"{panel.title}: {panel.y_label}{cut}",
+        caption=f"{_what(panel)}{cut}",
         columns=[
             Column("series", is_number=False),
             Column(panel.x_label or "case"),

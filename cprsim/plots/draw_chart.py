@@ -21,6 +21,7 @@ PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
+NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
 SIGNS = {"published": ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7)}
@@ -183,8 +184,9 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     elif panel.y_from_zero and not any(value < 0 for value in _heights(panel)):
         axes.set_ylim(bottom=0)
     if names:
-        width = 13 if len(names) < 5 else 10  # characters that stand beside each other
-        axes.set_xticks(range(len(names)), [fill(name, width) for name in names])
+        width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
+        folded = [fill(name, width, break_long_words=False) for name in names]
+        axes.set_xticks(range(len(names)), folded, fontsize=9 if len(names) < 5 else 8)
         axes.set_xlim(-0.6, len(names) - 0.4)
     axes.yaxis.grid(True)
     handles, labels = axes.get_legend_handles_labels()

@@ -14,8 +14,6 @@ from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 if TYPE_CHECKING:
     from cprsim.accuracy import Accuracy, StrategyAccuracy
 
-SETTLED = 0.1  # share of the run after which the axis of the loss is laid out
-
 
 def loss_figure(measured: Accuracy, name: str) -> Figure:
     """Loss over samples above, and below what each strategy adds to it, which is far smaller.
@@ -27,15 +25,14 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
         figure = Figure(figsize=(7.6, 5.4), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         whole = measured.whole.curve
-        above.plot(whole.position / 1e3, whole.loss, color=INK, lw=1.0, label="no failures")
-        settled = whole.loss[int(SETTLED * len(whole.loss)) :]
-        above.set_ylim(settled.min() - 0.01, settled.max() + 0.02)
+        above.plot(whole.position / 1e3, whole.loss, color=INK, lw=1.0, label=_same(measured))
         below.axhline(0, color=INK, lw=1.0)
         for number, one in enumerate(anew):
             _strategy(above, below, measured, one, number)
         above.set_ylabel("training loss [nats]")
         below.set_ylabel("added by failures [nats]")
         below.set_xlabel("thousand samples")
+        _not_drawn(below, measured)
         for axes in (above, below):
             axes.yaxis.grid(True)
         above.set_title(f"Loss with failures: {name}", loc="left", fontweight="bold", pad=30)
@@ -48,6 +45,22 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
         if not anew:
             _nothing_to_see(below)
     return figure
+
+
+def _same(measured: Accuracy) -> str:
+    """Label of the run without failures, and of the strategies that train the same model."""
+    same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
+    return fill(", ".join(["no failures", *same]), 40)
+
+
+def _not_drawn(axes: Axes, measured: Accuracy) -> None:
+    """Name the strategies without a line: their job did not finish."""
+    names = [one.policy.name for one in measured.strategies if one.trained is None]
+    if names:
+        axes.annotate(
+            f"not drawn, did not finish: {', '.join(names)}", (0.99, 0.02),
+            xycoords="axes fraction", ha="right", fontsize=7, color=CAPTION,
+        )  # fmt: skip
 
 
 def _strategy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import isnan
 from textwrap import fill
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
-# a bar of more than all useful time that is so many times the next is cut, to let others be read
-CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 1.0, 5.0
+# a bar of more than this share of useful time that is so many times the next is cut, so that the
+# others can be read
+CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
 HEADROOM = 1.16
 N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
 
@@ -51,8 +53,8 @@ def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
             handles = [look_of(part).patch() for part in parts]
             figure.legend(handles=handles, loc="outside lower center", ncols=2)
             return figure
-        cut = any(total > top for total in totals)
-        _title(axes, result, max(mine[FINISHED].n for mine in spreads), room=14 if cut else 0)
+        n = max(mine[FINISHED].n for mine in spreads)
+        _title(axes, result, n, cut=any(total > top for total in totals))
         _legend(axes, parts)
     return figure
 
@@ -128,7 +130,7 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
 
 def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     labels = [
-        "\n".join(fill(words, fold_at) for words in (policy.name, _every(policy, result)))
+        "\n".join(_folded(words, fold_at) for words in (policy.name, _every(policy, result)))
         for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
@@ -140,17 +142,24 @@ def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     axes.set_ylabel("overhead, % of useful time")
 
 
+def _folded(words: str, at: int) -> str:
+    """Words on several lines; a number and its unit stay on one."""
+    return fill(re.sub(r"(\d) (\w+)\b", "\\1\N{NO-BREAK SPACE}\\2", words), at)
+
+
 def _every(policy: RecoveryPolicy, result: Result) -> str:
     return saves(policy, result.useful_h)
 
 
-def _title(axes: Axes, result: Result, n: int, room: int) -> None:
-    """Title and what the numbers are, `room` points above the usual place."""
+def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:
+    """Title and what the numbers are; above what stands over a bar that is cut."""
+    room = 14 if cut else 0
+    goes_on = "; a bar with an arrow goes on beyond the axis" if cut else ""
     title = f"What failures cost: {result.name}"
     axes.set_title(title, loc="left", fontweight="bold", pad=36 + room)
     axes.annotate(
         f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
-        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean",
+        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean{goes_on}",
         (0, 1), (0, 10 + room), xycoords="axes fraction", textcoords="offset points",
         fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip

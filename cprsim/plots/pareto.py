@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,6 +15,9 @@ from cprsim.selector import Candidate, Selection
 from cprsim.selector.words import quantity_of, saving
 
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
+AROUND = 0.35  # of the limit, on both sides: what the close-up shows
+NAME_HEIGHT = 0.055  # of the close-up's height: names stand so far apart
+FINE = 0.01  # limits below it are shown in ten-thousandths
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 
 
@@ -27,25 +31,87 @@ def pareto_figure(selection: Selection, name: str, *, narrow: bool = False) -> F
     ----------
     narrow : for a telephone: without a title, the legend below
     """
+    near = _around_limit(selection)
+    n = 1 if near is None else 2
     with style():
-        figure = Figure(figsize=(3.9, 5.6) if narrow else (7.6, 4.6), layout="constrained")
-        axes = figure.add_subplot()
-        shown = Shown()
-        _level_lines(axes, selection)
-        for number, (strategy, front) in enumerate(_losing(selection).items()):
-            _line(axes, strategy, front, number)
-            held, overhead = ([one.held for one in front], [one.overhead.mean for one in front])
-            shown.add(held, overhead, colour=series_line(number).colour)
-        _envelope(axes, selection)
-        _full_and_limit(axes, selection)
-        _choice(axes, selection)
+        size_in = (3.9, 2.6 + 3.0 * n) if narrow else (7.6 if n == 1 else 10.2, 5.4)
+        figure = Figure(figsize=size_in, layout="constrained")
+        panels = figure.subplots(*((n, 1) if narrow else (1, n)), squeeze=False).flat
+        axes = panels[0]
+        shown = _draw(axes, selection)
         _dress(axes, selection)
         shown.tell(axes, "of candidates that do not finish")
-        if narrow:
-            figure.legend(loc="outside lower center", fontsize=8)
-        else:
+        if near is not None:
+            _draw(panels[1], selection)
+            _zoom(panels[1], selection, near)
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center", fontsize=8,
+            ncols=1 if narrow else 3,
+        )  # fmt: skip
+        if not narrow:
             _title(axes, selection, name)
     return figure
+
+
+def _draw(axes: Axes, selection: Selection) -> Shown:
+    """Everything that there is to see, whatever the axes will show of it."""
+    shown = Shown()
+    _level_lines(axes, selection)
+    for number, (strategy, front) in enumerate(_losing(selection).items()):
+        _line(axes, strategy, front, number)
+        held, overhead = ([one.held for one in front], [one.overhead.mean for one in front])
+        shown.add(held, overhead, colour=series_line(number).colour)
+    _envelope(axes, selection)
+    _full_and_limit(axes, selection)
+    _choice(axes, selection)
+    return shown
+
+
+def _around_limit(selection: Selection) -> dict[str, float] | None:
+    """Overhead at the right end of the close-up, by strategy; None where two lines do not reach it.
+
+    Between candidates it is read off the line that is drawn.
+    """
+    right = (1 + AROUND) * selection.limit.most
+    found = {}
+    for strategy, front in _losing(selection).items():
+        there = sorted((one.held, one.overhead.mean) for one in front if one.finished_fraction == 1)
+        held, overhead = np.array(there).reshape(-1, 2).T
+        if len(held) > 1 and held[0] <= right <= held[-1]:
+            found[strategy] = float(np.interp(right, held, overhead))
+    return found if len(found) > 1 else None
+
+
+def _zoom(axes: Axes, selection: Selection, near: dict[str, float]) -> None:
+    """The limit from close up, each line with its name at its right end."""
+    most = selection.limit.most
+    axes.set_xlim((1 - AROUND) * most, (1 + AROUND) * most)
+    inside = [
+        one.overhead.mean
+        for front in _losing(selection).values()
+        for one in front
+        if abs(one.held / most - 1) <= AROUND and not isnan(one.overhead.mean)
+    ]
+    low, high = min([*inside, *near.values()]), max([*inside, *near.values()])
+    room = 0.12 * (high - low) + 1e-9
+    axes.set_ylim(max(0.0, low - room), high + room)
+    _names(axes, selection, near)
+    _labels(axes, selection)
+    axes.set_title("The limit from close up", loc="left", fontsize=9, fontweight="bold")
+
+
+def _names(axes: Axes, selection: Selection, near: dict[str, float]) -> None:
+    """Names beside the ends of lines, moved apart where they would stand on each other."""
+    low, high = axes.get_ylim()
+    least, below = NAME_HEIGHT * (high - low), low
+    for strategy, overhead in sorted(near.items(), key=lambda item: item[1]):
+        below = max(overhead, below + least)
+        colour = series_line(list(_losing(selection)).index(strategy)).colour
+        axes.annotate(
+            strategy, (1, overhead), (1.03, below), xycoords=("axes fraction", "data"),
+            textcoords=("axes fraction", "data"), fontsize=8, color=colour, va="center",
+            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6},
+        )  # fmt: skip
 
 
 def _losing(selection: Selection) -> dict[str, tuple[Candidate, ...]]:
@@ -124,18 +190,26 @@ def _dress(axes: Axes, selection: Selection) -> None:
     axes.set_xlim(0, min(furthest * 1.05, BEYOND_LIMIT * limit.most) or furthest * 1.05 or 1.0)
     if not isnan(full) and full > 0:
         axes.set_ylim(0, full * ABOVE_FULL)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    _labels(axes, selection)
+
+
+def _labels(axes: Axes, selection: Selection) -> None:
+    """What the axes are, losses of accuracy in ten-thousandths."""
+    limit = selection.limit
+    fine = limit.most < FINE
+    scale, unit = (1e4, " [10⁻⁴]") if fine else (1.0, "")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{round(scale * value, 9):g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{round(100 * value, 9):g}")
     axes.grid(True)
     axes.set_ylabel("overhead, % of useful time")
-    axes.set_xlabel(f"{quantity_of(limit)}, {100 * limit.confidence:g} % upper bound")
+    axes.set_xlabel(f"{quantity_of(limit)}{unit}, {100 * limit.confidence:g} % upper bound")
 
 
 def _title(axes: Axes, selection: Selection, name: str) -> None:
     axes.set_title(f"Overhead against loss: {name}", loc="left", fontweight="bold", pad=22)
     axes.annotate(
         f"{hours(selection.useful_h)} of useful work; mean of "
-        f"{count(selection.n_replications, 'replication')}; each line goes from many saves to none",
+        f"{count(selection.n_replications, 'replication')}; each line from many saves to none",
         (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
         fontsize=8, color=CAPTION, va="bottom",
     )  # fmt: skip
-    axes.legend(loc="upper right", fontsize=8, frameon=True, facecolor="white", framealpha=0.9)

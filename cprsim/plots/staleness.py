@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.plots.left_out import Shown
-from cprsim.plots.style import FAINT, INK, series_line, style
+from cprsim.plots.style import CAPTION, INK, series_line, style
 from cprsim.records import Floats
 from cprsim.staleness import Metric
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 PANELS = (("equal bytes", ""), ("small tables with every sub-save: more bytes", "+"))
 LABELS = {Metric.AUC: "loss of AUC", Metric.LOG_LOSS: "added log-loss [nats]"}
+BELOW_ZERO = (
+    "A point is one trial less what its seed loses at PLS 0: below 0 the noise of training is "
+    "larger than what the failure cost."
+)
 RECALLED = "paper: correlation about 0.88 (recalled)"
 
 
@@ -29,7 +34,7 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
     """
     correlation = measured.checks(metric).correlation
     with style():
-        figure = Figure(figsize=(7.6, 3.9), layout="constrained")
+        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
         for one, (title, suffix) in zip(axes, PANELS, strict=True):
             keys = [k for k in measured.seen.strategies if k == "partial" or _of(k, suffix)]
@@ -42,11 +47,13 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
             one.legend(loc="upper left")
             shown.tell(one)
         axes[0].set_ylabel(LABELS[metric])
+        what = (
+            f"{len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
+            f"{correlation.mean:.2f} ± {correlation.standard_error:.2f}; {RECALLED}. {BELOW_ZERO}"
+        )
         figure.suptitle(
-            f"{name}: {len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
-            f"{correlation.mean:.2f} ± {correlation.standard_error:.2f}; {RECALLED}",
-            x=0.01, ha="left", fontsize=8, color=FAINT,
-        )  # fmt: skip
+            f"{name}\n{fill(what, 118)}", x=0.01, ha="left", fontsize=7.5, color=CAPTION
+        )
     return figure
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import matplotlib
+from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from cprsim.results.metrics import known_first
@@ -113,6 +114,18 @@ STYLE: Any = {
 def series_line(number: int) -> Line:
     """The look of line `number` of a figure, counted from 0; after the last it begins again."""
     return SERIES[number % len(SERIES)]
+
+
+def line_of_many(number: int, n: int) -> Line:
+    """The look of one of `n` lines in an order: from dark to light where they are more than looks.
+
+    Markers and dashes repeat then, and neighbours differ in all three.
+    """
+    look = series_line(number)
+    if n <= len(SERIES):
+        return look
+    shade = matplotlib.colormaps["viridis"](0.9 * number / (n - 1))
+    return look._replace(colour=to_hex(shade))
 
 
 @contextmanager

@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.axis_words import words
 from cprsim.plots.left_out import Shown
-from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
+from cprsim.plots.style import CAPTION, FAINT, INK, Line, line_of_many, series_line, style
 from cprsim.plots.sweep_parts import (
     dress_x,
     dress_y,
@@ -30,8 +31,8 @@ from cprsim.sweeps import AxisColumn, SweepResult
 
 RULES = {"young_h": ("Young", (0, (1, 1))), "daly_h": ("Daly", (0, (4, 2))),
          "cpr_h": ("CPR", (0, (6, 2, 1, 2)))}  # fmt: skip
-MOST_PANELS = 4
-MOST_CURVES = 6
+MOST_PANELS = 6
+MOST_CURVES = 12
 WHY_NONE = "where not every job finishes"
 FEW = 14  # points of a line, up to which each has a marker with its interval
 MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, "ls": "none"}
@@ -51,7 +52,7 @@ def curves_figure(result: SweepResult, along: AxisColumn, *, narrow: bool = Fals
         shown = Shown()
         for number, strategy in enumerate(result.strategies):
             mine = rows[rows["strategy"] == strategy]
-            _line(axes, along, names, mine, number, strategy, shown)
+            _line(axes, along, names, mine, series_line(number), strategy, shown)
             if along.is_interval and mine["mean"].nunique() > 1:
                 _minimum(axes, along, names, mine)
         if along.is_interval:
@@ -81,32 +82,36 @@ def family_figure(
     rows = rows[rows[second.column].isin(chosen)]
     shown = _that_vary(result, rows)[:MOST_PANELS]
     with style():
-        size_in = (max(7.0, 3.4 * len(shown) + 1.4), 4.4)
+        size_in = (max(7.0, min(3, len(shown)) * 3.0 + 1.4), 4.4)
         figure, every = panels(len(shown), size_in, narrow=narrow)
         for axes, strategy in zip(every, shown, strict=True):
             drawn = Shown()
             for number, value in enumerate(chosen):
                 mine = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
-                _line(axes, along, names, mine, number, said(value, second), drawn)
+                look = line_of_many(number, len(chosen))
+                _line(axes, along, names, mine, look, said(value, second), drawn)
                 if along.is_interval:
                     _minimum(axes, along, names, mine)
                     _young(axes, along, mine)
             _dress(axes, along, names, rows, "")
             drawn.tell(axes, WHY_NONE)
             axes.set_title(fill(strategy, 28), fontsize=9.5)
-        for axes in every if narrow else every[:1]:
-            axes.set_ylabel("overhead, % of useful time")
+        for axes in every:
+            place = axes.get_subplotspec()
+            if place is not None and place.is_first_col():
+                axes.set_ylabel("overhead, % of useful time")
         left = _not_shown(result.strategies, shown, values, chosen, second)
         if left:
             figure.supxlabel(left, fontsize=6.5, color=CAPTION)
         if along.is_interval:
             every[-1].plot([], [], **MINIMUM, label="lowest")
             every[-1].plot([], [], **CHOICE, label="Young")
+        handles, labels = every[-1].get_legend_handles_labels()
+        second_words = fill(words(second), 18)
         if narrow:
-            handles, labels = every[-1].get_legend_handles_labels()
-            figure.legend(handles, labels, title=second.key, loc="outside lower center", ncols=2)
+            figure.legend(handles, labels, title=second_words, loc="outside lower center", ncols=2)
         else:
-            every[-1].legend(title=second.key, loc="center left", bbox_to_anchor=(1.01, 0.5))
+            figure.legend(handles, labels, title=second_words, loc="outside right center")
             title(figure, f"Overhead: {result.name}", subtitle(result, held))
     return figure
 
@@ -122,7 +127,7 @@ def _not_shown(
     names = [name for name in strategies if name not in shown]
     others = [said(value, axis) for value in values if value not in chosen]
     parts = [", ".join(names)] if names else []
-    parts += [f"{axis.key} {', '.join(others)}"] if others else []
+    parts += [f"{words(axis)} {', '.join(others)}"] if others else []
     return f"not shown here: {'; '.join(parts)}" if parts else ""
 
 
@@ -141,12 +146,12 @@ def _line(
     along: AxisColumn,
     names: Sequence[Any],
     mine: pd.DataFrame,
-    number: int,
+    look: Line,
     label: str,
     shown: Shown,
 ) -> None:
     """One line with its interval; points at which jobs do not finish leave a gap, which is said."""
-    colour, marker, dashes = series_line(number)
+    colour, marker, dashes = look
     x = places(along, mine[along.column], names)
     mean, low, high = (100 * mine[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
     shown.add(x, mean, low, high, colour)

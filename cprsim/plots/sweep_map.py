@@ -13,7 +13,9 @@ from matplotlib.colors import AsinhNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
+from cprsim.plots.axis_words import label
 from cprsim.plots.style import INK, style
 from cprsim.plots.sweep_parts import (
     OVERHEAD,
@@ -31,6 +33,7 @@ MOST_PANELS = 3
 MOST_LINES = 7
 MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 BELOW: Any = {"orientation": "horizontal", "aspect": 30, "location": "bottom"}  # the colour bar
+HALO: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="white")]
 COLOURS = "PuOr_r"  # both ends differ from the middle in grey too
 
 
@@ -48,26 +51,30 @@ def map_figure(
         for name in compared(result)[:MOST_PANELS]
     }
     with style():
-        figure, every = panels(len(grids), (1.6 + 4.0 * len(grids), 4.4), narrow=narrow)
+        size_in = (1.6 + min(4.0, 8.8 / len(grids)) * len(grids), 4.4)
+        figure, every = panels(len(grids), size_in, narrow=narrow)
         norm = _norm(list(grids.values()))
         mesh = None
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
             mesh = _panel(axes, grid, norm)
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
-            axes.set_xlabel(across.column)
+            axes.set_xlabel(label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         for axes in every if narrow else every[:1]:
-            axes.set_ylabel(up.column)
+            axes.set_ylabel(label(up))
         assert mesh is not None, "there are other strategies"
         bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
         scale = bar.ax.xaxis if narrow else bar.ax.yaxis
+        bar.set_ticks(_ticks(norm))
+        bar.minorticks_off()
         scale.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
         if narrow:
             bar.ax.tick_params(axis="x", labelrotation=60)  # they are close near 0
         bar.set_label("difference of overheads, percentage points")
-        figure.legend(handles=_handles(result.reference), loc="outside lower left", ncols=2)
+        if handles := _handles(result.reference, list(grids.values())):
+            figure.legend(handles=handles, loc="outside lower left", ncols=2)
         if not narrow:
             title(figure, f"Where which costs less: {result.name}", subtitle(result, held))
     return figure
@@ -107,9 +114,13 @@ def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> 
         return mesh
     levels = _levels(there)
     lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
-    axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
+    lines.set_path_effects(HALO)  # on dark ground, too
+    texts = axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
+    for text in texts:
+        text.set(path_effects=HALO, clip_on=False)
     if there.min() < 0 < there.max():
-        axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
+        even = axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
+        even.set_path_effects(HALO)
     if there.max() > 0:
         axes.contourf(x, y, z, levels=[0.0, there.max() * 2], colors="none", hatches=["//"])
     axes.set_xlim(x.min(), x.max())
@@ -125,8 +136,21 @@ def _levels(there: Floats) -> list[float]:
     return sorted(far) or [float(np.median(there))]
 
 
-def _handles(reference: str) -> list[Line2D | Patch]:
-    return [
-        Line2D([], [], color=INK, lw=2.2, label="break-even"),
-        Patch(facecolor="none", edgecolor=INK, hatch="//", label=f"{reference} costs less"),
-    ]
+def _ticks(norm: AsinhNorm) -> list[float]:
+    """Round values along the colours, those left out that would stand on each other near 0."""
+    far = float(norm.vmax or 0.0)
+    sizes = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
+    there = [size for size in sizes if far / 20 <= size <= far]
+    return [*(-size for size in reversed(there)), 0.0, *there]
+
+
+def _handles(reference: str, grids: list[tuple[Floats, Floats, Floats]]) -> list[Line2D | Patch]:
+    """What the line and the hatches mean, where there are any."""
+    maps = [(float(np.nanmin(z)), float(np.nanmax(z))) for _, _, z in grids if np.isfinite(z).any()]
+    handles: list[Line2D | Patch] = []
+    if any(low < 0 < high for low, high in maps):
+        handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
+    if any(high > 0 for _, high in maps):
+        text = f"{reference} costs less"
+        handles.append(Patch(facecolor="none", edgecolor=INK, hatch="//", label=text))
+    return handles

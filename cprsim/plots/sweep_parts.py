@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.axis_words import label, words
 from cprsim.records import Floats
 from cprsim.results.words import count
 from cprsim.sweeps import AxisColumn, SweepResult
@@ -17,23 +18,33 @@ from cprsim.units import unit_factor
 
 OVERHEAD = "overhead_fraction"
 NARROW_IN = 3.9  # of a figure for a telephone
+WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
+MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
 
 
 def panels(
     n: int, size_in: tuple[float, float], *, narrow: bool, share_y: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side; on a telephone below each other.
+    """A figure with panels side by side, at most three; on a telephone below each other.
 
     Parameters
     ----------
     size_in : of the figure with its panels side by side
     """
-    height_in = size_in[1]
-    size_in = (NARROW_IN, 0.85 * height_in * n + 0.6) if narrow else size_in
+    width_in, height_in = size_in
+    n_columns = 1 if narrow else min(n, MOST_BESIDE) if n != BY_TWO else 2
+    n_rows = -(-n // n_columns)
+    if narrow:
+        size_in = (NARROW_IN, 0.85 * height_in * n + 0.6)
+    elif n_rows > 1:
+        size_in = (min(width_in, WIDEST_IN), 0.8 * height_in * n_rows)
     figure = Figure(figsize=size_in, layout="constrained")
-    shape = (n, 1) if narrow else (1, n)
-    return figure, list(figure.subplots(*shape, sharey=share_y, squeeze=False).flat)
+    shape = (n_rows, n_columns)
+    axes = list(figure.subplots(*shape, sharey=share_y, squeeze=False).flat)
+    for empty in axes[n:]:
+        empty.remove()
+    return figure, axes[:n]
 
 
 def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFrame, str]:
@@ -44,7 +55,7 @@ def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFr
             values = list(dict.fromkeys(rows[axis.column]))
             middle = values[len(values) // 2]
             rows = rows[rows[axis.column] == middle]
-            held.append(f"{axis.key} = {said(middle, axis)}")
+            held.append(f"{words(axis)} = {said(middle, axis)}")
     return rows, ", ".join(held)
 
 
@@ -76,7 +87,7 @@ def hours_on(axis: AxisColumn, value_h: float) -> float:
 
 def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
     """Label and scale of the axis along which the sweep goes."""
-    axes.set_xlabel(axis.column)
+    axes.set_xlabel(label(axis))
     if not axis.numeric:
         axes.set_xticks(range(len(names)), [str(name) for name in names])
     elif axis.logarithmic or is_wide(np.asarray(names, dtype=np.float64)):
