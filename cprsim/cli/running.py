@@ -20,6 +20,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
+from cprsim.results.price import Price
 from cprsim.results.publish import require_writable
 from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
@@ -106,7 +107,13 @@ def simulate_into(
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings(experiment),
+        price=_price(loaded),
     )
+
+
+def _price(loaded: LoadedScenario) -> Price | None:
+    said = loaded.scenario.prices
+    return None if said is None else Price(said.node_hour, said.currency)
 
 
 def _draw(result: Result) -> None:

@@ -110,10 +110,14 @@ class Price:
     Parameters
     ----------
     node_h : mean, low and high by name [node-hours]; low and high None where there is no interval
+    each : the price to begin with
+    currency : its label
     """
 
     kind: ClassVar[str] = "price"
     node_h: Mapping[str, tuple[float, float | None, float | None]]
+    each: float = 1.0
+    currency: str = ""
 
 
 Block = Words | Table | Facts | Listing | Picture | Scale | Price

@@ -83,13 +83,13 @@ def _costs(result: Result) -> list[Block]:
 
 def _price(result: Result) -> Price:
     spreads = {name: of["overhead_node_h"] for name, of in result.spreads().items()}
-    return Price(
-        {
-            name: (one.mean, number(one.low), number(one.high))
-            for name, one in spreads.items()
-            if not isnan(one.mean)
-        }
-    )
+    node_h = {
+        name: (one.mean, number(one.low), number(one.high))
+        for name, one in spreads.items()
+        if not isnan(one.mean)
+    }
+    said = result.price
+    return Price(node_h) if said is None else Price(node_h, said.node_hour, said.currency)
 
 
 def _parts(result: Result) -> list[str]:
@@ -128,7 +128,7 @@ def _piece(strategy: str, part: str, mine: dict[str, Spread], result: Result) ->
 
 
 def _overhead_table(result: Result) -> Table:
-    parts, beside = _parts(result), _beside(result)
+    parts, beside, price = _parts(result), _beside(result), result.price
     partial = any(policy.leaves_stale for policy in result.policies)
     priced = partial and result.curve is not None and knows_loss(result)
     return Table(
@@ -150,6 +150,7 @@ def _overhead_table(result: Result) -> Table:
             *([Column("AUC loss, ×10⁻⁴")] if priced else []),
             Column("cost, h"),
             Column("cost, node-h"),
+            *([Column(f"cost, {price.currency or 'money'}")] if price else []),
         ],
         rows=[
             _overhead_row(result, number, parts, beside, partial, priced)
@@ -195,7 +196,15 @@ def _overhead_row(
         *([ten_thousandths(lost.mean, lost.half_width)] if priced else []),
         with_interval(mine["overhead_h"].mean, mine["overhead_h"].half_width),
         with_interval(mine["overhead_node_h"].mean, mine["overhead_node_h"].half_width),
+        *_money(mine["overhead_node_h"], result),
     ]
+
+
+def _money(node_h: Spread, result: Result) -> list[str]:
+    """What node-hours cost, where the scenario says a price."""
+    if (price := result.price) is None:
+        return []
+    return [with_interval(price.of(node_h.mean), price.of(node_h.half_width))]
 
 
 def _share(spread: Spread, finished: Spread | None = None) -> str:

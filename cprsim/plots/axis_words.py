@@ -34,7 +34,7 @@ def words(axis: AxisColumn) -> str:
     section, _, rest = axis.key.partition(".")
     strategy, _, key = rest.rpartition(".")
     if section == "recovery" and key in OF_STRATEGY:
-        return f"{OF_STRATEGY[key]} of {strategy}" if strategy != "*" else OF_STRATEGY[key]
+        return OF_STRATEGY[key] + (f" of {strategy}" if strategy not in ("", "*") else "")
     return WORDS.get(axis.key, axis.key)
 
 

@@ -130,7 +130,7 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
 
 def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     labels = [
-        "\n".join(_folded(words, fold_at) for words in (policy.name, _every(policy, result)))
+        "\n".join(_folded(words, fold_at) for words in _below(policy, result))
         for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
@@ -140,6 +140,15 @@ def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
     axes.yaxis.grid(True)
     axes.set_ylabel("overhead, % of useful time")
+
+
+def _below(policy: RecoveryPolicy, result: Result) -> list[str]:
+    """What stands below a bar: name, interval, and what it costs where there is a price."""
+    said = [policy.name, _every(policy, result)]
+    node_h = result.spreads()[policy.name]["overhead_node_h"].mean
+    if result.price is not None and not isnan(node_h):
+        said.append(result.price.said(node_h))
+    return said
 
 
 def _folded(words: str, at: int) -> str:

@@ -110,7 +110,9 @@ def _names(axes: Axes, selection: Selection, near: dict[str, float]) -> None:
         axes.annotate(
             strategy, (1, overhead), (1.03, below), xycoords=("axes fraction", "data"),
             textcoords=("axes fraction", "data"), fontsize=8, color=colour, va="center",
-            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6},
+            annotation_clip=False, arrowprops={
+                "arrowstyle": "-", "color": colour, "lw": 0.6, "relpos": (0, 0.5), "shrinkA": 0,
+            },
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Differing, Result, Spread, records_of
 from cprsim.results.metrics import parts_among
+from cprsim.results.price import Price
 
 _MEANS = (
     "failures",
@@ -40,10 +41,23 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "results": str(result.path),
         "verdicts": verdicts(result),
         "warnings": list(result.warnings),
+        "price": result.price and asdict(result.price),
         "accuracy": accuracy_sentences(result),
         "curve": result.curve and asdict(result.curve),
         "log_notes": list(result.log_notes),
-        "strategies": [_strategy(line) for line in lines(result)],
+        "strategies": [_strategy(line) | _money(line, result.price) for line in lines(result)],
+    }
+
+
+def _money(line: Line, price: Price | None) -> dict[str, Any]:
+    """What the overhead costs, with the interval of its node-hours."""
+    if price is None:
+        return {}
+    spread = line.summary["overhead_node_h"]
+    return {
+        "overhead_cost": {
+            name: number(price.of(getattr(spread, name))) for name in ("mean", "low", "high")
+        }
     }
 
 

@@ -77,7 +77,7 @@ def lines(result: Result) -> list[Line]:
 def print_run_table(console: Console, result: Result) -> None:
     """Print the table of a run; as two tables of the same rows where one would be cut."""
     rows = lines(result)
-    parts, tail = _part_columns(rows), _tail_columns(rows)
+    parts, tail = _part_columns(rows), [*_tail_columns(rows), *_money_columns(result)]
     whole = _fitting(console, lambda width: [*_head_columns(width), *parts, *tail], rows)
     if whole is not None:
         print_whole(console, whole)
@@ -165,6 +165,15 @@ def _tail_columns(rows: list[Line]) -> list[Column]:
         EXTRA_MEMORY: any(line.policy.extra_memory_fraction for line in rows),
     }
     return [column for column in columns if shown.get(column.heading, True)]
+
+
+def _money_columns(result: Result) -> list[Column]:
+    """What the node-hours cost, where the scenario says a price."""
+    price = result.price
+    if price is None:
+        return []
+    heading = f"cost\n{price.currency or 'money'}"
+    return [Column(heading, lambda line: significant(price.of(line.mean("overhead_node_h"))))]
 
 
 def _every(policy: RecoveryPolicy, useful_h: float) -> str:

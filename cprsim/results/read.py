@@ -18,6 +18,7 @@ from cprsim.results.accuracy_rows import with_accuracy_columns
 from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import Spread, parts_among, spreads, summarise_rows
 from cprsim.results.plain import plain_policy, policy_from
+from cprsim.results.price import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Result:
     curve: CurveUsed | None = None
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `results.warnings`
+    price: Price | None = None  # of a node-hour, where the scenario says it
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -114,6 +116,7 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
             curve=_curve_from(job.get("curve")),
             log_notes=tuple(str(note) for note in job.get("log_notes", ())),
             warnings=tuple(job.get("warnings", ())),
+            price=Price(**job["price"]) if job.get("price") else None,
             # as in summary.csv, but exact to the last digit whatever reads numbers from text
             summary=summarise_rows(replications, int(job["n_nodes"])),
         )

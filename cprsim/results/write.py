@@ -20,6 +20,7 @@ from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.identity import Identity, file_digest
 from cprsim.results.manifest import damage, write_manifest
 from cprsim.results.metrics import summarise_rows
+from cprsim.results.price import Price
 from cprsim.results.publish import publishing
 from cprsim.results.read import CurveUsed, Result, load_result, read_folder, strategy_entry
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
@@ -48,6 +49,7 @@ def write_result(
     curve_path: Path | None = None,
     log_notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    price: Price | None = None,
 ) -> Result:
     """Write everything about a run into its folder under `root`, whole or not at all.
 
@@ -62,6 +64,7 @@ def write_result(
     log_notes : what is replayed of a log of failures, and what its reader left out or assumed
     curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
     warnings : of `results.warnings`
+    price : of a node-hour
     draw : puts the figures into ``result.path``; called before the folder is in place
 
     Returns
@@ -76,7 +79,7 @@ def write_result(
     with publishing(final, damage) as folder:
         (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
         curve = _keep_curve(folder, outcome, curve_path)
-        _write_tables(folder, identity, outcome, logbook, curve, log_notes, warnings)
+        _write_tables(folder, identity, outcome, logbook, curve, log_notes, warnings, price)
         if draw is not None:
             draw(read_folder(folder, {}))
         write_manifest(folder, identity, about, started)
@@ -107,6 +110,7 @@ def _write_tables(
     curve: CurveUsed | None,
     log_notes: Sequence[str],
     warnings: Sequence[str],
+    price: Price | None,
 ) -> None:
     job = {
         "name": identity.name,
@@ -118,6 +122,7 @@ def _write_tables(
         "curve": curve and asdict(curve),
         "log_notes": list(log_notes),
         "warnings": list(warnings),
+        **({} if price is None else {"price": asdict(price)}),
         "strategies": [strategy_entry(one.policy, one.gave_up) for one in outcome.strategies],
     }
     text = json.dumps(job, indent=2, ensure_ascii=False, allow_nan=False)

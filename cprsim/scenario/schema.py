@@ -13,6 +13,7 @@ from cprsim.scenario.cluster_schema import Cluster
 from cprsim.scenario.costs_schema import Costs, Storage
 from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
 from cprsim.scenario.kernel_schema import Kernel
+from cprsim.scenario.prices_schema import Prices
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.recovery_schema import RecoveryEntry
 from cprsim.scenario.scopes_schema import Scopes
@@ -163,6 +164,9 @@ class Scenario(Model):
     )
     accuracy: Accuracy | None = Field(
         None, description="Which staleness curve prices lost samples, and what may be lost."
+    )
+    prices: Prices | None = Field(
+        None, description="What a node-hour costs; absent: results are in hours alone."
     )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cprsim.plots.axis_words import label
 from cprsim.plots.sweep import draw_sweep, sweep_figures
+from cprsim.plots.sweep_parts import panels
 from cprsim.sweeps import AxisColumn, SweepResult
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
@@ -109,7 +111,9 @@ def test_a_map_has_its_break_even_line_where_both_cost_the_same() -> None:
 
 
 def test_what_is_held_fixed_is_said() -> None:
-    assert "failures.family = other" in texts(sweep_figures(swept(FAMILY, SAVE, INTERVAL))["map"])
+    assert "distribution of failures = other" in texts(
+        sweep_figures(swept(FAMILY, SAVE, INTERVAL))["map"]
+    )
 
 
 def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:
@@ -158,18 +162,45 @@ def test_points_at_which_jobs_do_not_finish_are_said_to_be_left_out() -> None:
 
 def test_curves_and_strategies_without_room_are_said_not_to_be_shown(monkeypatch) -> None:
     assert "not shown here" not in texts(sweep_figures(swept(SAVE, INTERVAL))["curves"])
-    monkeypatch.setitem(VALUES, SAVE, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0])
+    monkeypatch.setitem(VALUES, SAVE, [10.0 * n for n in range(1, 15)])
     result = swept(SAVE, INTERVAL)
     flat = result.table["strategy"] == "partial"
     result.table.loc[flat, "mean"] = 0.1
     for narrow in (False, True):
         said = texts(sweep_figures(result, narrow=narrow)["curves"])
         (line,) = [line for line in said.splitlines() if line.startswith("not shown here: ")]
-        assert line.startswith("not shown here: partial; costs.save ")
-        assert len(line.split("costs.save ")[1].split(", ")) == 2
+        assert line.startswith("not shown here: partial; cost of a save ")
+        assert len(line.split("cost of a save ")[1].split(", ")) == 2
 
 
 def test_ends_of_intervals_above_the_axis_are_counted() -> None:
     result = swept(INTERVAL)
     result.table.loc[0, "high"] = 10.0
     assert "not shown whole: 1 end" in texts(sweep_figures(result)["curves"])
+
+
+def test_axes_speak_the_fields_words_and_name_a_key_that_they_do_not_know() -> None:
+    def named(key: str, unit: str = "") -> str:
+        return label(AxisColumn(key, key, unit, numeric=True, logarithmic=False))
+
+    assert named("costs.save", "s") == "cost of a save [s]"
+    assert named("recovery.full.interval", "h") == "save interval of full [h]"
+    assert named("recovery.interval", "h") == "save interval [h]"
+    assert named("cluster.link", "Gbit/s") == "cluster.link [Gbit/s]"
+
+
+def test_many_panels_stay_within_a_page(monkeypatch) -> None:
+    for n in range(1, 7):
+        names = ("full", *(f"s{i}" for i in range(1, n)))
+        figure, every = panels(len(names), (3.4 * n + 1.4, 4.4), narrow=False)
+        assert len(every) == n
+        assert figure.get_figwidth() <= 11.6
+
+
+def test_a_map_explains_only_what_it_shows() -> None:
+    assert "break-even" in texts(sweep_figures(swept(SAVE, INTERVAL))["map"])
+    result = swept(SAVE, INTERVAL)
+    result.table["difference"] = -0.1
+    said = texts(sweep_figures(result)["map"])
+    assert "break-even" not in said
+    assert "full costs less" not in said
