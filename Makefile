@@ -44,11 +44,14 @@ docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documenta
 	@$(BIN)/cog -r $(COGGED)
 	@mkdir -p docs/figures
 	@cp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png
+	@cp "$(REPLAYED)/timeline.png" docs/figures/quickstart-p95.png
 	@cp "$(SELECTED)/pareto.png" docs/figures/criteo-kaggle-pareto.png
 
 docs-check: $(VENV)/.has-test
 	@$(BIN)/cog --check --check-fail-msg="run: make docs" $(COGGED)
 	@cmp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png \
+	    || { echo "run: make docs"; exit 1; }
+	@cmp "$(REPLAYED)/timeline.png" docs/figures/quickstart-p95.png \
 	    || { echo "run: make docs"; exit 1; }
 	@cmp "$(SELECTED)/pareto.png" docs/figures/criteo-kaggle-pareto.png \
 	    || { echo "run: make docs"; exit 1; }
@@ -92,6 +95,10 @@ result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
 
 # Folder of the selection that the README shows, likewise.
 SELECTED = $$($(BIN)/cprsim select scenarios/criteo-kaggle.yaml --max-auc-loss 0.0005 --json \
+    | $(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["results"])')
+
+# Folder of the replication that the README shows, likewise.
+REPLAYED = $$($(BIN)/cprsim run scenarios/quickstart.yaml --replay p95 --json \
     | $(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["results"])')
 
 # Debian's own browser; nothing else is downloaded by a browser test.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +12,7 @@ import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
+from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.results import Result
@@ -27,8 +30,12 @@ def run(
         int | None, typer.Option(help="Number of replications, instead of the scenario's.")
     ] = None,
     replay: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Run and draw replication N alone.", show_default=False),
+        str | None,
+        typer.Option(
+            metavar="N|median|p95|worst",
+            help="Run and draw one replication alone: by number, or by its overhead among all.",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
     out: OutFolder = RESULTS,
@@ -48,10 +55,42 @@ def run(
     from cprsim.cli.finished import found_again
     from cprsim.results import load_result
 
-    identity = running.identity_of(loaded, replay)
-    found = found_again(out / identity.folder_name, load_result)
-    result = found or running.simulate_into(out, identity, loaded, experiment, started)
-    _print(result, as_json=as_json, found_again=found is not None)
+    def made(number: int | None) -> tuple[Result, bool]:
+        """The result of a whole run or of one replication, and whether it was there already."""
+        identity = running.identity_of(loaded, number)
+        found = found_again(out / identity.folder_name, load_result)
+        result = found or running.simulate_into(out, identity, loaded, experiment, started)
+        return result, found is not None
+
+    result, there = made(replay_number(replay, lambda: made(None)[0]))
+    _print(result, as_json=as_json, found_again=there)
+
+
+def replay_number(replay: str | None, whole: Callable[[], Result]) -> int | None:
+    """The replication that ``--replay`` names; None where it was not given.
+
+    Parameters
+    ----------
+    whole : the whole run, which says which replication is at the median; made where it is missing
+
+    Raises
+    ------
+    ParameterError : it is neither a number nor a name, or no replication finished
+    """
+    from cprsim.errors import ParameterError
+    from cprsim.results.worth_seeing import SHARES, worth_seeing
+
+    if replay is None:
+        return None
+    if replay.lower() in SHARES:
+        numbers = worth_seeing(whole())
+        if not numbers:
+            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
+        return numbers[replay.lower()]
+    if re.fullmatch(r"[+-]?\d{1,20}", replay, re.ASCII) is None:
+        named = f"{one_line(replay)!r} is neither a number nor one of {', '.join(SHARES)}"
+        raise ParameterError(f"--replay: {named}")
+    return int(replay)
 
 
 def shortcuts(seed: int | None, replications: int | None) -> list[str]:

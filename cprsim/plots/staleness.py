@@ -41,7 +41,7 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
             shown = Shown()
             for number, key in enumerate(keys):
                 shown.add(*_strategy(one, measured, metric, key, number))
-            one.set_title(title, loc="left")
+            one.set_title(fill(title, 34), loc="left", fontsize=9)
             one.set_xlabel("weighted PLS [portion of samples]")
             one.yaxis.grid(True)
             one.legend(loc="upper left")

@@ -15,6 +15,7 @@ from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Differing, Result, Spread, records_of
 from cprsim.results.metrics import parts_among
 from cprsim.results.price import Price
+from cprsim.results.worth_seeing import worth_seeing
 
 _MEANS = (
     "failures",
@@ -45,6 +46,7 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "accuracy": accuracy_sentences(result),
         "curve": result.curve and asdict(result.curve),
         "log_notes": list(result.log_notes),
+        "worth_seeing": worth_seeing(result),
         "strategies": [_strategy(line) | _money(line, result.price) for line in lines(result)],
     }
 

@@ -9,6 +9,7 @@ from cprsim.report.run_table import lines, print_run_table
 from cprsim.report.sentences import decisions, savings, verdicts
 from cprsim.results import FINISHED, Result
 from cprsim.results.words import count, hours
+from cprsim.results.worth_seeing import judged_by, worth_seeing
 
 
 def print_run(console: Console, result: Result, *, found_again: bool = False) -> None:
@@ -35,6 +36,7 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
         decisions(result),
         verdicts(result),
         savings(result) if whole else [],
+        _courses(result) if whole else [],
     )
     for paragraph in paragraphs:
         if paragraph:
@@ -43,6 +45,15 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
             say(console, sentence)
     console.print()
     print_places(console, result, found_again=found_again)
+
+
+def _courses(result: Result) -> list[str]:
+    """Which replications are worth looking at one by one."""
+    numbers = worth_seeing(result)
+    if len(set(numbers.values())) < len(numbers):
+        return []
+    named = ", ".join(f"{number} ({what})" for what, number in numbers.items())
+    return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {named}."]
 
 
 def _meaning(result: Result, n: int) -> str:

@@ -268,3 +268,49 @@ def test_every_command_reads_its_out_alike() -> None:
     for name, out in outs:
         said = out.process_value(typer.Context(group), "../sub/../sub2")
         assert said == Path("../sub2"), name
+
+
+def test_a_price_puts_money_beside_node_hours_in_table_json_and_page(cprsim, scenario, tmp_path):
+    priced = ["--set", "prices.node_hour=2.5", "--set", "prices.currency=EUR"]
+    told = json.loads(cprsim("run", scenario, *priced, "--json").stdout)
+    assert told["price"] == {"node_hour": 2.5, "currency": "EUR"}
+    for one in told["strategies"]:
+        for end in ("mean", "low", "high"):
+            hours = one["intervals"]["overhead_node_h"][end]
+            assert one["overhead_cost"][end] == pytest.approx(2.5 * hours)
+    headings = cprsim("run", scenario, *priced).stdout.splitlines()[2:4]
+    assert headings[0].endswith("cost  cost")
+    assert headings[1].split()[-2:] == ["node-h", "EUR"]
+    page = tmp_path / "page.html"
+    cprsim("report", told["results"], "--out", page)
+    assert 'value="2.5"' in page.read_text("utf-8")
+    assert "cost, EUR" in page.read_text("utf-8")
+
+
+def test_without_a_price_there_is_no_money(cprsim, scenario):
+    told = json.loads(cprsim("run", scenario, "--json").stdout)
+    assert told["price"] is None
+    assert "overhead_cost" not in told["strategies"][0]
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "3 EUR"])
+def test_what_is_no_price_is_refused(cprsim, scenario, wrong):
+    called = cprsim("run", scenario, "--set", f"prices.node_hour={wrong}")
+    assert called.exit_code == 2
+    assert "prices.node_hour" in called.stderr
+
+
+def test_a_replication_is_replayed_by_its_overhead_among_all(cprsim, scenario):
+    told = json.loads(cprsim("run", scenario, "--json").stdout)
+    for name, number in told["worth_seeing"].items():
+        replayed = json.loads(cprsim("run", scenario, "--replay", name, "--json").stdout)
+        assert replayed["results"].endswith(f"-replay-{number}")
+    assert f"{told['worth_seeing']['worst']} (worst)" in cprsim("run", scenario).stdout
+
+
+@pytest.mark.parametrize("wrong", ["often", "1e3", "1.5", ""])
+def test_a_replay_by_another_name_is_refused(cprsim, scenario, wrong, listing):
+    called = cprsim("run", scenario, "--replay", wrong)
+    assert called.exit_code == 2
+    assert "median, p95, worst" in called.stderr
+    assert listing() == []

@@ -1,0 +1,52 @@
+"""Which replications are named as worth a look: counted by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cprsim.results import load_result
+from cprsim.results.worth_seeing import judged_by, worth_seeing
+from tests.making import call, small_scenario
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("worth")
+    path = folder / "small.yaml"
+    path.write_text(small_scenario("partial, full"), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        told = call("run", path, "--json", "--out", folder)
+    return load_result(json.loads(told.stdout)["results"])
+
+
+def with_walls(result, walls, finished=None):
+    """The result with other wall times of full recovery."""
+    rows = result.replications.copy()
+    mine = rows["strategy"] == "full"
+    rows.loc[mine, "wall_h"] = np.asarray(walls, float)
+    if finished is not None:
+        rows.loc[mine, "finished"] = finished
+    return replace(result, replications=rows)
+
+
+def test_the_overhead_of_plain_full_recovery_orders_them(result) -> None:
+    assert judged_by(result) == "full"
+    walls = 100 - np.arange(20)  # the longest first: replication 0 is the worst
+    assert worth_seeing(with_walls(result, walls)) == {"median": 10, "p95": 1, "worst": 0}
+
+
+def test_of_equal_ones_the_lowest_number_is_named(result) -> None:
+    walls = [5.0, 7.0, 5.0, 7.0] + [6.0] * 16
+    assert worth_seeing(with_walls(result, walls)) == {"median": 4, "p95": 1, "worst": 1}
+
+
+def test_what_did_not_finish_is_left_aside(result) -> None:
+    finished = [True] * 10 + [False] * 10
+    named = worth_seeing(with_walls(result, np.arange(20), finished))
+    assert named == {"median": 4, "p95": 9, "worst": 9}
+    assert worth_seeing(with_walls(result, np.arange(20), [False] * 20)) == {}
