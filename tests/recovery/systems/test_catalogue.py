@@ -44,7 +44,8 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
 
 def detected_h(policy: Policy, case: Case) -> float:
     slots = range(JOB.n_nodes if case.n_struck == 0 else case.n_struck)
-    hours = spent(policy, (AT_H, slots, 0), job=JOB, scopes=(case.scope,))
+    scopes = tuple(one.scope for one in CASES)
+    hours = spent(policy, (AT_H, slots, scopes.index(case.scope)), job=JOB, scopes=scopes)
     return hours.get(StageKind.DETECT.value, 0.0)
 
 

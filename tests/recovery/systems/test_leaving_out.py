@@ -103,7 +103,22 @@ def test_torchft_retries_the_step_and_hsdp_stalls() -> None:
     assert found == approx({"regroup": RECONFIGURE_H, "degraded": degraded_h})
 
 
+def test_spare_masks_a_group_until_all_of_a_shard_are_lost() -> None:
+    policy = planned("spare", stacked=2, regroup=RECONFIGURE_H, speed=0.5, backstop=16.0)
+    absent_h = RESCHEDULE_H + 2 * COPY_H  # and both of its shards are copied
+    masked = {"detect": DETECT_H, "regroup": RECONFIGURE_H, "lost": STEP_H / 4}
+    for slots in ((0,), (0, 2), (0, 2, 4, 6)):  # one more stack, however many are missing
+        found = spent(policy, (AT_H, slots, RACK))
+        assert found == approx(masked | {"degraded": absent_h / 2}), slots
+    assert spent(policy, (AT_H, (7, 0), RACK))["load"] == approx(LOAD_H)
+    three = planned("spare", stacked=3, backstop=16.0)
+    assert "load" not in spent(three, (AT_H, (7, 0), RACK))
+    assert spent(three, (AT_H, (7, 0, 1), RACK))["load"] == approx(LOAD_H)
+
+
 REFUSED = [
+    ("spare", {"stacked": 9}, "`stacked` of spare is 9"),
+    ("spare", {"speed": 0.0}, "`speed` of spare is 0"),
     ("recycle", {}, "give `pipelines`"),
     ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
     ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),
