@@ -35,7 +35,8 @@ def shipped(name: str) -> LoadedScenario:
 
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
-        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "gpu-cluster", "lanl",
+        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "goodput",
+        "gpu-cluster", "lanl",
         "llm", "moe", "production-gamma", "production", "quickstart", "shadowsync",
     ]  # fmt: skip
 

@@ -71,6 +71,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     if every_h is None:  # r neighbours, of which the struck one is any
         down_h = facts.reschedule.mean_h + facts.to_peer(name, stacked).mean_h
         every_h = backstop_h(facts, 2 * stacked - 1, stacked - 1, down_h)
+        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=True)
     speeds = (1.0, *(options.speed,) * (min(n, MOST_UNITS) - 1))
     return Policy(
         name,

@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.recovery.systems.leaving_out import recycled_speeds
 from tests.recovery.systems.by_hand import (
     COPY_H,
@@ -15,6 +16,7 @@ from tests.recovery.systems.by_hand import (
     NODE,
     RACK,
     RESCHEDULE_H,
+    SNAPSHOT_H,
     STEP_H,
     approx,
     facts,
@@ -61,6 +63,19 @@ def test_each_has_its_own_fatal_pairs() -> None:
         for pair in ((0, 1), (1, 2), (0, 7), (0, 4)):
             found = after(name, pair, RACK, **options)
             assert (found.get("load", 0.0) == approx(LOAD_H)) == (pair in pairs), (name, pair)
+
+
+def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies() -> None:
+    # a fifth of a failure each 64 h is of a rack, a fifth of all nodes: at Young's interval
+    rate = 1 / 64.0 / 5
+    job = facts(useful_h=1e4, reschedule=Constant(0.0), mtbf_h=64.0)
+    for name, rates in (("spare", 2 * rate), ("just-in-time", rate), ("flashrecovery", rate)):
+        (capture,) = planned(name, job).captures
+        assert capture.every_h == pytest.approx((2 * SNAPSHOT_H / rates) ** 0.5, rel=0.01), name
+    recycle = planned("recycle", job, pipelines=4).captures[0].every_h
+    assert recycle == pytest.approx((2 * SNAPSHOT_H / rate) ** 0.5, rel=0.01)
+    lazarus = planned("lazarus", job).captures[0].every_h
+    assert lazarus == pytest.approx((2 * SNAPSHOT_H / (2 * rate)) ** 0.5, rel=0.01)
 
 
 def test_bamboo_computes_twice_all_the_time() -> None:
