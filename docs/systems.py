@@ -34,6 +34,7 @@ HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold 
     "hsdp": "`test_hsdp.py`: effective time on each clock.",
     "moc": "`test_moc.py`: bytes, overhead and staleness in closed form.",
     "on_notice": "`../test_notice.py`: cases by hand.",
+    "spare": "`test_leaving_out.py`: cases by hand; `test_survival.py`: failures until a loss.",
     "oobleck": "`test_elastic.py`: throughput of the executed artifact.",
     "varuna": "`test_elastic.py`: throughput of the executed artifact.",
 }
@@ -69,7 +70,8 @@ def _section(module: str, entries: list[Entry]) -> Iterator[str]:
     first = entries[0]
     if first.assumptions:
         yield f"Assumed: {first.assumptions}"
-    yield f"Held to: {HELD_TO[module]} Not modelled: {first.not_modelled}"
+    held_to = HELD_TO.get(module, f"`test_{module}.py`: cases by hand.")
+    yield f"Held to: {held_to} Not modelled: {first.not_modelled}"
     for one in entries:
         if one.not_counted:
             yield f"`{one.name}`: {one.not_counted}."

@@ -16,6 +16,7 @@ from cprsim.recovery.policy import (
     Groups,
     Medium,
     Outside,
+    Reach,
     Reverts,
     Rule,
     Stage,
@@ -105,6 +106,30 @@ def interval_h(
     if not every_h > 0.0:
         raise ParameterError(f"saves of {wanted_by} take no time here: give `every`")
     return min(every_h, facts.useful_h)
+
+
+def for_whole_losses_h(facts: JobFacts, every_h: float, *, neighbours: bool) -> float:
+    """An interval of saves behind copies, for failures that strike all copies at once too [h].
+
+    Parameters
+    ----------
+    every_h : Young's for the other losses; as long as the job where there are none
+    neighbours : whether copies lie on neighbouring nodes, which a rack takes together
+
+    Notes
+    -----
+    Young's interval for the sum of both rates: ``1/w^2 = 1/every^2 + lambda/(2 s)``, lambda the
+    rate of such failures. Copies that lie far apart are taken to outlive a rack. Source: derived
+    here.
+    """
+    least = Reach.RACK if neighbours else Reach.ALL
+    rate = sum(facts.failures_per_h(one) for one in facts.scopes if one.reach >= least)
+    stall_h = facts.save_stall.mean_h
+    if rate == 0.0 or stall_h == 0.0:
+        return every_h
+    others = 0.0 if every_h >= facts.useful_h else every_h**-2.0
+    found_h: float = (others + rate / (2.0 * stall_h)) ** -0.5
+    return max(found_h, getattr(facts.save_background, "mean_h", 0.0))
 
 
 def nth_that_fits(behind_h: float, every_h: float) -> int:

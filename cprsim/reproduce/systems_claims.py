@@ -48,8 +48,11 @@ class Target:
         """As it is shown."""
         if self.within is None:
             return "4 SE"
+        if self.claim.is_bound:
+            return "a bound"
         if self.absolute:
-            return f"± {self.within:g} {self.claim.unit}".rstrip()
+            unit = "points" if self.claim.unit == "%" else self.claim.unit
+            return f"± {self.within:g} {unit}".rstrip()
         return f"± {100 * self.within:g} %"
 
     def row(self, ours: Ours) -> Row:
@@ -60,7 +63,7 @@ class Target:
             verdict = Verdict(Finding.OPEN, f"can't be told: assumed {', '.join(self.assumed)}")
         return Row(
             f"{self.quantity} ({self.tolerance})", self.claim.text, str(self.claim.mark),
-            as_shown(ours, self.claim.unit), self.claim.unit, ours.value, *ours.ends, verdict,
+            shown(ours, self.claim.unit), self.claim.unit, ours.value, *ours.ends, verdict,
             self.assumed,
         )  # fmt: skip
 
@@ -77,6 +80,15 @@ class Target:
         if least <= low and high <= most:
             return True
         return False if high < least or low > most else None
+
+
+def shown(ours: Ours, unit: str) -> str:
+    """A number without noise with five digits, others with those that their interval deserves."""
+    low, high = ours.ends
+    if high - low <= 1e-9 * max(1.0, abs(ours.value)):
+        rounded = 0.0 if abs(ours.value) < EXACT else ours.value
+        return f"{rounded:.5g} {unit}".rstrip()
+    return as_shown(ours, unit)
 
 
 def _gemini() -> dict[str, Target]:
@@ -187,6 +199,10 @@ TARGETS: dict[str, Target] = {
         "SPARe: failures until a shard is lost, 200 shards on 3 of 200 groups, over its formula",
         about(1.0, "", Mark.DERIVED), 0.05,
     ),
+    # Added after the first run, in which the number above, a limit of many groups, was missed.
+    "spare mu 3 exact": Target(
+        "SPARe: the same over the exact mean", about(1.0, "", Mark.DERIVED), None
+    ),
     "levels formula": Target(
         "levels of 5 s and 5 min, 1/5 h and 1/100 h: overhead by the formula",
         about(0.0644, "", Mark.RECALLED), PRINTED, True,
@@ -199,7 +215,7 @@ TARGETS: dict[str, Target] = {
         "the same, simulated over the linear system", about(1.0, "", Mark.DERIVED), None
     ),
     "levels gap": Target(
-        "the gap to the formula over that with all stalls a quarter",
+        "the gap of the linear system to the formula over that with all stalls a quarter",
         about(4.0, "", Mark.DERIVED, text="3 to 5"), 0.25,
     ),
     "goodput baseline": Target(

@@ -18,12 +18,13 @@ import numpy as np
 
 from cprsim import analytic
 from cprsim.failures.distributions import Constant
-from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.records import Clock, Cluster, Holds, Ints, Role
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Medium,
+    Outside,
     Policy,
     Reach,
     Reverts,
@@ -320,11 +321,24 @@ def spare(work: Work) -> Found:
     rng = stream(SEED, 0, "spare")
     counts = []
     for _ in range(n_drawn):
-        holders = np.argsort(rng.random((n, n)), axis=1)[:, :copies]
+        holders = _distinct(rng, n, n, copies)
         fails_as = 1 + rng.permutation(n)  # group -> which failure takes it
         counts.append(float(fails_as[holders].max(axis=1).min()))
     formula = analytic.failures_to_loss_of_many(n, copies, n)
-    return {"spare mu 3": scaled(mean_of(np.array(counts)), formula)}
+    exact = analytic.failures_to_loss_random(n, copies, n)
+    mean = mean_of(np.array(counts))
+    return {"spare mu 3": scaled(mean, formula), "spare mu 3 exact": scaled(mean, exact)}
+
+
+def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
+    """So many different numbers in each row, (rows, each)."""
+    drawn = rng.integers(0, below, (rows, each))
+    while True:
+        in_order = np.sort(drawn, axis=1)
+        again = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
+        if not again.any():
+            return drawn
+        drawn[again] = rng.integers(0, below, (int(again.sum()), each))
 
 
 # --------------------------------------------------------------------------- levels
@@ -334,52 +348,50 @@ LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per 
 
 def levels(work: Work) -> Found:
     """Two levels at their optimal intervals, beside the formula and the linear system."""
-    n = work.pick(1_000, 4_000, 20_000)
     stalls_h, rates = LEVELS
-    whole, system = _two_levels(stalls_h, n)
-    quarter, _ = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4), n)
+    job, policy, exact = _two_levels(stalls_h)
+    simulated = job_of(job, policy, Clock.UPTIME)
+    n = work.pick(2_000, 30_000, 100_000)
+    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
+    found = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
     formula = analytic.least_tier_overhead_fraction(stalls_h, rates)
-    gap, fewer = whole[0] - formula, quarter[0] - formula / 2.0
-    error = sqrt(_half(whole) ** 2 / gap**2 + _half(quarter) ** 2 / fewer**2) * gap / fewer
+    _, _, of_quarter = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4))
+    gap = (exact - formula) / (of_quarter - formula / 2.0)
     return {
-        "levels simulated": whole,
-        "levels system": scaled(whole, system),
-        "levels gap": [gap / fewer, gap / fewer - error, gap / fewer + error],
+        "levels simulated": found,
+        "levels system": scaled(found, exact),
+        "levels gap": [gap, gap, gap],
     }
 
 
-def _half(found: list[float]) -> float:
-    return (found[2] - found[1]) / 2.0
-
-
-def _two_levels(stalls_h: tuple[float, float], n: int) -> tuple[list[float], float]:
-    """Overhead simulated on uptime, and by the linear system."""
+def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]:
+    """A job that saves on two levels, and its overhead on uptime by the linear system."""
     _, rates = LEVELS
     near_h, far_h = analytic.optimal_tier_intervals_h(stalls_h, rates)
     nth = ceil(far_h / near_h - 0.5)
     every_h = float(far_h) / nth
-    job = facts(4, useful_h=12 * float(far_h), scopes=(
+    scopes = (
         Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False),
         Scope("node", Reach.NODE, Constant(0.0)),
-    ))  # fmt: skip
+    )
+    job = facts(4, useful_h=12 * float(far_h), scopes=scopes)
     names = ("memory", "remote")
     policy = Policy(
         "levels",
         rules=(Rule(Reverts.ALL, (Stage(StageKind.DETECT),), sources=names),),
         tiers=(
             Tier("memory", Medium.HOST, OWN, job.role),
-            replace(pieces.remote_tier(job), load=None),
+            Tier(pieces.REMOTE, Medium.REMOTE, Outside(), job.role),
         ),
         captures=tuple(
             Capture(name, every_h * times, stall=Constant(stall_h))
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )
-    simulated = job_of(job, policy, Clock.UPTIME)
-    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, f"levels/{stalls_h[0]}")
-    costs = ran(simulated, failures)
-    system = analytic.nested_uptime_h(job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates)
-    return mean_of(costs.wall_h / job.useful_h - 1.0), system / job.useful_h
+    system_h = analytic.nested_uptime_h(
+        job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates
+    )
+    return job, policy, system_h / job.useful_h
 
 
 # --------------------------------------------------------------------------- fleets

@@ -51,6 +51,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
         down_h = save_h + facts.reschedule.mean_h + facts.load.mean_h
         down_h += max(scope.detect.mean_h for scope in facts.scopes)
         every_h = backstop_h(facts, n_groups, n_groups - 1, down_h)
+        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=False)
     return Policy(
         name,
         rules=(

@@ -152,6 +152,8 @@ def _policy(
     if every_h is None:  # of a ring both neighbours matter: two of three
         down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
         every_h = backstop_h(facts, size, spare, down_h)
+        neighbours = not (isinstance(place, Groups) and place.strided)
+        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=neighbours)
     return Policy(
         name,
         rules=(

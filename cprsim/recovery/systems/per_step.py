@@ -101,6 +101,7 @@ def replicated(facts: JobFacts, options: Replicated, name: str) -> Policy:
     if every_h is None:
         down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
         every_h = backstop_h(facts, n_groups, n_groups - 1, down_h + copy.mean_h)
+        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=False)
     stages = pieces.restart(facts, Stage(StageKind.LOAD, copy))
     return Policy(
         name,

@@ -9,15 +9,14 @@ import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.catalogue import CASES, Back, Case, example_job, needs, outcome, outcomes
-from cprsim.recovery.policy import Policy, StageKind
-from cprsim.recovery.system import JobFacts, noticed_after
+from cprsim.recovery.policy import Policy, Rule, Stage, StageKind
+from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.system_schema import options_of
 from tests.recovery.systems.by_hand import spent
 
 JOB = replace(example_job(), useful_h=5.0, step_h=0.0625)
 REAL = {name: one for name, one in SYSTEMS.items() if not one.alias_of}
-STALL_DETECTS = {"hsdp"}  # test_hsdp.py has its rules
 SHORT_STEPS = replace(JOB, step_h=2.0**-9)  # in which no snapshot is hidden whole
 AT_H = 4.4  # all tiers have been saved to by then
 
@@ -27,24 +26,27 @@ def policy_of(name: str, job: JobFacts = JOB) -> Policy:
     return system.plan(job, options_of(name, dict(system.needs)), "this")
 
 
-@pytest.mark.parametrize("name", [name for name in REAL if name not in STALL_DETECTS])
+@pytest.mark.parametrize("name", REAL)
 def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
-    # each rule says by its detection which one it is
     policy = policy_of(name)
-    rules = tuple(
-        noticed_after(replace(policy, rules=(rule,)), Constant(2.0**-n)).rules[0]
-        for n, rule in enumerate(policy.rules, 1)
-    )
-    shown = replace(policy, rules=rules)
+    rules = tuple(shown(rule, n) for n, rule in enumerate(policy.rules, 1))
     for case in CASES:
         found = outcome(policy, JOB.cluster, JOB.role, case)
         number = len(rules) if found.rule is None else 1 + policy.rules.index(found.rule)
-        assert detected_h(shown, case) == pytest.approx(2.0**-number), case.name
+        found_h = detected_h(replace(policy, rules=rules), case)
+        assert found_h == pytest.approx(2.0**-number), case.name
+
+
+def shown(rule: Rule, number: int) -> Rule:
+    """The rule with a detection that says which one it is."""
+    others = tuple(stage for stage in rule.stages if stage.kind is not StageKind.DETECT)
+    return replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-number)), *others))
 
 
 def detected_h(policy: Policy, case: Case) -> float:
     slots = range(JOB.n_nodes if case.n_struck == 0 else case.n_struck)
-    hours = spent(policy, (AT_H, slots, 0), job=JOB, scopes=(case.scope,))
+    scopes = tuple(one.scope for one in CASES)
+    hours = spent(policy, (AT_H, slots, scopes.index(case.scope)), job=JOB, scopes=scopes)
     return hours.get(StageKind.DETECT.value, 0.0)
 
 

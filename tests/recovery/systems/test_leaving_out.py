@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.recovery.systems.leaving_out import recycled_speeds
 from tests.recovery.systems.by_hand import (
     COPY_H,
@@ -15,6 +16,7 @@ from tests.recovery.systems.by_hand import (
     NODE,
     RACK,
     RESCHEDULE_H,
+    SNAPSHOT_H,
     STEP_H,
     approx,
     facts,
@@ -63,6 +65,19 @@ def test_each_has_its_own_fatal_pairs() -> None:
             assert (found.get("load", 0.0) == approx(LOAD_H)) == (pair in pairs), (name, pair)
 
 
+def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies() -> None:
+    # a fifth of a failure each 64 h is of a rack, a fifth of all nodes: at Young's interval
+    rate = 1 / 64.0 / 5
+    job = facts(useful_h=1e4, reschedule=Constant(0.0), mtbf_h=64.0)
+    for name, rates in (("spare", 2 * rate), ("just-in-time", rate), ("flashrecovery", rate)):
+        (capture,) = planned(name, job).captures
+        assert capture.every_h == pytest.approx((2 * SNAPSHOT_H / rates) ** 0.5, rel=0.01), name
+    recycle = planned("recycle", job, pipelines=4).captures[0].every_h
+    assert recycle == pytest.approx((2 * SNAPSHOT_H / rate) ** 0.5, rel=0.01)
+    lazarus = planned("lazarus", job).captures[0].every_h
+    assert lazarus == pytest.approx((2 * SNAPSHOT_H / (2 * rate)) ** 0.5, rel=0.01)
+
+
 def test_bamboo_computes_twice_all_the_time() -> None:
     policy = planned("bamboo", tax=0.25, **OPTIONS)
     assert spent(policy) == approx({"tax": 4.0})
@@ -103,7 +118,22 @@ def test_torchft_retries_the_step_and_hsdp_stalls() -> None:
     assert found == approx({"regroup": RECONFIGURE_H, "degraded": degraded_h})
 
 
+def test_spare_masks_a_group_until_all_of_a_shard_are_lost() -> None:
+    policy = planned("spare", stacked=2, regroup=RECONFIGURE_H, speed=0.5, backstop=16.0)
+    absent_h = RESCHEDULE_H + 2 * COPY_H  # and both of its shards are copied
+    masked = {"detect": DETECT_H, "regroup": RECONFIGURE_H, "lost": STEP_H / 4}
+    for slots in ((0,), (0, 2), (0, 2, 4, 6)):  # one more stack, however many are missing
+        found = spent(policy, (AT_H, slots, RACK))
+        assert found == approx(masked | {"degraded": absent_h / 2}), slots
+    assert spent(policy, (AT_H, (7, 0), RACK))["load"] == approx(LOAD_H)
+    three = planned("spare", stacked=3, backstop=16.0)
+    assert "load" not in spent(three, (AT_H, (7, 0), RACK))
+    assert spent(three, (AT_H, (7, 0, 1), RACK))["load"] == approx(LOAD_H)
+
+
 REFUSED = [
+    ("spare", {"stacked": 9}, "`stacked` of spare is 9"),
+    ("spare", {"speed": 0.0}, "`speed` of spare is 0"),
     ("recycle", {}, "give `pipelines`"),
     ("recycle", {"pipelines": 3}, "`pipelines` of recycle is 3"),
     ("lazarus", {"copies": 3}, "`copies` of lazarus is 3"),

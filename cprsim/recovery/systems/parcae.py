@@ -1,0 +1,106 @@
+"""Parcae: spot instances say that they will be taken, and the work is moved away beforehand.
+
+A node that is announced to go hands its part over to others in time, and the job is planned anew
+for those that are left: it stalls for the migration, and loses no work. A node that comes back is
+taken in with another migration. A failure that nobody announced, or too late, takes the job back to
+its last save (Parcae, Duan et al. 2024, NSDI: mechanism recalled).
+
+Assumptions: the migration is charged as the node goes, not as it is announced, which changes no
+hours. One migration is a node's state over its own link unless `migrate` says otherwise. Speed is
+in proportion to the nodes left without a table of throughput. Saves are the job's own, at Young's
+interval for the failures that are not announced in time.
+
+Not modelled: the forecast of how many instances will be there, by which Parcae chooses a shape that
+lasts; here each change is followed at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.elastic_table import elastic_of
+from cprsim.recovery.policy import (
+    Groups,
+    Medium,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tier,
+)
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a migration takes, and how fast the job works without some nodes."""
+
+    migrate: float | None = option(
+        None, "time", "stall of a migration; default: a node's state by its link"
+    )
+    throughput: tuple[float, ...] | None = option(
+        None,
+        "table",
+        "samples per time with all nodes, with one fewer, and so on; default: in proportion",
+    )
+    every: float | None = option(
+        None, "time", "progress between saves; default: Young's for what is not announced"
+    )
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    pieces.require_not_negative(name, migrate=options.migrate)
+    pieces.require_positive(name, every=options.every)
+    migrate = facts.to_peer(name) if options.migrate is None else Constant(options.migrate)
+    announced = tuple(one for one in facts.scopes if one.notice_h > 0.0)
+    in_time = tuple(one for one in announced if one.notice_h >= migrate.mean_h)
+    if not in_time:
+        raise ParameterError(
+            f"{name} moves work away in {60 * migrate.mean_h:.3g} min, and no failure is announced "
+            "as long before: give `notice` to one of `scopes`"
+        )
+    moved = Stage(StageKind.REGROUP, migrate)
+    stages = (
+        moved,
+        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        moved,  # they come back
+    )
+    names = tuple(one.name for one in in_time)
+    unannounced_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one not in in_time)
+    others_alone = replace(facts, mtbf_h=1.0 / unannounced_per_h if unannounced_per_h else inf)
+    background_h = getattr(facts.save_background, "mean_h", 0.0)
+    stall_h = facts.save_stall.mean_h
+    every_h = pieces.interval_h(others_alone, options.every, stall_h, background_h, name)
+    others = Groups(facts.n_nodes, facts.n_nodes - 1)
+    return Policy(
+        name,
+        rules=(
+            Rule(Reverts.NOBODY, stages, scopes=names, needs=("others",)),
+            pieces.back_to_remote(facts),
+        ),
+        tiers=(
+            Tier("others", Medium.DEVICE, others, facts.role),
+            pieces.remote_tier(facts),
+        ),
+        captures=(pieces.remote_saves(facts, every_h),),
+        elastic=elastic_of(facts, options.throughput, 1, name),
+    )
+
+
+SYSTEM = System(
+    name="parcae",
+    summary="work is moved away from nodes that are announced to go, before they do",
+    source="Parcae (Duan et al. 2024, NSDI): mechanism recalled",
+    options=Options,
+    plan=plan,
+    interval="every",
+    family=Family.AFTERWARDS,
+    cited="NSDI'24",
+    mark=Mark.RECALLED,
+)

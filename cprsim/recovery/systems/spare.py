@@ -1,0 +1,103 @@
+"""SPARe: each group holds the shards of several others too, and computes them when those are lost.
+
+N data-parallel groups hold r stacked shards each, so that every shard lies on r groups. A group
+that is lost is masked, and the step in hand is retried: the others compute what it would have, as a
+second stack. Only when all r groups of a shard are lost, which takes about
+``Gamma(1/r)/r N^(1 - 1/r)`` failures, does the job go back to its last save (Lee et al. 2026, ICML:
+mechanism and formula recalled).
+
+Assumptions: one node stands for a group, and the r groups of a shard are neighbours in a ring. Any
+number of missing groups costs one more stack, so half of the speed; a lost group is replaced while
+the others work, and joins at the beginning of a step. Stacks are held, not computed, while no group
+is missing. Saves are the job's own, at Young's interval for the losses of all groups of a shard.
+
+Not modelled: the order of the stacks, which lets the reduction begin early; masks kept until the
+next restart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.legal import MOST_UNITS
+from cprsim.recovery.policy import (
+    Elastic,
+    Medium,
+    Policy,
+    Reverts,
+    Ring,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+    To,
+)
+from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.systems.ecrec import backstop_h
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How many shards are stacked, and what a lost group costs."""
+
+    stacked: int = option(3, "count", "shards that each group holds, r (assumed)")
+    regroup: float = option(0.0, "time", "until a lost group is masked; no figure known")
+    speed: float = option(0.5, "share", "of the job while groups are missing (derived)")
+    backstop: float | None = option(
+        None, "time", "progress between saves; default: Young's for the losses of a whole shard"
+    )
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    step_h = facts.needed("step_h", f"{name}, which retries the step in hand,")
+    n, stacked = facts.n_nodes, options.stacked
+    if not 2 <= stacked <= n:
+        raise ParameterError(f"`stacked` of {name} is {stacked}; it must lie between 2 and {n}")
+    if not 0.0 < options.speed <= 1.0:
+        raise ParameterError(f"`speed` of {name} is {options.speed}; above 0 and at most 1")
+    pieces.require_positive(name, backstop=options.backstop)
+    masked = (
+        Stage(StageKind.DETECT),
+        Stage(StageKind.REGROUP, Constant(options.regroup)),
+        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
+        Stage(StageKind.LOAD, facts.to_peer(name, stacked), blocks=False),
+    )
+    every_h = options.backstop
+    if every_h is None:  # r neighbours, of which the struck one is any
+        down_h = facts.reschedule.mean_h + facts.to_peer(name, stacked).mean_h
+        every_h = backstop_h(facts, 2 * stacked - 1, stacked - 1, down_h)
+        every_h = pieces.for_whole_losses_h(facts, every_h, neighbours=True)
+    speeds = (1.0, *(options.speed,) * (min(n, MOST_UNITS) - 1))
+    return Policy(
+        name,
+        rules=(
+            Rule(Reverts.ALL, masked, To.STEP_BEGUN, needs=("stacks",)),
+            pieces.back_to_remote(facts),
+        ),
+        tiers=(
+            Tier("stacks", Medium.DEVICE, Ring(stacked), facts.role),
+            pieces.remote_tier(facts),
+        ),
+        captures=(pieces.remote_saves(facts, every_h),),
+        elastic=Elastic(facts.role, speeds),
+        tax=Tax(memory=stacked - 1.0),
+        step_h=step_h,
+    )
+
+
+SYSTEM = System(
+    name="spare",
+    summary="each group holds the shards of others too, and computes them when those are lost",
+    source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
+    options=Options,
+    plan=plan,
+    interval="backstop",
+    family=Family.ELASTIC,
+    cited="ICML'26",
+    mark=Mark.RECALLED,
+)
