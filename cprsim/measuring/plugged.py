@@ -103,6 +103,11 @@ class LiveWeights(_Tables):
         super().__init__(layout, list(trainer.tables.values()))
         self._trainer, self._room = trainer, room
 
+    @property
+    def room(self) -> Room:
+        """Where copies go."""
+        return self._room
+
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())
 

@@ -42,12 +42,12 @@ class Followed:
         self.weights = LiveWeights(self, self.layout, Room())
         self._column = {name: number for number, name in enumerate(self.tables)}
         self._all_move = not all(table.moves_only_accessed for table in self.tables.values())
-        self._accesses = Accesses(module, self.tables)
-        self._accesses.listens = True
+        self.accesses = Accesses(module, self.tables)
+        self.accesses.listens = True
 
     def note(self, n: int) -> None:
         """A step on n samples has been made."""
-        accessed = self._accesses.take(n)
+        accessed = self.accesses.take(n)
         if accessed:
             rows = fused_rows(accessed, self._column, self.layout)
             self.changed[rows[rows != ABSENT]] = 1
@@ -55,10 +55,6 @@ class Followed:
                 self.observe(rows)
         if self._all_move:
             self.changed[:] = 1
-
-    def forget(self) -> None:
-        """Look-ups that belong to no step, such as those of an evaluation, are not counted."""
-        self._accesses.take(1)
 
     def get_dense(self) -> bytes:
         """All that is no row: parameters, buffers, optimiser state."""
@@ -70,4 +66,4 @@ class Followed:
 
     def close(self) -> None:
         """Listen no longer."""
-        self._accesses.remove()
+        self.accesses.remove()

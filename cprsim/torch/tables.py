@@ -164,7 +164,7 @@ def _no_gradient(parameter: Any, sparse: bool) -> Any:
 class Accesses:
     """Listens to a module's embeddings: which rows each sample of a batch looks up.
 
-    Inputs are taken to have the samples first; where an embedding is called with something else,
+    What is looked up in evaluation mode is not counted. Inputs are taken to have the samples first; where an embedding is called with something else,
     its rows are noted all the same, and only which sample looked them up is guessed.
     """
 
@@ -179,7 +179,7 @@ class Accesses:
 
     def _hook(self, name: str) -> Callable[..., None]:
         def note(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if self.listens:
+            if self.listens and module.training:
                 self._seen.setdefault(name, []).append(_looked_up(module, args, kwargs))
 
         return note
@@ -208,7 +208,8 @@ def _looked_up(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ar
     if isinstance(module, torch.nn.EmbeddingBag) and offsets is not None:
         starts = offsets.detach().cpu().numpy()
         return _bags(rows, starts[:-1] if module.include_last_offset else starts)
-    return rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
+    found: Array = rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
+    return found
 
 
 def _bags(rows: Array, starts: Array) -> Array:
