@@ -164,8 +164,9 @@ def _no_gradient(parameter: Any, sparse: bool) -> Any:
 class Accesses:
     """Listens to a module's embeddings: which rows each sample of a batch looks up.
 
-    What is looked up in evaluation mode is not counted. Inputs are taken to have the samples first; where an embedding is called with something else,
-    its rows are noted all the same, and only which sample looked them up is guessed.
+    What is looked up in evaluation mode is not counted. Inputs are taken to have the samples first;
+    where an embedding is called with something else, its rows are noted all the same, and only
+    which sample looked them up is guessed.
     """
 
     def __init__(self, module: Any, tables: Mapping[str, EmbeddingTable]) -> None:
