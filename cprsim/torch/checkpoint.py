@@ -218,7 +218,7 @@ class PriorityCheckpoint:
             wanted[segment.rows] = True
         every = len(lost) == self.shards.n_servers
         base = self._read(self._path(BASE, self._numbers(BASE)[-1]))
-        n_rows, dense = self._restore_base(base, wanted), base["dense"]
+        n_rows, dense = self._restore_base(base, lost), base["dense"]
         damaged = []
         for path in self._since_base():
             try:
@@ -240,17 +240,24 @@ class PriorityCheckpoint:
         """Everything becomes what was last saved of it: a new process goes on."""
         return self.restore(range(self.shards.n_servers))
 
-    def _restore_base(self, base: dict[str, Array], wanted: Bools) -> int:
-        n_rows = 0
-        for number, table in enumerate(self.followed.tables.values()):
-            of = self.followed.layout.of(number)
-            parts = [base[f"{number}/{i}"] for i in range(len(table.parts))]
-            rows = np.flatnonzero(wanted[of])
-            for first in range(0, len(rows), AT_ONCE):
-                some = rows[first : first + AT_ONCE]
-                table.set_rows(some, [np.asarray(part[some]) for part in parts])
-            n_rows += len(rows)
+    def _restore_base(self, base: dict[str, Array], lost: list[int]) -> int:
+        n_rows, tables = 0, list(self.followed.tables.values())
+        every = len(lost) == self.shards.n_servers
+        layout = self.followed.layout
+        parts = [(t, layout.of(t)) for t in range(layout.n_tables)]
+        for number, rows in parts if every else self._segments(lost):
+            first = layout.of(number).start
+            stored = [base[f"{number}/{i}"] for i in range(len(tables[number].parts))]
+            step = rows.step or 1
+            for start in range(rows.start - first, rows.stop - first, AT_ONCE * step):
+                stop = min(start + AT_ONCE * step, rows.stop - first)
+                some = slice(start, stop, step)
+                tables[number].set_slice(some, [np.array(part[some]) for part in stored])
+            n_rows += len(range(rows.start, rows.stop, step))
         return n_rows
+
+    def _segments(self, lost: list[int]) -> list[tuple[int, slice]]:
+        return [(segment.table, segment.rows) for segment in self.shards.of_servers(lost)]
 
     def _restore_rows(self, saved: dict[str, Array], wanted: Bools) -> int:
         rows = np.asarray(saved["rows"])
