@@ -159,7 +159,8 @@ class PriorityCheckpoint:
     def _moved(self, part: slice | Ints) -> Ints:
         changed = self.followed.changed
         if isinstance(part, slice):
-            return part.start + np.flatnonzero(changed[part])
+            moved: Ints = part.start + np.flatnonzero(changed[part])
+            return moved
         rows: Ints = part[changed[part] != 0]
         return rows
 
