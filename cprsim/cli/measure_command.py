@@ -29,6 +29,7 @@ from cprsim.cli.saying import say, say_json
 if TYPE_CHECKING:
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, Request
+    from cprsim.scenario import LoadedScenario
 
 FOLDER = Path("results") / "curves"
 WHERE_IT_RAN = ("--workers", "--backend", "--address")
@@ -63,6 +64,21 @@ def measure(
             min=3, max=10_000, help="Run so many seeds, whatever precision and time.", metavar="N"
         ),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the runs to do, for runs made elsewhere, and measure nothing.",
+            show_default=False,
+            callback=settled,
+        ),
+    ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Fit the curve to runs made elsewhere.", show_default=False
+        ),
+    ] = None,
     workers: NumberOfWorkers = None,
     backend: BackendName = Backend.local,
     address: Address = None,
@@ -83,13 +99,18 @@ def measure(
     by = Workers(workers, backend.value, address)
 
     loaded = load_scenario(scenario, overrides)
+    if plan is not None:
+        _write_plan(plan, loaded, seeds)
+        return
     from cprsim.measuring.measure import Request
     from cprsim.measuring.measure import measure as run
     from cprsim.measuring.own import require_allowed
+
+    if runs is None:
+        require_allowed(loaded, allow_code, Path.cwd())
     from cprsim.results.publish import require_writable
     from cprsim.units import SHARE, TIME
 
-    require_allowed(loaded, allow_code, Path.cwd())
     path = out or FOLDER / f"{loaded.scenario.name}.json"
     require_writable(path.parent)
     request = Request(
@@ -100,6 +121,9 @@ def measure(
         n_seeds=seeds,
         workers=by,
     )
+    if runs is not None:
+        _show(*_made_elsewhere(runs, request), path, as_json)
+        return
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.measuring.runs import n_finished
 
@@ -113,6 +137,35 @@ def measure(
         with _progress(request) as on_seed:
             measured = replace(run(request, on_seed), expected=expected)
         _show(measured, request, path, as_json)
+
+
+def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
+    from cprsim.measuring.design import Design
+    from cprsim.measuring.elsewhere import plan, write_plan
+    from cprsim.staleness import FEWEST_SEEDS_TO_USE
+
+    first = 1 if loaded.scenario.kernel is None else loaded.scenario.kernel.seed
+    numbers = range(first, first + (seeds or FEWEST_SEEDS_TO_USE))
+    planned = plan(Design(), numbers, loaded.scenario.cluster.emb_ps)
+    write_plan(path, planned)
+    say(path)
+
+
+def _made_elsewhere(runs: Path, request: Request) -> tuple[Measured, Request]:
+    """The measurement that a table of runs is, and what it was asked for."""
+    from cprsim.cli.terminal import Terminal
+    from cprsim.measuring.elsewhere import read_runs
+    from cprsim.measuring.measure import fitted_to
+    from cprsim.report.run_report import say
+    from cprsim.results.identity import file_digest
+
+    read = read_runs(runs)
+    if read.n_unfinished:
+        rows = f"{read.n_unfinished:,} of {read.n_unfinished + len(read.runs):,} rows"
+        say(Terminal(stderr=True), f"Warning: {rows} of {runs} have no result and are left out.")
+    elsewhere = {"runs": runs.name, "sha256": file_digest(runs)}
+    measured = fitted_to(read.results(), read.observed())
+    return measured, replace(request, elsewhere=elsewhere)
 
 
 def _expected(request: Request, as_json: bool) -> tuple[Request, Expected]:

@@ -71,6 +71,39 @@ def write_checkpoint(
     return path
 
 
+def write_arrays(
+    path: Path, position: int, arrays: Mapping[str, Array], run: Mapping[str, Any]
+) -> None:
+    """Write one file of this format, whole or not at all, on the disk when this returns."""
+    with whole_file(path, "wb") as file:
+        _write(file, _header(position, arrays, run), arrays)
+    _sync_folder(path.parent)
+
+
+def read_arrays(path: Path, run: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays of a file, checked and mapped: read from the disk where they are looked at.
+
+    Raises CheckpointError for a file that is damaged, or of another run.
+    """
+    try:
+        header = _check(path)
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    if header["run"] != json.loads(json.dumps(dict(run))):
+        raise CheckpointError(f"{path}: of another run")
+    with path.open("rb") as file:
+        file.seek(len(MAGIC))
+        at = len(MAGIC) + 8 + int.from_bytes(file.read(8), "little")
+    arrays: dict[str, Array] = {}
+    for one in header["arrays"]:
+        dtype, shape = np.dtype(one["dtype"]), tuple(one["shape"])
+        n = int(np.prod(shape, dtype=np.int64))
+        flat = np.memmap(path, dtype, "r", at, (n,)) if n else np.zeros(0, dtype)
+        arrays[one["name"]] = flat.reshape(shape)
+        at += n * dtype.itemsize
+    return arrays
+
+
 def _header(position: int, arrays: Mapping[str, Array], run: Mapping[str, Any]) -> bytes:
     listed = [
         {"name": name, "dtype": array.dtype.str, "shape": list(array.shape)}

@@ -17,7 +17,6 @@ from cprsim.measuring.responses import response_of
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.verdict import why_unfit
 from cprsim.results.manifest import git_state
-from cprsim.staleness import Metric
 
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
@@ -31,7 +30,7 @@ def curve_file(measured: Measured, request: Request, name: str, command: str) ->
             for metric, fitted in measured.fitted.items()
             for strategy in measured.seen.strategies
         ),
-        kernel=identity(request)["kernel"],
+        kernel=request.elsewhere or identity(request)["kernel"],
         command=command,
         manifest=manifest(measured, request),
         checks=checks_document(measured),
@@ -43,7 +42,7 @@ def checks_document(measured: Measured) -> dict[str, Any]:
     """What was checked, of JSON's types, by metric."""
     return {
         metric.value: _checks(measured.checks(metric), measured.fitted[metric], measured)
-        for metric in Metric
+        for metric in measured.fitted
     } | {"bytes_written": _bytes_written(measured)}
 
 
@@ -106,6 +105,8 @@ def _bytes_written(measured: Measured) -> dict[str, Any]:
     """By all saves of one run at the interval named."""
     twin = measured.results[0].twin
     assert twin is not None, "a measured seed is complete"
+    if not twin.bytes_written:
+        return {}
     by_strategy = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
     return {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
 

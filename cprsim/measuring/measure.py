@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -54,6 +54,7 @@ class Request:
         partial recovery's slope, in AUC and in log-loss, and the seeds suffice for use
     budget_s : stop after this time [s]
     n_seeds : run exactly so many seeds instead, whatever the precision
+    elsewhere : name and digest of a table of runs made elsewhere; empty where they are our own
     described : what a trainer of one's own says of itself; empty for the built-in model
     """
 
@@ -65,6 +66,7 @@ class Request:
     workers: Workers = field(default_factory=Workers)
     design: Design = field(default_factory=Design)
     described: Mapping[str, Any] = field(default_factory=dict)
+    elsewhere: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def kernel(self) -> Kernel:
@@ -171,9 +173,13 @@ def known_so_far(request: Request) -> Measured | None:
 
 def _fitted(results: Iterable[SeedResult], request: Request) -> Measured:
     complete = [one for one in results if one.twin is not None]
-    seen = observed(complete, request.n_servers)
+    return fitted_to(complete, observed(complete, request.n_servers))
+
+
+def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
+    """What observed runs say, wherever they were made. Raises ParameterError for too few seeds."""
     with one_thread():  # else the last digits would depend on the number of cores
-        fitted = {metric: fit(seen, metric) for metric in Metric}
+        fitted = {metric: fit(seen, metric) for metric in seen.loss}
     return Measured(tuple(complete), seen, fitted)
 
 

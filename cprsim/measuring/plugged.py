@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -82,12 +82,31 @@ class _Tables:
         return int(counts @ np.array(self.row_bytes))
 
 
+class HasWeights(Protocol):
+    """The part of a trainer that a save holds."""
+
+    @property
+    def tables(self) -> Mapping[str, OwnTable]:
+        """By name."""
+
+    def get_dense(self) -> bytes:
+        """All but the tables."""
+
+    def set_dense(self, blob: bytes) -> None:
+        """The same back."""
+
+
 class LiveWeights(_Tables):
     """What a trainer holds."""
 
-    def __init__(self, trainer: OwnTrainer, layout: TableLayout, room: Room) -> None:
+    def __init__(self, trainer: HasWeights, layout: TableLayout, room: Room) -> None:
         super().__init__(layout, list(trainer.tables.values()))
         self._trainer, self._room = trainer, room
+
+    @property
+    def room(self) -> Room:
+        """Where copies go."""
+        return self._room
 
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())

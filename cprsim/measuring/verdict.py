@@ -30,7 +30,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
             else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
             f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
         )
-    for metric in Metric:
+    for metric in measured.fitted:
         low, high = typical_loss(measured, metric).interval()
         if low <= 0:
             reasons.append(

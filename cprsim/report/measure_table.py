@@ -22,7 +22,7 @@ NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
 
 def print_measured(console: Console, measured: Measured) -> None:
     """The table, what was checked, and what it took."""
-    checks = {metric: measured.checks(metric) for metric in Metric}
+    checks = {metric: measured.checks(metric) for metric in measured.fitted}
     print_whole(console, _table(measured, checks))
     for sentence in [*sentences(measured, checks), fitness(why_unfit(measured))]:
         say(console, sentence)
@@ -31,14 +31,16 @@ def print_measured(console: Console, measured: Measured) -> None:
 def _table(measured: Measured, checks: dict[Metric, Checks]) -> Table:
     table = plain_table()
     table.add_column("strategy")
-    for metric in Metric:
+    for metric in checks:
         table.add_column(f"{NAMES[metric]} loss\nper PLS", justify="right")
         table.add_column("over that\nof partial", justify="right")
     table.add_column(f"bytes, T_save\n{COUNTED_INTERVAL:.0%} of run", justify="right")
     written = bytes_over_partial(measured)
     for strategy in measured.seen.strategies:
-        cells = [cell for metric in Metric for cell in _slope(measured, metric, strategy)]
-        table.add_row(strategy, *cells, f"× {written[strategy]:.2f}")
+        cells = [cell for metric in checks for cell in _slope(measured, metric, strategy)]
+        table.add_row(
+            strategy, *cells, f"× {written[strategy]:.2f}" if strategy in written else "–"
+        )
     return table
 
 
@@ -68,13 +70,13 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
         "small tables are saved with every sub-save, at more bytes.",
         f"A failure of {SHARE:.1%} of the servers at any time, with saves every "
         f"{TYPICAL_INTERVAL:.0%} of the run, costs under plain partial recovery "
-        f"{' and '.join(_typical(measured, metric) for metric in Metric)}: that "
+        f"{' and '.join(_typical(measured, metric) for metric in checks)}: that "
         "of the weights is in it.",
         f"Correlation of AUC loss with PLS under plain partial recovery: {_pm(auc.correlation)} "
         f"(paper, recalled: about {PAPERS_CORRELATION}), with weighted PLS "
         f"{_pm(auc.weighted_correlation)}; ± one standard error over seeds.",
-        *(_ranking(metric, checks[metric]) for metric in Metric),
-        *(_adding_up(metric, checks[metric]) for metric in Metric),
+        *(_ranking(metric, one) for metric, one in checks.items() if one.differences),
+        *(_adding_up(metric, one) for metric, one in checks.items()),
         f"{took.n_runs} runs, {took.cpu_min:.1f} CPU minutes. A paired difference has 1/"
         f"{took.variance_ratio:.0f} of an unpaired one's variance: unpaired runs from scratch "
         f"would have to be {took.n_unpaired:,}.",

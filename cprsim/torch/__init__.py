@@ -17,7 +17,16 @@ except ModuleNotFoundError:
     raise ParameterError("PyTorch is not installed: pip install 'cprsim[torch]'") from None
 
 from cprsim.torch.batches import DataLoaderBatches, TensorBatches
+from cprsim.torch.checkpoint import PriorityCheckpoint
+from cprsim.torch.injector import FailureInjector
 from cprsim.torch.optimizers import RowWiseAdagrad
 from cprsim.torch.trainer import Trainer
 
-__all__ = ["DataLoaderBatches", "RowWiseAdagrad", "TensorBatches", "Trainer"]
+__all__ = [
+    "DataLoaderBatches",
+    "FailureInjector",
+    "PriorityCheckpoint",
+    "RowWiseAdagrad",
+    "TensorBatches",
+    "Trainer",
+]

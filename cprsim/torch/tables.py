@@ -70,6 +70,12 @@ class EmbeddingTable:
                 new = torch.as_tensor(np.ascontiguousarray(theirs), dtype=ours.dtype)
                 ours.index_copy_(0, at, new.to(ours.device))
 
+    def set_slice(self, some: slice, parts: Sequence[Array]) -> None:
+        """A slice of all parts becomes what arrays of its length hold."""
+        with torch.no_grad():
+            for ours, theirs in zip(self.parts, parts, strict=True):
+                ours[some].copy_(torch.from_numpy(theirs))
+
     @property
     def moves_only_accessed(self) -> bool:
         """Whether a step leaves rows without a gradient as they are; False where unknown."""
@@ -164,8 +170,9 @@ def _no_gradient(parameter: Any, sparse: bool) -> Any:
 class Accesses:
     """Listens to a module's embeddings: which rows each sample of a batch looks up.
 
-    Inputs are taken to have the samples first; where an embedding is called with something else,
-    its rows are noted all the same, and only which sample looked them up is guessed.
+    What is looked up in evaluation mode is not counted. Inputs are taken to have the samples first;
+    where an embedding is called with something else, its rows are noted all the same, and only
+    which sample looked them up is guessed.
     """
 
     def __init__(self, module: Any, tables: Mapping[str, EmbeddingTable]) -> None:
@@ -179,7 +186,7 @@ class Accesses:
 
     def _hook(self, name: str) -> Callable[..., None]:
         def note(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if self.listens:
+            if self.listens and module.training:
                 self._seen.setdefault(name, []).append(_looked_up(module, args, kwargs))
 
         return note
@@ -208,7 +215,8 @@ def _looked_up(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ar
     if isinstance(module, torch.nn.EmbeddingBag) and offsets is not None:
         starts = offsets.detach().cpu().numpy()
         return _bags(rows, starts[:-1] if module.include_last_offset else starts)
-    return rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
+    found: Array = rows.reshape(len(rows), -1) if rows.ndim and len(rows) else rows.reshape(-1, 1)
+    return found
 
 
 def _bags(rows: Array, starts: Array) -> Array:

@@ -116,34 +116,15 @@ class Trainer:
     # ------------------------------------------------------------------ state
 
     def _dense(self) -> list[Any]:
-        """Live tensors of everything but rows: parameters, buffers, optimiser state."""
-        rows = {id(table.weight) for table in self.tables.values()}
-        found = [p.data for p in self.module.parameters() if id(p) not in rows]
-        found += list(self.module.buffers())
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if id(p) not in rows:
-                        states = optimizer.state.get(p, {})
-                        found += [s for s in states.values() if isinstance(s, torch.Tensor)]
-        return found + [rest for table in self.tables.values() for rest in table.rest]
+        return dense_tensors(self.module, self.optimizers, self.tables)
 
     def get_dense(self) -> bytes:
         """The bytes of all dense tensors, one after the other."""
-        return b"".join(
-            tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-            for tensor in self._dense()
-        )
+        return dense_bytes(self._dense())
 
     def set_dense(self, blob: bytes) -> None:
         """The same back; the learning rate goes on where it is."""
-        at = 0
-        with torch.no_grad():
-            for tensor in self._dense():
-                n_bytes = tensor.numel() * tensor.element_size()
-                raw = torch.frombuffer(bytearray(blob[at : at + n_bytes]), dtype=tensor.dtype)
-                tensor.copy_(raw.view(tensor.shape))
-                at += n_bytes
+        write_dense(self._dense(), blob)
 
     def get_state(self) -> dict[str, Any]:
         """Weights, optimisers, schedulers and random numbers, copied to the host."""
@@ -187,6 +168,44 @@ class Trainer:
             "n_samples": self.n_samples,
             "data": None if self._digest is None else self._digest(),
         }
+
+
+def dense_tensors(
+    module: Any, optimizers: Sequence[Any], tables: Mapping[str, EmbeddingTable]
+) -> list[Any]:
+    """Live tensors of everything but rows: parameters, buffers, optimiser state."""
+    rows = {id(table.weight) for table in tables.values()}
+    found = [p.data for p in module.parameters() if id(p) not in rows]
+    found += list(module.buffers())
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if id(p) not in rows:
+                    states = optimizer.state.get(p, {})
+                    found += [s for s in states.values() if isinstance(s, torch.Tensor)]
+    return found + [rest for table in tables.values() for rest in table.rest]
+
+
+def dense_bytes(tensors: Sequence[Any]) -> bytes:
+    """Their bytes, one after the other."""
+    return b"".join(
+        one.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        for one in tensors
+    )
+
+
+def write_dense(tensors: Sequence[Any], blob: bytes) -> None:
+    """The tensors become what their bytes say. Raises ParameterError for bytes of others."""
+    if len(blob) != sum(one.numel() * one.element_size() for one in tensors):
+        raise ParameterError(f"{len(blob)} bytes are not those of the model's dense state")
+    at = 0
+    with torch.no_grad():
+        for one in tensors:
+            n_bytes = one.numel() * one.element_size()
+            if n_bytes:
+                raw = torch.frombuffer(bytearray(blob[at : at + n_bytes]), dtype=one.dtype)
+                one.copy_(raw.view(one.shape))
+            at += n_bytes
 
 
 def _repeat() -> None:

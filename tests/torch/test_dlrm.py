@@ -32,9 +32,10 @@ kernel: {samples: 7600, most_rows: 200, dimension: 8, bottom: [16], top: [16], o
 simulation: {seed: 1, replications: 100}
 """
 OPTIMIZERS = {"sgd": ("sgd", 0.2), "adagrad": ("rowwise-adagrad", 0.02)}
+# SCAR is left out: of rows that moved nearly as far, the last digits decide which is saved
 DESIGN = Design(
     strategies=("partial", "ssu"), n_scenes=1, n_more=0, shortest=0.3,
-    histories=(History(3, 0.25, 0.2), History(2, 1.0, 0.3)), held_back=("scar", "mfu"),
+    histories=(History(3, 0.25, 0.2), History(2, 1.0, 0.3)), held_back=("partial", "mfu"),
 )  # fmt: skip
 
 

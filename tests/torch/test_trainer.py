@@ -46,7 +46,7 @@ def loss_of(module, batch):
     return torch.nn.functional.binary_cross_entropy_with_logits(module(rows), label)
 
 
-def new(name: str, *, sparse: bool = False, schedule: bool = False) -> Trainer:
+def new(name: str, *, sparse: bool = False, schedule: bool = False, batch: int = 50) -> Trainer:
     torch.manual_seed(3)
     module = Small(sparse)
     rng = np.random.default_rng(5)
@@ -57,7 +57,7 @@ def new(name: str, *, sparse: bool = False, schedule: bool = False) -> Trainer:
     first = optimizers[0] if isinstance(optimizers, list) else optimizers
     schedulers = [torch.optim.lr_scheduler.ExponentialLR(first, 0.9)] if schedule else []
     evaluate = lambda module: Predictions(label, module(data[0]).numpy())  # noqa: E731
-    batches = TensorBatches(*data, batch=50)
+    batches = TensorBatches(*data, batch=batch)
     return Trainer(module, optimizers, batches, loss_of, evaluate, epochs=2, schedulers=schedulers)
 
 

@@ -1,0 +1,336 @@
+"""Partial checkpoints of a training loop of one's own: the rows that matter most, first.
+
+    base-N   every row and the dense state; supersedes all files with lower numbers
+    rows-N   rows that moved since they were saved last, chosen by a tracker; the dense state where
+             the save ends its interval
+
+Each file ends in its SHA-256, is written under another name, flushed, and renamed: a killed process
+leaves what was saved before. A restore reads the newest base and what was saved after it, in order.
+Rows are those of this process's tables; several processes need a folder each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprsim.errors import CheckpointError
+from cprsim.kernel.checkpoint import read_arrays, write_arrays
+from cprsim.kernel.loops import Array
+from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
+from cprsim.kernel.trials import sub_saves_of
+from cprsim.measuring.plugged import CopiedTable, split_by_table
+from cprsim.records import Bools, Ints, SmallTables, SubSaves
+from cprsim.torch.following import Followed
+
+SUFFIX = ".cpr"
+BASE, ROWS = "base", "rows"
+AT_ONCE = 1 << 20  # rows written or read at once
+COMPACT_AT = 2.0  # bytes since the base over those of the base, beyond which a new base is written
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredShards:
+    """What a restore did."""
+
+    n_rows: int  # that were read
+    dense: bool  # whether the dense state went back too
+    damaged: tuple[str, ...]  # files that were passed over, and why
+
+
+class PriorityCheckpoint:
+    """Saves and restores the tables of a module in a training loop.
+
+    Call `step` after each step of the optimisers and `save` when a save is due: 1 / fraction times
+    per interval, the last time with `ends_interval`. What was saved before is in the folder, from
+    the first moment on: where it is empty, everything is saved.
+
+    Parameters
+    ----------
+    folder : of the files; made where it is not there
+    module, optimizers : what is trained
+    strategy : partial (whole saves), mfu, ssu, scar or round-robin; with a `+` the small tables go
+        out with every sub-save. SCAR keeps a copy of the tables in memory.
+    n_shards : embedding servers that the rows are dealt out to
+    shard_by : rows (row i on shard i mod n), or tables
+    fraction : share of the rows of a large table that a sub-save may write
+    n_large_tables : tables that a tracker watches, the largest; others are saved whole
+
+    Raises
+    ------
+    ParameterError : an unknown strategy, a module without tables
+    CheckpointError : the folder holds files of other tables
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        module: Any,
+        optimizers: Any,
+        *,
+        strategy: str = "mfu",
+        n_shards: int = 1,
+        shard_by: str = "rows",
+        fraction: float = 0.125,
+        n_large_tables: int = 7,
+        seed: int = 0,
+    ) -> None:
+        self.folder = Path(folder)
+        self.followed = Followed(module, optimizers, seed)
+        self.shards = Shards(self.followed.layout, n_shards, ShardBy(shard_by))
+        sub_saves = sub_saves_of(strategy)
+        self.sub_saves = sub_saves and replace(
+            sub_saves, fraction=fraction, n_large_tables=n_large_tables
+        )
+        self._copies = self._copied() if strategy.startswith("scar") else None
+        self.tracker = None if self.sub_saves is None else self._make_tracker(self.sub_saves)
+        self.bytes_written = 0
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for left in self.folder.glob(f".*{SUFFIX}*"):  # of a process that was killed
+            left.unlink()
+        if not self._numbers(BASE):
+            self.save_all()
+
+    def _copied(self) -> _Stored:
+        tables = list(self.followed.tables.values())
+        weights = self.followed.weights
+        return _Stored([CopiedTable.of(one, weights.room).parts[0] for one in tables], self)
+
+    def _make_tracker(self, how: SubSaves) -> Tracker:
+        layout = self.followed.layout
+        segments = self.shards.of_tables(layout.largest(how.n_large_tables))
+        live = self.followed.weights.table
+        tracked = Tracked(
+            layout, segments, how.fraction, live, self._copies or live, self.followed.seed,
+            how.sample_period,
+        )  # fmt: skip
+        tracker = TRACKERS[how.tracker](tracked)
+        self.followed.observe = tracker.observe
+        return tracker
+
+    def step(self, n: int) -> None:
+        """A step on n samples has been made."""
+        self.followed.note(n)
+
+    # ------------------------------------------------------------------ saving
+
+    def save(self, ends_interval: bool = True) -> int:
+        """Write what is due; returns the bytes written.
+
+        Raises CheckpointError where that fails: then nothing counts as saved that was not before.
+        """
+        rows = np.concatenate(
+            [np.zeros(0, np.int64), *map(self._moved, self._parts(ends_interval))]
+        )
+        arrays: dict[str, Array] = {"rows": rows}
+        parcel = self.followed.weights.read(rows)
+        arrays |= {f"parcel/{i}": np.ascontiguousarray(part) for i, part in enumerate(parcel)}
+        if ends_interval:
+            arrays["dense"] = np.frombuffer(self.followed.get_dense(), np.uint8)
+        try:
+            n_bytes = self._write(ROWS, arrays)
+        except CheckpointError:
+            if self.tracker is not None:
+                self.tracker.abandoned()
+            raise
+        self.followed.changed[rows] = 0
+        if self._copies is not None:
+            self._copies.write(rows, parcel)
+        if self.tracker is not None:
+            self.tracker.committed()
+        if self._grown():
+            self.compact()
+        return n_bytes
+
+    def _parts(self, ends_interval: bool) -> list[slice | Ints]:
+        layout, how = self.followed.layout, self.sub_saves
+        if how is None or self.tracker is None:
+            return [slice(0, layout.n_rows)]
+        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
+            return [self.tracker.choose()]
+        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
+        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
+
+    def _moved(self, part: slice | Ints) -> Ints:
+        changed = self.followed.changed
+        if isinstance(part, slice):
+            moved: Ints = part.start + np.flatnonzero(changed[part])
+            return moved
+        rows: Ints = part[changed[part] != 0]
+        return rows
+
+    def save_all(self) -> int:
+        """Write every row and the dense state, as a new base; returns the bytes written."""
+        arrays: dict[str, Array] = {"dense": np.frombuffer(self.followed.get_dense(), np.uint8)}
+        for number, table in enumerate(self.followed.tables.values()):
+            for i, part in enumerate(table.parts):
+                arrays[f"{number}/{i}"] = part.detach().cpu().contiguous().numpy()
+        n_bytes = self._write(BASE, arrays)
+        self.followed.changed[:] = 0
+        if self._copies is not None:
+            self._copies = self._copied()
+            self.tracker = self._make_tracker(self.sub_saves) if self.sub_saves else None
+        self._remove_superseded()
+        return n_bytes
+
+    def compact(self) -> None:
+        """A new base of what is saved; takes memory for one copy of the tables."""
+        base = self._read(self._path(BASE, self._numbers(BASE)[-1]))
+        arrays = {name: np.array(one) for name, one in base.items()}
+        for path in self._since_base():
+            self._into(arrays, self._read(path))
+        self._write(BASE, arrays)
+        self._remove_superseded()
+
+    def _into(self, arrays: dict[str, Array], saved: dict[str, Array]) -> None:
+        """What a save holds, put into arrays of a base."""
+        rows = np.asarray(saved["rows"])
+        parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
+        for number, _, ours in split_by_table(self.followed.layout, rows):
+            i = 0
+            while f"{number}/{i}" in arrays:
+                arrays[f"{number}/{i}"][ours] = parts.pop(0)
+                i += 1
+        if "dense" in saved:
+            arrays["dense"] = np.array(saved["dense"])
+
+    def _grown(self) -> bool:
+        base = self._path(BASE, self._numbers(BASE)[-1]).stat().st_size
+        return sum(path.stat().st_size for path in self._since_base()) > COMPACT_AT * base
+
+    # ------------------------------------------------------------------ restoring
+
+    def restore(self, shards: Iterable[int]) -> RestoredShards:
+        """The rows of some shards become what was last saved of them.
+
+        Where these are all shards the dense state goes back too. A damaged file is passed over and
+        named; what it held is older then.
+
+        Raises CheckpointError where the base is damaged, ParameterError for a shard that is none.
+        """
+        lost = sorted(set(shards))
+        wanted = np.zeros(self.followed.layout.n_rows, bool)
+        for segment in self.shards.of_servers(lost):
+            wanted[segment.rows] = True
+        every = len(lost) == self.shards.n_servers
+        base = self._read(self._path(BASE, self._numbers(BASE)[-1]))
+        n_rows, dense = self._restore_base(base, lost), base["dense"]
+        damaged = []
+        for path in self._since_base():
+            try:
+                saved = self._read(path)
+            except CheckpointError as error:
+                damaged.append(str(error))
+                continue
+            n_rows += self._restore_rows(saved, wanted)
+            dense = saved.get("dense", dense)
+        if every:
+            self.followed.set_dense(np.asarray(dense).tobytes())
+        self.followed.changed[wanted] = 0
+        for shard in lost:
+            if self.tracker is not None:
+                self.tracker.forget(shard)
+        return RestoredShards(n_rows, every, tuple(damaged))
+
+    def restore_all(self) -> RestoredShards:
+        """Everything becomes what was last saved of it: a new process goes on."""
+        return self.restore(range(self.shards.n_servers))
+
+    def _restore_base(self, base: dict[str, Array], lost: list[int]) -> int:
+        n_rows, tables = 0, list(self.followed.tables.values())
+        every = len(lost) == self.shards.n_servers
+        layout = self.followed.layout
+        parts = [(t, layout.of(t)) for t in range(layout.n_tables)]
+        for number, rows in parts if every else self._segments(lost):
+            first = layout.of(number).start
+            stored = [base[f"{number}/{i}"] for i in range(len(tables[number].parts))]
+            step = rows.step or 1
+            for start in range(rows.start - first, rows.stop - first, AT_ONCE * step):
+                stop = min(start + AT_ONCE * step, rows.stop - first)
+                some = slice(start, stop, step)
+                tables[number].set_slice(some, [np.array(part[some]) for part in stored])
+            n_rows += len(range(rows.start, rows.stop, step))
+        return n_rows
+
+    def _segments(self, lost: list[int]) -> list[tuple[int, slice]]:
+        return [(segment.table, segment.rows) for segment in self.shards.of_servers(lost)]
+
+    def _restore_rows(self, saved: dict[str, Array], wanted: Bools) -> int:
+        rows = np.asarray(saved["rows"])
+        parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
+        tables = list(self.followed.tables.values())
+        for number, at, ours in split_by_table(self.followed.layout, rows):
+            mine, parts = parts[: len(tables[number].parts)], parts[len(tables[number].parts) :]
+            some = np.flatnonzero(wanted[rows[at]])
+            tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in mine])
+        return int(wanted[rows].sum())
+
+    # ------------------------------------------------------------------ files
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "tables": {
+                name: [[list(part.shape), str(part.dtype)] for part in table.parts]
+                for name, table in self.followed.tables.items()
+            }
+        }
+
+    def _write(self, kind: str, arrays: dict[str, Array]) -> int:
+        number = max([-1, *self._numbers(BASE), *self._numbers(ROWS)]) + 1
+        path = self._path(kind, number)
+        try:
+            write_arrays(path, number, arrays, self._identity())
+        except OSError as error:
+            message = f"{path} can't be written: {error.strerror or error}"
+            raise CheckpointError(message) from error
+        n_bytes = path.stat().st_size
+        self.bytes_written += n_bytes
+        return n_bytes
+
+    def _read(self, path: Path) -> dict[str, Array]:
+        return read_arrays(path, self._identity())
+
+    def _path(self, kind: str, number: int) -> Path:
+        return self.folder / f"{kind}-{number:012d}{SUFFIX}"
+
+    def _numbers(self, kind: str) -> list[int]:
+        names = (path.name for path in self.folder.glob(f"{kind}-*{SUFFIX}"))
+        return sorted(int(name[len(kind) + 1 : -len(SUFFIX)]) for name in names)
+
+    def _since_base(self) -> list[Path]:
+        base = self._numbers(BASE)[-1]
+        return [self._path(ROWS, number) for number in self._numbers(ROWS) if number > base]
+
+    def _remove_superseded(self) -> None:
+        newest = self._numbers(BASE)[-1]
+        for kind in (ROWS, BASE):
+            for number in self._numbers(kind):
+                if number < newest:
+                    self._path(kind, number).unlink()
+
+
+class _Stored:
+    """SCAR's copy of the vectors as last saved."""
+
+    def __init__(self, tables: list[Array], of: PriorityCheckpoint) -> None:
+        self.tables, self._layout = tables, of.followed.layout
+        self._n_parts = [len(table.parts) for table in of.followed.tables.values()]
+
+    def __getitem__(self, some: slice) -> Array:
+        start, stop, step = some.indices(self._layout.n_rows)
+        number = int(np.searchsorted(self._layout.first_row, start, side="right")) - 1
+        first = int(self._layout.first_row[number])
+        vectors: Array = self.tables[number][start - first : stop - first : step]
+        return vectors
+
+    def write(self, rows: Ints, parcel: tuple[Array, ...]) -> None:
+        """What was saved; of each table the vectors come first."""
+        left = list(parcel)
+        for number, _, ours in split_by_table(self._layout, rows):
+            self.tables[number][ours] = left[0]
+            del left[: self._n_parts[number]]

@@ -1,0 +1,69 @@
+"""A training loop of one's own, seen from beside it: which rows moved, which were looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cprsim.kernel.loops import Array
+from cprsim.kernel.shape import TableLayout
+from cprsim.kernel.trackers import ABSENT
+from cprsim.measuring.plugged import LiveWeights, fused_rows
+from cprsim.measuring.room import Room
+from cprsim.torch.tables import Accesses, make_states, tables_of
+from cprsim.torch.trainer import dense_bytes, dense_tensors, write_dense
+
+
+class Followed:
+    """The tables and the dense state of a module, as saves and failures see them.
+
+    Parameters
+    ----------
+    module : has at least one Embedding or EmbeddingBag
+    optimizers : one, or several
+    seed : of what is drawn at random in saving
+
+    Raises
+    ------
+    ParameterError : no table
+    """
+
+    def __init__(self, module: Any, optimizers: Any, seed: int = 0) -> None:
+        self.module = module
+        self.optimizers = list(optimizers) if isinstance(optimizers, Sequence) else [optimizers]
+        make_states(module, self.optimizers)
+        self.tables = tables_of(module, self.optimizers)
+        self.layout = TableLayout(tuple(table.n_rows for table in self.tables.values()))
+        self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
+        self.observe: Callable[[Array], None] | None = None
+        self.seed = seed
+        self.weights = LiveWeights(self, self.layout, Room())
+        self._column = {name: number for number, name in enumerate(self.tables)}
+        self._all_move = not all(table.moves_only_accessed for table in self.tables.values())
+        self.accesses = Accesses(module, self.tables)
+        self.accesses.listens = True
+
+    def note(self, n: int) -> None:
+        """A step on n samples has been made."""
+        accessed = self.accesses.take(n)
+        if accessed:
+            rows = fused_rows(accessed, self._column, self.layout)
+            self.changed[rows[rows != ABSENT]] = 1
+            if self.observe is not None:
+                self.observe(rows)
+        if self._all_move:
+            self.changed[:] = 1
+
+    def get_dense(self) -> bytes:
+        """All that is no row: parameters, buffers, optimiser state."""
+        return dense_bytes(dense_tensors(self.module, self.optimizers, self.tables))
+
+    def set_dense(self, blob: bytes) -> None:
+        """The same back."""
+        write_dense(dense_tensors(self.module, self.optimizers, self.tables), blob)
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self.accesses.remove()
