@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from cprsim.prices import ANY_ROLE, Money, Prices
 from cprsim.scenario.quantities import Model, predicate
@@ -39,7 +39,7 @@ Price = Annotated[
     Money,
     BeforeValidator(_price),
     PlainSerializer(str, return_type=str),
-    Field(json_schema_extra={"type": "string", "examples": ["2.50 USD"]}),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["2.50 USD"]}),
 ]
 ByRole = Annotated[dict[str, Price], BeforeValidator(_by_role)]
 PlainNumber = Annotated[float, Field(strict=True, ge=0, le=1e9)]

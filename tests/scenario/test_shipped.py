@@ -35,7 +35,7 @@ def shipped(name: str) -> LoadedScenario:
 
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
-        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "fleet-month",
+        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet-month", "fleet",
         "gpu-cluster", "lanl", "llm", "moe", "planning", "production-gamma", "production",
         "quickstart", "shadowsync",
     ]  # fmt: skip
