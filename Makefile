@@ -87,7 +87,7 @@ clean:  ## Remove the virtual environment and every cache; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Files with blocks that cog fills with the output of a command.
-COGGED := -I docs README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/shadowsync.md docs/staleness.md docs/systems.md docs/choosing-a-system.md
+COGGED := -I docs README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/shadowsync.md docs/staleness.md docs/systems.md docs/choosing-a-system.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \

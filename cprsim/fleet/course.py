@@ -27,6 +27,8 @@ from cprsim.recovery.policy import Medium, Policy
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet_schema import Fleet
 from cprsim.setting import n_saves_due
+from cprsim.simulate.events import numbers_as_objects
+from cprsim.simulate.numbers import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ class _GivenKind:
         self._by_bytes = kind.saves_transfer[strategy]
         self._waits_for_turn = shared.n_savers is not None
         self._remote: dict[int, RemoteSaves] | None = None
+        self._num: Numbers | None = None
 
     @property
     def system(self) -> Policy:
@@ -253,10 +256,17 @@ class _GivenKind:
             if replication < failures.n_replications:
                 return JobToRun(
                     self.engine.job, self.kind.n_nodes, failures.of(replication),
-                    draws.of(replication), self.remote,
+                    draws.of(replication), self.num, self.remote,
                 )  # fmt: skip
             replication -= failures.n_replications
         raise IndexError(replication)
+
+    @property
+    def num(self) -> Numbers:
+        """The job's numbers, made once for all jobs of the kind."""
+        if self._num is None:
+            self._num = numbers_as_objects(self.engine.job)
+        return self._num
 
     @property
     def remote(self) -> dict[int, RemoteSaves]:

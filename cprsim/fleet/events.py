@@ -44,6 +44,7 @@ class JobToRun:
     n_nodes: int
     failures: Iterator[ScopedFailure]
     draws: ReplicationDraws
+    num: Numbers  # of the job
     remote: Mapping[int, RemoteSaves] = field(default_factory=dict)  # by capture
 
 
@@ -190,6 +191,10 @@ class _JobInFleet(Replication):
     @property
     def env(self) -> simpy.Environment:
         return self._fleet.env
+
+    @property
+    def num(self) -> Numbers:
+        return self._to_run.num
 
     def nodes_for(self, on_node: Callable[[], None]) -> NodesOfJob:
         self._nodes = NodesOfJob(self._fleet.nodes, self._fleet.env, on_node)

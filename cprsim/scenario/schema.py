@@ -166,9 +166,6 @@ class Scenario(Model):
     accuracy: Accuracy | None = Field(
         None, description="Which staleness curve prices lost samples, and what may be lost."
     )
-    prices: Prices | None = Field(
-        None, description="What a node-hour costs; absent: results are in hours alone."
-    )
     simulation: Simulation = Field(
         default_factory=lambda: Simulation.model_validate({}),
         description="Replications and seed.",

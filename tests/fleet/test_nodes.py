@@ -14,7 +14,7 @@ from cprsim.fleet.nodes import Capacity, Nodes, NodesOfJob
 from cprsim.fleet.records import Arrival, Shared
 from cprsim.simulate.events.alarms import FAILURES, Alarm
 
-N_RUNS, N_JOBS, WARM = 24, 3000, 500
+N_RUNS, N_JOBS, WARM = 16, 1500, 300
 
 
 def erlang_c(c: int, load: float) -> float:

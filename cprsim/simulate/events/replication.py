@@ -205,16 +205,32 @@ class Surroundings(Protocol):
     @property
     def env(self) -> simpy.Environment: ...
 
+    @property
+    def num(self) -> Numbers: ...
+
     def nodes_for(self, on_node: Callable[[], None]) -> NodeSource: ...
 
     def link_for(self, num: Numbers, on_end: Callable[[Any], None]) -> Link: ...
 
 
-@lru_cache(maxsize=4096)  # a fleet has thousands of jobs at once
+@lru_cache(maxsize=256)
 def _numbers(job: SimulatedJob) -> Numbers:
+    return numbers_as_objects(job)
+
+
+def numbers_as_objects(job: SimulatedJob) -> Numbers:
     """A job's numbers as objects, and the names of its parts."""
     num = as_objects(numbers_of(job)[0][0])
     num.parts = job.policy.parts
+    n_stages = sum(rule.n_stages for rule in num.rules[: num.n_rules])
+    for name, n in {  # a fleet has thousands of jobs: no room for what they do not have
+        "tiers": num.n_tiers,
+        "captures": num.n_captures,
+        "rules": num.n_rules,
+        "scopes": len(job.scopes),
+        "stages": n_stages,
+    }.items():
+        setattr(num, name, getattr(num, name)[:n])
     return num
 
 
@@ -233,7 +249,7 @@ class Replication:
         skips: bool,
         within: Surroundings | None = None,
     ) -> None:
-        num = self._num = _numbers(job)
+        num = self._num = _numbers(job) if within is None else within.num
         self._job, self._draws = job, draws
         self._env = simpy.Environment() if within is None else within.env
         self._began_at_h = float(self._env.now)

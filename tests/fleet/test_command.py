@@ -1,0 +1,80 @@
+"""``cprsim fleet`` from the command line, its folder, and its page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import ResultError
+from cprsim.fleet.folder import load_fleet
+from tests.fleet.making import JOB
+from tests.making import call
+
+PRICES = """\
+prices:
+  node_hour: {trainer: 2.50 USD, any: 0.80 USD}
+  watts: 700
+  kwh: 0.12
+  carbon_kg_per_kwh: 0.4
+"""
+FLEET = "fleet: {jobs: 24, kinds: 12, nodes: 60, spares: 2, window: 200 h}\n"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(JOB + PRICES + FLEET, "utf-8")
+    return path
+
+
+def test_it_says_what_to_do_and_keeps_it(scenario: Path) -> None:
+    shown = call("fleet", scenario, "--over", "spares=0,2,16")
+    assert shown.exit_code == 0, shown.output
+    assert "Recommendation: " in shown.output
+    assert "per month of 730.5 h" in shown.output
+    assert "are cheapest in all" in shown.output
+    (folder,) = (path for path in Path("results").iterdir() if not path.name.startswith("."))
+    result = load_fleet(folder)
+    assert [one.where["fleet.spares"] for one in result.options] == [2, 2, 0, 0, 16, 16]
+    assert all(sum(one.cents.values()) == one.cost for one in result.options)
+    assert sorted(path.name for path in folder.glob("*.png")) == ["curve.png", "fleet.png"]
+    again = call("fleet", scenario, "--over", "spares=0,2,16", "--json")
+    read = json.loads(again.stdout)
+    assert read["results"] == str(folder)
+    assert read["decision"]["present"] == "full at spares 2"
+    page = call("report", folder)
+    assert page.exit_code == 0, page.output
+    assert result.decision.best in Path("report.html").read_text("utf-8")
+    (folder / "fleet.json").write_text("{}", "utf-8")
+    with pytest.raises(ResultError):
+        load_fleet(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("fleet=null", "fleet: is missing"),
+        ("fleet.table=no.csv", "give either"),
+        ("prices.kwh=1 EUR", "EUR and USD"),
+        ("prices.kwh=cheap", "is not a price"),
+        ("prices.watts=-3", "watts"),
+        ("prices.currency=EUR", "EUR and USD"),
+        ("cluster.repair=null", "when a failed node comes back"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    scenario: Path, change: str, message: str
+) -> None:
+    shown = call("fleet", scenario, "--set", change)
+    assert shown.exit_code == 2, shown.output
+    assert message in shown.output
+    assert not Path("results").exists()
+
+
+def test_an_option_that_makes_no_scenario_is_refused(scenario: Path) -> None:
+    shown = call("fleet", scenario, "--over", "nodes=60,3")
+    assert shown.exit_code == 2
+    assert "it can't start" in shown.output

@@ -1,0 +1,146 @@
+"""What a fleet is told to do, what that saves, and what would reverse it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.cli.fleeting import axes_of
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.fleet.deciding import crossing, decide, knees
+from cprsim.fleet.options import points_of, run_options, saving
+from cprsim.workers import Workers
+from tests.fleet.making import JOB, loaded
+
+HERE = Workers(1)
+PRICED = (
+    JOB
+    + """\
+prices: {node_hour: 1.00 USD, storage_written: 0.02 USD, watts: 1000, kwh: 0.10 USD}
+"""
+)
+KINDS = "{jobs: 24, kinds: 12, vary: {useful: {family: uniform, low: 5 h, high: 60 h}}%s}"
+
+
+def test_lines_cross_where_they_do() -> None:
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    best, other = np.array([1.0, 1.0, 1.0, 1.0]), np.array([4.0, 3.0, 2.0, 0.0])
+    assert crossing(x, {"a": best, "b": other}, "a") == (2.5, "b")
+    assert crossing(x, {"a": best, "b": other + 9}, "a") == (None, None)
+    assert crossing(x, {"a": best}, "a") == (None, None)
+
+
+def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -> None:
+    """Two strategies differ in node-hours and in bytes: their costs are lines in each price."""
+    unknown = ", unknown: {prices.storage_written: {low: 0 USD, high: 5 USD}}"
+    recovery = (
+        "recovery=[{strategy: full, interval: 1 h}, {strategy: full, name: rare, interval: 9 h}]"
+    )
+    scenario = loaded(tmp_path, KINDS % unknown, recovery, job=PRICED)
+    often, rare = options = run_options(scenario, [{}], HERE)
+    assert often.cost < rare.cost
+
+    def without_bytes(option) -> float:
+        cents = option.priced[0].bill.cents
+        return sum(n for part, n in cents.items() if part != "storage written")
+
+    gb = [one.cells[0].usage.written_gb / one.cells[0].months for one in options]
+    price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
+    decision = decide(scenario, options, (), HERE)
+    (flip,) = decision.flips
+    assert decision.best == "full"
+    assert flip.becomes == "rare"
+    assert flip.at == pytest.approx(price, rel=1e-3)
+    assert decision.share == pytest.approx(price / 5, abs=0.002)  # uniform from 0 to 5
+    assert decision.others == {"rare": round(1000 * (1 - decision.share))}
+
+
+def test_what_is_saved_is_the_paired_difference(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, KINDS % ", histories: 4", job=PRICED)
+    full, cpr = run_options(scenario, [{}], HERE)
+    each = [
+        a.bill.total_cents - b.bill.total_cents
+        for a, b in zip(full.priced, cpr.priced, strict=True)
+    ]
+    found = saving(full, cpr)
+    assert found.mean == pytest.approx(np.mean(each))
+    half = 3.182 * np.std(each, ddof=1) / 2  # Student's t of 3 degrees of freedom
+    assert (found.low, found.high) == pytest.approx(
+        (found.mean - half, found.mean + half), rel=1e-3
+    )
+
+
+def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, KINDS % ", spares: 5", job=PRICED)
+    for one in run_options(scenario, [{}], HERE):
+        bill, cell = one.priced[0].bill, one.cells[0]
+        assert bill is not None
+        assert one.cost == bill.total_cents == sum(bill.cents.values())
+        for part, by_role in cell.usage.node_h.items():
+            assert bill.cents[part] == round(100 * sum(by_role.values()) / cell.months)
+        node_h = sum(h for p, of in cell.usage.node_h.items() for h in of.values() if p != "spare")
+        assert bill.cents["spare"] == 5 * 73050  # 730.5 h of each at 1 USD
+        assert bill.cents["energy"] == pytest.approx(10 * node_h / cell.months, abs=1)
+        assert one.cost == pytest.approx(one.priced[0].cost_by_kind.sum() + 5 * 73050, abs=10)
+
+
+def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
+    axes = axes_of(["spares=0,2,6,64"])
+    options = run_options(scenario, points_of(axes), HERE)
+    for knee in knees(options, axes):
+        mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
+        assert knee.cheapest == min(mine, key=lambda n: mine[n].cost)
+        assert mine[64].statistic("wait_h").mean == 0 < mine[0].statistic("wait_h").mean
+        waits = [mine[n].statistic("wait_h").mean for n in (0, 2, 6, 64)]
+        assert waits == sorted(waits, reverse=True)
+        assert knee.nobody_waits == min(n for n in mine if mine[n].statistic("wait_h").mean == 0)
+
+
+def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, KINDS % "")
+    full, cpr = run_options(scenario, [{}], HERE)
+    decision = decide(scenario, [full, cpr], (), HERE)
+    lost = [
+        one.cells[0].statistics["machine_years"] * 8766 / one.cells[0].months for one in (full, cpr)
+    ]
+    assert decision.saves.mean == pytest.approx(abs(lost[0] - lost[1]))
+    assert decision.saves.low < decision.saves.mean < decision.saves.high
+    assert decision.n_draws == 0
+
+
+def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
+    unknown = ", unknown: {failures.mtbf: {low: 5 h, high: 50 h}}"
+    scenario = loaded(tmp_path, "{jobs: 6, kinds: 1" + unknown + "}")
+    decision = decide(scenario, run_options(scenario, [{}], HERE), (), HERE)
+    (flip,) = decision.flips
+    assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
+    assert decision.n_draws == 16
+    assert decision.share + sum(decision.others.values()) / 16 == 1.0
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [("spares", "write KEY="), ("spares=", "empty"), ("spares=3,3", "twice"),
+     ("spares=0:9999:lin5000", "points")],
+)  # fmt: skip
+def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        axes_of([over])
+
+
+@pytest.mark.parametrize(
+    ("unknown", "message"),
+    [
+        ("failures.mtbf: {low: 5 h, high: 5 GB}", "mixes"),
+        ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `USD` and `EUR`"),
+        ("prices.kwh: {low: cheap, high: 2 EUR}", "no price"),
+        ("failures.mtbf: {low: 5 h, high: 5 h}", "begins where it ends"),
+    ],
+)
+def test_an_unknown_that_can_not_be_is_refused(tmp_path: Path, unknown: str, message: str) -> None:
+    scenario = loaded(tmp_path, f"{{jobs: 4, kinds: 1, unknown: {{{unknown}}}}}", job=PRICED)
+    with pytest.raises(ScenarioError, match=message):
+        decide(scenario, run_options(scenario, [{}], HERE), (), HERE)
