@@ -27,7 +27,7 @@ from cprsim.recovery.policy import Medium, Policy
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet_schema import Fleet
 from cprsim.setting import n_saves_due
-from cprsim.simulate.events import numbers_as_objects
+from cprsim.simulate.events.replication import numbers_as_objects
 from cprsim.simulate.numbers import Numbers
 
 
