@@ -33,7 +33,7 @@ class Usual:
     again: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
 
     def resampled(self, n_draws: int, gaps_s: Floats, rng: np.random.Generator) -> Usual:
-        """With other incidents in each draw, so that draws spread as far as few incidents leave open.
+        """With other incidents in each draw: draws spread as far as few incidents leave open.
 
         Parameters
         ----------

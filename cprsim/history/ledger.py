@@ -76,7 +76,7 @@ class JobLedger:
     n_steps: float  # the furthest that the job came
     step_s: float
     save_every_steps: float
-    save_stall_h: float
+    save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents of which the log says all
@@ -350,7 +350,7 @@ class _Booking:
             n_steps=float(self._frontier.mean()),
             step_s=pace.step_s,
             save_every_steps=pace.every_steps,
-            save_stall_h=pace.save_s / S_PER_H,
+            save_stalls_h=_stalls_h(course),
             reloads=course.reloads,
             incidents=tuple(self._charged),
             took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
@@ -358,6 +358,18 @@ class _Booking:
             inferred=self._inferred,
             draws=self._draws,
         )
+
+
+def _stalls_h(course: Course) -> Floats:
+    """Hours that saves stalled the job, in order of time, of those that the log says all of."""
+    stalls = [
+        save.stalled_until_s - save.start_s
+        for run in course.runs
+        for save in run.saves
+        if save.committed
+    ]
+    known = np.array(stalls, dtype=np.float64)
+    return np.asarray(known[np.isfinite(known)]) / S_PER_H
 
 
 def _is_half(save: Save, run: Run, course: Course) -> bool:
