@@ -228,7 +228,7 @@ class _Booking:
             return np.full(self._n, end_step if isfinite(end_step) else before.last_step)
         tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
         held_s = held_by_save_s(before, points.at_s[-1], tail_s, self._pace)
-        return points.step[-1] + (tail_s - held_s) / self._step_s
+        return np.asarray(points.step[-1] + (tail_s - held_s) / self._step_s)
 
     def _begin_step(self, number: int, end_step: Floats) -> Floats:
         """Steps in the state as a run began."""
