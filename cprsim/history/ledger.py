@@ -258,6 +258,8 @@ class _Booking:
 
     def _account(self, number: int, begin_s: Floats, begin_step: Floats) -> Account:
         run = self._course.runs[number]
+        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
+        self._content = max([self._content, *committed, self._saved_by_rule(run)])
         last = number + 1 >= len(self._course.incidents)
         wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
         end_s = np.full(self._n, wall_s) if last else self._fill(number + 1).failed_s
@@ -268,9 +270,7 @@ class _Booking:
         if isfinite(end_step):
             account = replace(account, end_step=np.full(self._n, end_step))
         self._inferred["unseen_saves"] += account.n_unseen
-        self._inferred["half_saves"] += sum(_is_half(one, run, self._course) for one in run.saves)
-        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
-        self._content = max([self._content, *committed, self._saved_by_rule(run)])
+        self._inferred["half_saves"] += sum(map(_is_half, run.saves))
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
 
@@ -372,8 +372,8 @@ def _stalls_h(course: Course) -> Floats:
     return np.asarray(known[np.isfinite(known)]) / S_PER_H
 
 
-def _is_half(save: Save, run: Run, course: Course) -> bool:
+def _is_half(save: Save) -> bool:
     """Whether the log gives only one end of a save that ended."""
     if not isfinite(save.start_s):
         return True
-    return not isfinite(save.stalled_until_s) and run is not course.runs[-1] and save.committed
+    return not isfinite(save.stalled_until_s) and not save.open

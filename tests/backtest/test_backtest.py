@@ -94,7 +94,7 @@ def test_another_system_costs_what_it_costs_on_the_same_failures(
 
 
 def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> None:
-    jobs, by_job, found = replayed
+    jobs, _, found = replayed
     best = [max(one.saved_h(name).mean() for name in ("slower", "partial")) for one in found]
     assert best == sorted(best, reverse=True)
     advised = advice(found[:2], jobs, OTHERS, n_nodes=8)

@@ -93,7 +93,7 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_training(tmp_path, capsy
 @pytest.mark.parametrize("wrong", [{"event": "nonsense"}, {"event": "progress", "stepp": 1}])
 def test_what_is_no_event_is_said_at_once(tmp_path, wrong) -> None:
     log = JobLog(tmp_path / "log.jsonl", attempt=0)
-    with pytest.raises(ValueError, match="no event|no field"):
+    with pytest.raises(ValueError, match=r"no event|no field"):
         log.write(**wrong)
 
 

@@ -44,7 +44,7 @@ cluster: {workers: 16, state: 100 GB, link: 400 Gbit/s}
 failures: {kind: job, family: exponential, mtbf: 8 h, role: worker}
 storage: {bandwidth: 800 Gbit/s}
 costs: {save: 30 s, load: 2 min, detect: 1 min, reschedule: 4 min}
-recovery: [gemini, {strategy: hsdp, options: {group: 2}}, oobleck]
+recovery: [gemini, {strategy: hsdp, options: {group: 2}}]
 simulation: {seed: 1, replications: 2}
 """
     experiment = maker(tmp_path, text)()
