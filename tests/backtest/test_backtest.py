@@ -26,9 +26,9 @@ from cluster_year import year
 
 TEXT = """\
 name: truth
-job: {useful: 300 h, step: 6 s}
+job: {useful: 150 h, step: 6 s}
 cluster: {emb_ps: 8}
-failures: {kind: job, family: exponential, mtbf: 10 h}
+failures: {kind: job, family: exponential, mtbf: 4 h}
 costs:
   save: 3 min
   load: {family: gamma, mean: 6 min, shape: 4}
@@ -38,7 +38,7 @@ recovery:
   - {strategy: full, name: ran, interval: 1 h}
   - {strategy: full, name: slower, interval: 3 h}
   - {strategy: partial, interval: 2 h}
-simulation: {seed: 4, replications: 12}
+simulation: {seed: 4, replications: 6}
 """
 OTHERS = ["{strategy: full, name: slower, interval: 3 h}", "{strategy: partial, interval: 2 h}"]
 
@@ -52,7 +52,7 @@ def histories(tmp_path_factory):
     truth = {one.policy.name: one.costs.wall_h - one.costs.useful_h for one in outcome.strategies}
     logs = folder / "logs"
     logs.mkdir()
-    for number in range(12):
+    for number in range(6):
         log = replay(experiment, number)["ran"]
         events = exported(log, f"j{number:02d}", step_s=6.0, progress_every_h=0.2)
         write_events(logs / f"j{number:02d}.jsonl", events)
@@ -89,7 +89,7 @@ def test_another_system_costs_what_it_costs_on_the_same_failures(
         one = replayed[1][f"j{number:02d}"]
         got_h = next(each for each in one.systems if each.system == system).overhead_h.mean()
         off.append(got_h / true_h - 1.0)
-    assert np.median(np.abs(off)) < 0.02
+    assert np.median(np.abs(off)) < 0.06
     assert np.max(np.abs(off)) < 0.15
 
 
@@ -97,7 +97,7 @@ def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> No
     jobs, _, found = replayed
     best = [max(one.saved_h(name).mean() for name in ("slower", "partial")) for one in found]
     assert best == sorted(best, reverse=True)
-    advised = advice(found[:2], jobs, OTHERS, n_nodes=8)
+    advised = advice(found[:1], jobs, OTHERS, n_nodes=8)
     assert advised.system == "partial"
     assert advised.saved_h.mean > 0
     assert advised.reversed_by
@@ -142,19 +142,19 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
         error = max((mean.high - mean.low) / 4, 1e-9)
         assert abs(mean.estimate - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.fit.mean
-    assert abs(mtbf.estimate - 10.0) <= 4 * mtbf.standard_error
+    assert abs(mtbf.estimate - 4.0) <= 4 * mtbf.standard_error
     assert "interval: 1.0" in found.text
 
 
 def test_the_earlier_half_predicts_the_later_one(histories) -> None:
-    """The true mean of what was to come is known: ETTR of 12 jobs of the same scenario."""
+    """The true mean of what was to come is known: mean ETTR of 6 jobs of the same scenario."""
     logs, truth = histories
     jobs = ledgers(read_logs([logs]), n_draws=5)
     one = predict(jobs, n_nodes=8)
-    true_ettr = 300.0 / (300.0 + truth["ran"].mean())
+    true_ettr = 150.0 / (150.0 + truth["ran"].mean())
     assert one.n_failures >= 100
-    assert abs(one.predicted.mean - true_ettr) < 0.01
-    assert one.is_inside
+    assert abs(one.predicted.mean - true_ettr) < 0.02
+    assert one.predicted.low < true_ettr < one.predicted.high
 
 
 # --------------------------------------------------------------------------- the commands
