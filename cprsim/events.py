@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 STAGES = {
     "wait.start": "wait",
@@ -83,7 +84,7 @@ class JobLog:
         job: str | None = None,
         attempt: int | None = None,
         node: str | None = None,
-        **facts: object,
+        **facts: Any,
     ) -> None:
         self.path = os.fspath(path)
         self.job = job
@@ -93,7 +94,7 @@ class JobLog:
         self._n_saves = 0
         self.write("job.start", **facts)
 
-    def write(self, event: str, *, time_unix_nano: int | None = None, **facts: object) -> None:
+    def write(self, event: str, *, time_unix_nano: int | None = None, **facts: Any) -> None:
         """Append one event.
 
         Parameters
@@ -120,16 +121,16 @@ class JobLog:
         }
         self._append(json.dumps(line, separators=(",", ":")))
 
-    def resume(self, step: float, **facts: object) -> None:
+    def resume(self, step: float, **facts: Any) -> None:
         """Training goes on: `step` steps are in the state."""
         self.write("train.resume", step=step, **facts)
 
-    def progress(self, step: float, **facts: object) -> None:
+    def progress(self, step: float, **facts: Any) -> None:
         """So many steps are in the state by now."""
         self.write("progress", step=step, **facts)
 
     @contextmanager
-    def save(self, step: float, **facts: object) -> Iterator[None]:
+    def save(self, step: float, **facts: Any) -> Iterator[None]:
         """Around a save that the training waits for."""
         self._n_saves += 1
         mine = {"step": step, "save_id": f"{self.attempt}.{self._n_saves}", **facts}
@@ -141,7 +142,7 @@ class JobLog:
             raise
         self.write("save.commit", **mine)
 
-    def end(self, step: float | None = None, outcome: str = "finished", **facts: object) -> None:
+    def end(self, step: float | None = None, outcome: str = "finished", **facts: Any) -> None:
         """The job is over."""
         self.write("job.end", step=step, outcome=outcome, **facts)
 

@@ -1,1 +1,1 @@
-"""Jobs that have run, simulated: their own failures under other systems, and scenarios from logs."""
+"""Jobs that have run: their failures under other systems, and scenarios from their logs."""

@@ -61,7 +61,7 @@ def facts_of(job: JobLedger) -> JobFacts:
     n, start_h = job.n_failures, job.parts["start"].mean
     stood_h = {name: job.parts[name].mean / n for name in STALLS}
     clock, why = clock_of(job)
-    save_h = job.save_stall_h if isfinite(job.save_stall_h) else 0.0
+    save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
     return JobFacts(
         job=job.job,
         useful_h=job.useful_h.mean,
@@ -130,9 +130,9 @@ def with_own_costs(experiment: Experiment, facts: JobFacts) -> Experiment:
 def clock_of(job: JobLedger) -> tuple[Clock, str]:
     """On which clock the failures lie, and why.
 
-    Failures of the wall clock strike saves, recoveries and work done again like anything else; those
-    of the progress clock only work done for the first time. The latter fits where none struck
-    anything else, although that would have been unlikely (below 5 %) on the wall clock.
+    Failures of the wall clock strike recoveries like anything else; those of the progress clock
+    only work done for the first time. The latter fits where none struck a recovery, although that
+    would have been unlikely (below 5 %) on the wall clock.
     """
     n, n_within = len(job.incidents), job.n_failures - len(job.incidents)
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
@@ -161,7 +161,11 @@ def scenario_text(facts: JobFacts, recovery: Sequence[str], n_nodes: int, factor
 name: backtest
 job: {{useful: {facts.useful_h!r} h, step: {facts.step_s!r} s}}
 cluster: {{{role}: {n_nodes}}}
-failures: {{kind: injected, clock: {facts.clock.value}, role: {"emb_ps" if needs_servers else "worker"}, at: {_instants(facts)}}}
+failures:
+  kind: injected
+  clock: {facts.clock.value}
+  role: {"emb_ps" if needs_servers else "worker"}
+  at: {_instants(facts)}
 costs:
   save: {_time(facts.save_h * factors.save)}
   load: {_time(facts.load_h * factors.load)}

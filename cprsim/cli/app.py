@@ -14,6 +14,7 @@ import cprsim
 from cprsim.budget import DEFAULT_MEMORY, MEMORY
 from cprsim.cli import (
     backtest_command,
+    calibrate_command,
     compare_systems_command,
     fit,
     fit_costs,
@@ -157,6 +158,7 @@ app.command("fit")(fit.fit)
 app.command("fit-costs")(fit_costs.fit_costs)
 app.command("ledger")(ledger_command.ledger)
 app.command("backtest")(backtest_command.backtest)
+app.command("calibrate")(calibrate_command.calibrate)
 app.command("presets")(fit.presets)
 app.command("compare")(results_commands.compare)
 app.command("plot")(results_commands.plot)

@@ -1,1 +1,1 @@
-"""What the logs of real jobs say: events read from files, incidents and runs, and a ledger of hours."""
+"""What the logs of jobs say: events, incidents and stretches of work, and a ledger of hours."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cprsim.history.table import CODE, NS_PER_S, Others, in_order
+from cprsim.history.table import CODE, NS_PER_S, Others, taken
 from cprsim.records import Floats, Ints
 
 RANK = {
@@ -44,7 +44,10 @@ def corrected(others: Others) -> tuple[Others, int]:
         if shift_s:
             time_ns[others.node == node] += round(shift_s * NS_PER_S)
             n_moved += 1
-    return (in_order(replace(others, time_ns=time_ns)), n_moved) if n_moved else (others, 0)
+    if not n_moved:
+        return others, 0
+    moved = replace(others, time_ns=time_ns)
+    return taken(moved, np.lexsort((rank, time_ns))), n_moved
 
 
 def _shift_s(at_s: Floats, rank: Ints, held_s: Floats, held_rank: Ints) -> float:

@@ -152,7 +152,10 @@ class _Reader:
         name = EVENT[self._rows["kind"][place]]
         step = self._rows["step"][place]
         part = self._events.word(self._rows["part"][place])
-        if name == "job.start":
+        if part in WORKS and self._state in (STANDS, START) and name == "progress":
+            self._go_on(at_s, step)
+            self._see(at_s, step)
+        elif name == "job.start":
             self._start(at_s, place)
         elif name == "failure":
             self._failure(at_s, step, part, place)
@@ -161,6 +164,10 @@ class _Reader:
             self._unseen_again()
             self._stage(NOTICED, at_s)
         elif name in STAGES:
+            if name == "regroup.start" and self._state is WORK:  # nodes come back: no failure
+                self._stop(at_s)
+                self.course.n_failures -= 1
+                self._incident.n_failures = 0
             self._halt(at_s, place)
             self._stage(STAGES[name], at_s)
         elif name == "rollback":
@@ -325,7 +332,8 @@ class _Reader:
 
     def _saving(self, name: str, at_s: float, step: float, place: int) -> None:
         ends = name in ("save.commit", "save.abandon")
-        if self._state is not WORK and not ends:
+        shows_work = not ends or (name == "save.commit" and step > self._run.last_step + BACK)
+        if self._state is not WORK and shows_work:
             if self._state is OVER:
                 return
             self._go_on(nan, nan)
@@ -336,8 +344,9 @@ class _Reader:
         if mine is None:
             if name == "save.commit":
                 self.course.n_saves += 1
+                until_s = at_s if self._state is WORK else nan
                 self._run.saves.append(
-                    Save(step=step, stalled_until_s=at_s, committed=True, open=False)
+                    Save(step=step, stalled_until_s=until_s, committed=True, open=False)
                 )
                 if self._state is WORK:
                     self._see(at_s, nan)

@@ -17,6 +17,7 @@ from cprsim.history.course import Incident
 from cprsim.records import Floats, Ints
 
 ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
+NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the incidents that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # incidents that others are drawn from
 N_NEAREST = 5  # incidents of about the same length, one of which stands in
@@ -33,7 +34,7 @@ class Usual:
     again: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
 
     def resampled(self, n_draws: int, gaps_s: Floats, rng: np.random.Generator) -> Usual:
-        """With other incidents in each draw, so that draws spread as far as few incidents leave open.
+        """With other incidents in each draw: draws spread as far as few incidents leave open.
 
         Parameters
         ----------
@@ -59,7 +60,7 @@ class Usual:
         seen = [dict(_durations_s(one)) for one in whole]
         n_of = {name: sum(name in one for one in seen) for name in ORDER}
         least = EXPECTED_SHARE * len(seen)
-        stages = tuple(name for name in ORDER if n_of[name] > least)
+        stages = tuple(name for name in ORDER if n_of[name] > least and name != NOT_ALWAYS)
         rows = [
             [one[name] for name in stages] for one in seen if all(name in one for name in stages)
         ]
@@ -138,7 +139,7 @@ def filled(
 def _expected(incident: Incident, usual: Usual) -> tuple[list[str], list[float]]:
     """Stages of an incident with those that the log left out, and when each began."""
     names, starts = [name for name, _ in incident.stages], [at_s for _, at_s in incident.stages]
-    if incident.is_start:
+    if incident.is_start or incident.n_failures == 0:
         return names, starts
     told = list(zip(names, starts, strict=True))
     cuts = [0, *(place for place in range(1, len(told)) if names[place] == "detect"), len(told)]

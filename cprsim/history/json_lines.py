@@ -54,7 +54,7 @@ class Names:
             coded = coded.combine_chunks()
         known = [self.number(word) for word in coded.dictionary.to_pylist()]
         places = compute.fill_null(coded.indices, len(known)).to_numpy(zero_copy_only=False)
-        return np.array([*known, -1], dtype=np.int32)[places]
+        return np.asarray(np.array([*known, -1], dtype=np.int32)[places])
 
     def number(self, word: str) -> int:
         """The number of one word."""
@@ -98,7 +98,8 @@ class Collected:
     def _kinds(self, column: Any) -> NDArray[np.int8]:
         coded = column.combine_chunks().dictionary_encode()
         codes = [CODE[name] for name in coded.dictionary.to_pylist()]
-        return np.array([*codes, -1], dtype=np.int8)[coded.indices.to_numpy(zero_copy_only=False)]
+        places = coded.indices.to_numpy(zero_copy_only=False)
+        return np.asarray(np.array([*codes, -1], dtype=np.int8)[places])
 
     def events(self) -> Events:
         """All of them in order."""
@@ -198,7 +199,7 @@ def event_of(line: bytes | str) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("event"), str):
         return None
-    plain = {}
+    plain: dict[str, Any] = {}
     for name, value in found.items():
         if name not in TYPES or value is None:
             continue

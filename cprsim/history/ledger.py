@@ -76,7 +76,7 @@ class JobLedger:
     n_steps: float  # the furthest that the job came
     step_s: float
     save_every_steps: float
-    save_stall_h: float
+    save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
     took_h: dict[str, Floats]  # stages of the incidents of which the log says all
@@ -228,7 +228,7 @@ class _Booking:
             return np.full(self._n, end_step if isfinite(end_step) else before.last_step)
         tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
         held_s = held_by_save_s(before, points.at_s[-1], tail_s, self._pace)
-        return points.step[-1] + (tail_s - held_s) / self._step_s
+        return np.asarray(points.step[-1] + (tail_s - held_s) / self._step_s)
 
     def _begin_step(self, number: int, end_step: Floats) -> Floats:
         """Steps in the state as a run began."""
@@ -258,6 +258,8 @@ class _Booking:
 
     def _account(self, number: int, begin_s: Floats, begin_step: Floats) -> Account:
         run = self._course.runs[number]
+        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
+        self._content = max([self._content, *committed, self._saved_by_rule(run)])
         last = number + 1 >= len(self._course.incidents)
         wall_s = run.end_s if isfinite(run.end_s) else self._course.wall_s
         end_s = np.full(self._n, wall_s) if last else self._fill(number + 1).failed_s
@@ -268,9 +270,7 @@ class _Booking:
         if isfinite(end_step):
             account = replace(account, end_step=np.full(self._n, end_step))
         self._inferred["unseen_saves"] += account.n_unseen
-        self._inferred["half_saves"] += sum(_is_half(one, run, self._course) for one in run.saves)
-        committed = [one.step for one in run.saves if one.committed and isfinite(one.step)]
-        self._content = max([self._content, *committed, self._saved_by_rule(run)])
+        self._inferred["half_saves"] += sum(map(_is_half, run.saves))
         self._frontier = np.maximum(self._frontier, account.end_step)
         return account
 
@@ -350,7 +350,7 @@ class _Booking:
             n_steps=float(self._frontier.mean()),
             step_s=pace.step_s,
             save_every_steps=pace.every_steps,
-            save_stall_h=pace.save_s / S_PER_H,
+            save_stalls_h=_stalls_h(course),
             reloads=course.reloads,
             incidents=tuple(self._charged),
             took_h={name: own.took_s[:, place] / S_PER_H for place, name in enumerate(own.stages)},
@@ -360,8 +360,20 @@ class _Booking:
         )
 
 
-def _is_half(save: Save, run: Run, course: Course) -> bool:
+def _stalls_h(course: Course) -> Floats:
+    """Hours that saves stalled the job, in order of time, of those that the log says all of."""
+    stalls = [
+        save.stalled_until_s - save.start_s
+        for run in course.runs
+        for save in run.saves
+        if save.committed
+    ]
+    known = np.array(stalls, dtype=np.float64)
+    return np.asarray(known[np.isfinite(known)]) / S_PER_H
+
+
+def _is_half(save: Save) -> bool:
     """Whether the log gives only one end of a save that ended."""
     if not isfinite(save.start_s):
         return True
-    return not isfinite(save.stalled_until_s) and run is not course.runs[-1] and save.committed
+    return not isfinite(save.stalled_until_s) and not save.open

@@ -62,7 +62,8 @@ def points_of(run: Run, course: Course) -> Points:
     if isfinite(run.end_step) and isfinite(run.end_s):
         told.append((run.end_s, run.end_step))
     extra = np.array([*run.seen, *told], dtype=np.float64).reshape(-1, 2)
-    extra = extra[np.isfinite(extra).all(axis=1)]
+    latest_s = run.end_s if isfinite(run.end_s) else inf
+    extra = extra[np.isfinite(extra).all(axis=1) & (extra[:, 0] <= latest_s)]
     all_s = np.concatenate([at_s[begin:end], extra[:, 0]])
     all_step = np.concatenate([step[begin:end], extra[:, 1]])
     order = np.lexsort((all_step, all_s))

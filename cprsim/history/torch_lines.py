@@ -1,7 +1,7 @@
 """Reader of what torchrun and PyTorch's distributed checkpoints print: lines with a time stamp.
 
-Events of torchrun (``--event-log-handler=console``) carry no time of their own: each line needs a time
-stamp before it, as ``ts`` or a log collector writes. Lines of `dcp_logger` carry theirs.
+Events of torchrun (``--event-log-handler=console``) carry no time of their own: each line needs
+a time stamp before it, as ``ts`` or a log collector writes. Lines of `dcp_logger` carry theirs.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def advice_words(advised: Advice) -> str:
     """What to run, what it saves, and what would make that wrong."""
     if advised.system == AS_IT_RAN:
         return (
-            f"Run it as it ran: nothing else that was tried costs less (next: {advised.runner_up}). "
-            f"What would change that: {advised.reversed_by}."
+            "Run it as it ran: nothing else that was tried costs less (next: "
+            f"{advised.runner_up}). What would change that: {advised.reversed_by}."
         )
     saved = advised.saved_h
     between = f" (95 %: {ends(saved)})" if ends(saved) != NO_NUMBER else ""

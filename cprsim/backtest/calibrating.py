@@ -1,0 +1,289 @@
+"""A scenario from the logs of jobs, with the origin of each number; and how well it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+
+from cprsim.backtest.facts import experiment_of
+from cprsim.errors import ParameterError
+from cprsim.failures.traces.times import HOURS
+from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
+from cprsim.fitting.cost_fragment import costs_fragment
+from cprsim.fitting.families import Fit
+from cprsim.fitting.goodness import Ranking, rank
+from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
+from cprsim.history.ledger import Hours, JobLedger
+from cprsim.history.summing import of_all
+from cprsim.pipeline import simulate
+from cprsim.records import Floats
+from cprsim.streams import stream
+
+FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+FEWEST_FAILURES = 3
+SHAPES = ("shape", "sigma")
+RESOLUTION_H = HOURS["ms"] / 1000
+N_RATES = 50  # MTBFs that the failures so far leave open, each with `N_EACH` futures
+N_EACH = 4
+LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
+BEYOND = 1.5  # times the hours to come: more useful work than any future can do
+FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A scenario, and where its numbers come from."""
+
+    text: str
+    origins: tuple[tuple[str, str, str], ...]  # what, its value, where from
+    costs: tuple[CostFit, ...]
+    gaps: Ranking
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The later half predicted from the earlier one."""
+
+    cut_ns: int
+    n_failures: int  # of the earlier half
+    n_after: int
+    mtbf_h: float
+    predicted: Hours  # ETTR: mean, and a 90 % predictive interval
+    observed: Hours  # ETTR of the later half; interval of what the logs do not say
+    hours_after: float
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what was observed lies in the predictive interval."""
+        return self.predicted.low <= self.observed.mean <= self.predicted.high
+
+
+def calibrate(
+    jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
+) -> Calibration:
+    """Make a scenario of the logs.
+
+    Raises
+    ------
+    ParameterError : fewer than `FEWEST_FAILURES` failures, or no incident of which all is known
+    """
+    gaps = _gaps(jobs)
+    if gaps.n_observed < FEWEST_FAILURES:
+        raise ParameterError(
+            f"the logs hold {gaps.n_observed} failures: {FEWEST_FAILURES} at least make a scenario"
+        )
+    ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
+    fits = _costs(jobs, n_bootstrap, seed)
+    ran = _how_it_ran(jobs)
+    text = _text(jobs, ranking.best.fit, fits, ran, n_nodes)
+    experiment_of(text, ())  # whatever is wrong with it is said now
+    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(fits))
+
+
+def _gaps(jobs: Sequence[JobLedger], until_h: dict[str, float] | None = None) -> Lifetimes:
+    """Hours between failures of each job; what goes on at its end is censored."""
+    durations, observed = [], []
+    for job in jobs:
+        end_h = job.wall_h if until_h is None else until_h[job.job]
+        at_h = [one.at_h for one in job.incidents if one.at_h < end_h]
+        edges = [0.0, *at_h, end_h]
+        durations += np.maximum(np.diff(edges), 0.0).tolist()
+        observed += [True] * len(at_h) + [False]
+    return lifetimes_of(np.array(durations), np.array(observed))
+
+
+def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[CostFit, ...]:
+    taken: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
+    for job in jobs:
+        for kind, stages in (
+            ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule"))
+        ):  # fmt: skip
+            known = [job.took_h[name] for name in stages if name in job.took_h]
+            if known:
+                taken.setdefault(kind, []).append(np.sum(known, axis=0))
+    kinds, hours = [], []
+    for kind, pieces in taken.items():
+        all_h = np.concatenate(pieces)
+        all_h = all_h[all_h > 0]
+        kinds += [kind] * len(all_h)
+        hours.append(all_h)
+    duration_h: Floats = np.concatenate(hours).astype(np.float64)
+    none = np.full(len(duration_h), np.nan)
+    start_h = np.arange(len(duration_h)) * 1e6  # they do not overlap
+    step_h = np.full(len(duration_h), RESOLUTION_H)
+    return fit_costs(
+        Transfers(tuple(kinds), duration_h, none, start_h, step_h),
+        n_bootstrap=n_bootstrap, seed=seed,
+    )  # fmt: skip
+
+
+def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
+    """The strategy that ran, and its interval [h of progress]."""
+    reloads = sum(job.reloads for job in jobs) * 2 > len(jobs)
+    every_h = [job.save_every_steps * job.step_s / 3600.0 for job in jobs]
+    known = [one for one in every_h if isfinite(one)]
+    return "partial" if reloads else "full", float(np.median(known)) if known else np.inf
+
+
+def _text(
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], ran: tuple[str, float],
+    n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
+) -> str:  # fmt: skip
+    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    step = f", step: {float(np.median(steps))!r} s" if steps else ""
+    if useful_h is None:
+        useful_h = float(np.median([job.useful_h.mean for job in jobs]))
+    horizon = "" if horizon_h is None else f", horizon: {horizon_h!r} h"
+    strategy, every_h = ran
+    role = "emb_ps" if strategy == "partial" else "workers"
+    interval = f"{every_h!r} h" if isfinite(every_h) else "never"
+    shape = "".join(f", {p.name}: {p.estimate!r}" for p in fit.parameters if p.name in SHAPES)
+    return (
+        "name: calibrated\n"
+        f"job: {{useful: {useful_h!r} h{horizon}{step}}}\n"
+        f"cluster: {{{role}: {n_nodes}}}\n"
+        "failures: {kind: job, role: "
+        f"{'emb_ps' if strategy == 'partial' else 'worker'}, family: {fit.family}, "
+        f"mtbf: {fit.mean.estimate!r} h{shape}}}\n"
+        + costs_fragment(costs, "the logs")
+        + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
+        "simulation: {seed: 1, replications: 1000}\n"
+    )
+
+
+def _origins(
+    jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], ran: tuple[str, float]
+) -> tuple[tuple[str, str, str], ...]:
+    best = ranking.best.fit
+    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    rows = [
+        ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
+         f"median of {len(jobs)} job(s)"),
+        ("step", f"{np.median(steps):.5g} s" if steps else "–",
+         "median over jobs of the time of a step between saves"),
+        ("MTBF", f"{best.mean.estimate:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
+         f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
+        ("interval", f"{ran[1]:.4g} h of progress", f"steps of the saves; {ran[0]} recovery ran"),
+    ]  # fmt: skip
+    for one in fits:
+        mean = one.mean
+        rows.append(
+            (
+                one.kind,
+                f"{mean.estimate * 3600:.4g} s",
+                f"{one.family}, {one.durations.n} whole ones",
+            )
+        )
+    return tuple(rows)
+
+
+def _notes(fits: tuple[CostFit, ...]) -> tuple[str, ...]:
+    missing = [kind for kind in ("save", "load") if kind not in {one.kind for one in fits}]
+    return (
+        *(f"no {kind} in the logs" for kind in missing),
+        *(n for one in fits for n in one.notes),
+    )
+
+
+# --------------------------------------------------------------------------- held to the log
+
+
+def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> Prediction:
+    """Predict the ETTR of the later half of all wall hours from the earlier half alone.
+
+    The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process), so
+    that the interval is of the prediction and not of the simulation.
+
+    Raises
+    ------
+    ParameterError : too few failures in the earlier half
+    """
+    cut_ns = _cut_ns(jobs)
+    until_h = {
+        job.job: min(max((cut_ns - job.begins_ns) / 3600e9, 0.0), job.wall_h) for job in jobs
+    }
+    before = [job for job in jobs if until_h[job.job] > 0]
+    gaps = _gaps(before, until_h)
+    n = gaps.n_observed
+    if n < FEWEST_FAILURES:
+        raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
+    early = [_cut(job, until_h[job.job]) for job in before]
+    fits, ran = _costs(early, 0, seed), _how_it_ran(early)
+    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best.fit
+    hours_after = sum(job.wall_h - until_h[job.job] for job in jobs)
+    text = _text(
+        early, fit, fits, ran, n_nodes,
+        useful_h=BEYOND * hours_after, horizon_h=hours_after,
+    )  # fmt: skip
+    save_h = next((one.mean.estimate for one in fits if one.kind == "save"), 0.0)
+    ettr = _futures(text, fit.mean.estimate, save_h, n, seed)
+    low, high = np.quantile(ettr, LEVELS)
+    observed = _observed(jobs, until_h)
+    n_after = sum(one.at_h >= until_h[job.job] for job in jobs for one in job.incidents)
+    return Prediction(
+        cut_ns, n, n_after, fit.mean.estimate,
+        Hours(float(ettr.mean()), float(low), float(high)), observed, hours_after,
+    )  # fmt: skip
+
+
+def _cut_ns(jobs: Sequence[JobLedger]) -> int:
+    """The instant before and after which the jobs have as many wall hours."""
+    edges = [(job.begins_ns, job.begins_ns + round(job.wall_h * 3600e9)) for job in jobs]
+    low, high = min(begin for begin, _ in edges), max(end for _, end in edges)
+    half = sum(end - begin for begin, end in edges) / 2
+    while high - low > 10**6:
+        middle = (low + high) // 2
+        passed = sum(min(max(middle - begin, 0), end - begin) for begin, end in edges)
+        low, high = (middle, high) if passed < half else (low, middle)
+    return high
+
+
+def _cut(job: JobLedger, until_h: float) -> JobLedger:
+    """A job as it was known at an instant: costs of the incidents until then."""
+    whole = len(next(iter(job.took_h.values()), ()))
+    share = sum(one.at_h < until_h for one in job.incidents) / max(len(job.incidents), 1)
+    n = round(share * whole)
+    n_saves = round(until_h / job.wall_h * len(job.save_stalls_h))
+    return replace(
+        job,
+        took_h={name: hours[:n] for name, hours in job.took_h.items()},
+        save_stalls_h=job.save_stalls_h[:n_saves],
+    )
+
+
+def _futures(text: str, mtbf_h: float, save_h: float, n_failures: int, seed: int) -> Floats:
+    """ETTR of many futures, the MTBF of each group drawn anew.
+
+    Saves are so many that their mean is all that counts.
+    """
+    rng = stream(seed, 0, "calibrate/mtbf")
+    found = []
+    for number in range(N_RATES):
+        factor = n_failures / float(rng.gamma(n_failures))
+        changes = (
+            f"failures.mtbf={mtbf_h * factor!r} h",
+            f"costs.save={save_h!r} h",
+            f"simulation.seed={seed * N_RATES + number}",
+            f"simulation.replications={N_EACH}",
+        )
+        costs = simulate(experiment_of(text, changes)).strategies[0].costs
+        found.append(costs.useful_h / costs.wall_h)
+    return np.concatenate(found)
+
+
+def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Hours:
+    useful_h = total_h = 0.0
+    for job in jobs:
+        cut_h = until_h[job.job]
+        total_h += job.wall_h - cut_h
+        useful_h += sum(
+            max(0.0, b - max(a, cut_h)) for a, b, part in job.pieces if part == "useful"
+        )
+    total = of_all(jobs).hours["useful"]
+    open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
+    share = useful_h / total_h
+    return Hours(share, share - open_, share + open_)

@@ -1,0 +1,66 @@
+"""``cprsim calibrate``: a scenario from the logs of jobs that have run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cprsim.cli.ledger_command import Logs, Seed, TimeUnit
+from cprsim.cli.options import AsJson, settled
+from cprsim.cli.saying import say, say_json
+from cprsim.errors import ParameterError, ResultError
+
+
+def calibrate(
+    logs: Logs,
+    nodes: Annotated[
+        int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
+    ] = 8,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save", metavar="FILE", help="Write the scenario to a new file.", callback=settled
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+    ] = 0,
+    time_unit: TimeUnit = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a scenario of the logs of jobs, with the origin of each number.
+
+    Then the scenario is held to the logs: the earlier half of all hours predicts the later one.
+    """
+    from cprsim.backtest.calibrating import calibrate as calibrated
+    from cprsim.backtest.calibrating import predict
+    from cprsim.history.ledger import ledgers
+    from cprsim.history.reading import read_logs
+    from cprsim.report.calibration_report import calibration_as_json, print_calibration
+    from cprsim.whole_file import write_whole
+
+    if save is not None and save.exists():
+        raise ParameterError(f"--save {save}: is there already; name a new file")
+    events = read_logs(logs, time_unit)
+    jobs = ledgers(events, seed=seed)
+    found = calibrated(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
+    try:
+        predicted, why_not = predict(jobs, n_nodes=nodes, seed=seed), ""
+    except ParameterError as error:
+        predicted, why_not = None, str(error)
+    if save is not None:
+        try:
+            write_whole(save, found.text)
+        except OSError as error:
+            raise ResultError(f"can't write {save}: {error.strerror or error}") from error
+    if as_json:
+        say_json(calibration_as_json(found, predicted, why_not, events.notes))
+        return
+    from cprsim.cli.terminal import Terminal
+
+    print_calibration(Terminal(), found, predicted, why_not, events.notes)
+    if save is not None:
+        say(save)

@@ -1,0 +1,219 @@
+"""Failures of logs under other systems, and scenarios from logs, against the simulator's truth."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.backtest.calibrating import calibrate, predict
+from cprsim.backtest.facts import AS_IT_RAN, Listed, clock_of, facts_of
+from cprsim.backtest.replaying import advice, backtests
+from cprsim.errors import ParameterError
+from cprsim.history.exporting import exported, write_events
+from cprsim.history.ledger import ledgers
+from cprsim.history.reading import read_logs
+from cprsim.pipeline import replay, simulate
+from cprsim.records import Clock
+from tests.history.making import ledger_of, told
+from tests.making import call, maker
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+from cluster_year import year
+
+TEXT = """\
+name: truth
+job: {useful: 150 h, step: 6 s}
+cluster: {emb_ps: 8}
+failures: {kind: job, family: exponential, mtbf: 4 h}
+costs:
+  save: 3 min
+  load: {family: gamma, mean: 6 min, shape: 4}
+  detect: {family: gamma, mean: 3 min, shape: 2}
+  reschedule: 5 min
+recovery:
+  - {strategy: full, name: ran, interval: 1 h}
+  - {strategy: full, name: slower, interval: 3 h}
+  - {strategy: partial, interval: 2 h}
+simulation: {seed: 4, replications: 6}
+"""
+OTHERS = ["{strategy: full, name: slower, interval: 3 h}", "{strategy: partial, interval: 2 h}"]
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory):
+    """Simulated jobs under full recovery, as logs, and what other systems cost them in truth."""
+    folder = tmp_path_factory.mktemp("histories")
+    experiment = maker(folder, TEXT)()
+    outcome = simulate(experiment)
+    truth = {one.policy.name: one.costs.wall_h - one.costs.useful_h for one in outcome.strategies}
+    logs = folder / "logs"
+    logs.mkdir()
+    for number in range(6):
+        log = replay(experiment, number)["ran"]
+        events = exported(log, f"j{number:02d}", step_s=6.0, progress_every_h=0.2)
+        write_events(logs / f"j{number:02d}.jsonl", events)
+    return logs, truth
+
+
+@pytest.fixture(scope="module")
+def replayed(histories):
+    logs, _ = histories
+    jobs = ledgers(read_logs([logs]), n_draws=10)
+    found, left_out = backtests(jobs, OTHERS, n_nodes=8, n_draws=2)
+    assert left_out == ()
+    return jobs, {one.job: one for one in found}, found
+
+
+def test_the_system_that_ran_replayed_gives_what_was_observed(replayed, histories) -> None:
+    _, truth = histories
+    for number, true_h in enumerate(truth["ran"].tolist()):
+        one = replayed[1][f"j{number:02d}"]
+        assert one.observed_h.mean == pytest.approx(true_h, abs=1e-6)
+        again = one.systems[0]
+        assert again.system == AS_IT_RAN
+        assert again.overhead_h.mean() == pytest.approx(true_h, rel=1e-6)
+
+
+@pytest.mark.parametrize("system", ["slower", "partial"])
+def test_another_system_costs_what_it_costs_on_the_same_failures(
+    replayed, histories, system
+) -> None:
+    """Beyond the log's end the failures are drawn, so that a slower system may meet others."""
+    _, truth = histories
+    off = []
+    for number, true_h in enumerate(truth[system].tolist()):
+        one = replayed[1][f"j{number:02d}"]
+        got_h = next(each for each in one.systems if each.system == system).overhead_h.mean()
+        off.append(got_h / true_h - 1.0)
+    assert np.median(np.abs(off)) < 0.06
+    assert np.max(np.abs(off)) < 0.15
+
+
+def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> None:
+    jobs, _, found = replayed
+    best = [max(one.saved_h(name).mean() for name in ("slower", "partial")) for one in found]
+    assert best == sorted(best, reverse=True)
+    advised = advice(found[:1], jobs, OTHERS, n_nodes=8)
+    assert advised.system == "partial"
+    assert advised.saved_h.mean > 0
+    assert advised.reversed_by
+
+
+def test_the_nth_time_of_a_list_is_the_nth_draw_for_everybody() -> None:
+    listed = Listed((1.0, 2.0, 3.0))
+    one, other = np.random.default_rng(1), np.random.default_rng(1)
+    assert [listed.sample(one, 2).tolist() for _ in range(4)] == [[1, 1], [2, 2], [3, 3], [1, 1]]
+    assert listed.sample(other, 1).tolist() == [1.0]
+
+
+def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:
+    """Half of the hours are recovery, and none of 20 failures strikes one: 2^-20 on wall time."""
+    events = [(0.0, "job.start"), (0.0, "train.resume", {"step": 0})]
+    for number in range(20):
+        at_s, step = 2000.0 * number, 1000 * number
+        events += [
+            (at_s + 1000, "failure", {"step": step + 1000}),
+            (at_s + 1100, "failure.detected"),
+            (at_s + 2000, "train.resume", {"step": step + 1000}),
+        ]
+    events.append((41000.0, "job.end", {"step": 21000}))
+    clock, why = clock_of(ledger_of(tmp_path, told(*events)))
+    assert clock is Clock.PROGRESS
+    assert "none of 20 failures" in why
+
+
+def test_a_job_without_failures_is_left_out_with_the_reason(tmp_path) -> None:
+    whole = told((0, "job.start"), (0, "train.resume", {"step": 0}), (9, "job.end", {"step": 9}))
+    with pytest.raises(ParameterError, match="no failure in its log"):
+        facts_of(ledger_of(tmp_path, whole))
+
+
+def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
+    logs, _ = histories
+    jobs = ledgers(read_logs([logs]), n_draws=5)
+    found = calibrate(jobs, n_nodes=8)
+    fits = {one.kind: one for one in found.costs}
+    for kind, true_min in (("save", 3.0), ("load", 6.0), ("detect", 3.0), ("reschedule", 5.0)):
+        mean = fits[kind].mean
+        error = max((mean.high - mean.low) / 4, 1e-9)
+        assert abs(mean.estimate - true_min / 60) <= 4 * error, kind
+    mtbf = found.gaps.best.fit.mean
+    assert abs(mtbf.estimate - 4.0) <= 4 * mtbf.standard_error
+    assert "interval: 1.0" in found.text
+
+
+def test_the_earlier_half_predicts_the_later_one(histories) -> None:
+    """The true mean of what was to come is known: mean ETTR of 6 jobs of the same scenario."""
+    logs, truth = histories
+    jobs = ledgers(read_logs([logs]), n_draws=5)
+    one = predict(jobs, n_nodes=8)
+    true_ettr = 150.0 / (150.0 + truth["ran"].mean())
+    assert one.n_failures >= 100
+    assert abs(one.predicted.mean - true_ettr) < 0.02
+    assert one.predicted.low < true_ettr < one.predicted.high
+
+
+# --------------------------------------------------------------------------- the commands
+
+
+@pytest.fixture(scope="module")
+def made_up_year(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("year")
+    for name, events in year(seed=1, n_jobs=6):
+        write_events(folder / f"{name}.jsonl", events)
+    return folder
+
+
+def test_the_ledger_of_a_year(made_up_year, tmp_path) -> None:
+    page = tmp_path / "year.html"
+    done = call("ledger", made_up_year, "--json", "--page", page)
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["n_jobs"] == 6
+    total_h = sum(one["mean"] for one in said["hours"].values())
+    assert total_h == pytest.approx(said["wall_h"], rel=1e-9)
+    assert len(said["worst_incidents"]) == 10
+    assert said["inferred"]["deaths"] > 0
+    assert "Where the hours of 6 jobs went" in page.read_text("utf-8")
+
+
+def test_tables_fit_80_columns(made_up_year, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = call("ledger", made_up_year)
+    assert done.exit_code == 0, done.output
+    rows = [line for line in done.stdout.splitlines() if line.startswith(" ")]
+    assert max(map(len, rows)) <= 80
+
+
+def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> None:
+    log = made_up_year / "job-00.jsonl"
+    done = call("backtest", log, "--recovery", "full,gemini", "--nodes", 64,
+                "--set", "cluster.link=100 Gbit/s", "--set", "cluster.state=20 GB")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Run gemini: it would have saved" in done.stdout
+    kept = tmp_path / "scenario.yaml"
+    done = call("calibrate", log, "--nodes", 64, "--save", kept, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["scenario"] == kept.read_text("utf-8")
+    assert call("validate", kept).exit_code == 0
+    assert call("calibrate", log, "--save", kept).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ledger", "missing.jsonl"),
+        ("backtest", "LOG", "--recovery", "nonsense"),
+        ("backtest", "LOG", "--recovery", "gemini"),
+        ("calibrate", "missing.jsonl"),
+    ],
+)
+def test_what_is_wrong_is_said_with_exit_code_2(made_up_year, arguments) -> None:
+    log = made_up_year / "job-01.jsonl"
+    done = call(*(log if one == "LOG" else one for one in arguments))
+    assert done.exit_code == 2, done.output
+    assert "Traceback" not in done.output

@@ -1,0 +1,102 @@
+"""The log that a job writes: what is in it, and that it needs nothing but Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cprsim import events
+from cprsim.events import FIELDS, JobLog
+from cprsim.history.ledger import ledgers
+from cprsim.history.reading import read_logs
+
+TRAINING = """
+import sys
+from {module} import JobLog
+log = JobLog(sys.argv[1], job="j1")
+begin = int(sys.argv[2])
+log.resume(begin)
+for step in range(begin, 40):
+    log.progress(step + 1)
+    if (step + 1) % 10 == 0:
+        with log.save(step + 1):
+            pass
+    if step == int(sys.argv[3]):
+        sys.exit(9)
+log.end(40)
+"""
+
+
+def lines_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_importing_it_loads_nothing_but_the_standard_library() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import cprsim.events; "
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - set(sys.stdlib_module_names) - {'cprsim'}), "
+        "sorted(name for name in sys.modules if name.startswith('cprsim')))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[] ['cprsim', 'cprsim.events']"
+
+
+def test_the_file_works_when_it_is_copied_alone(tmp_path) -> None:
+    shutil.copy(events.__file__, tmp_path / "joblog.py")
+    (tmp_path / "train.py").write_text(TRAINING.format(module="joblog"), "utf-8")
+    log = tmp_path / "events.jsonl"
+    for begin, dies in ((0, 24), (20, 100)):  # -I: neither this folder nor the package is seen
+        command = [sys.executable, "-I", "-c"]
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); " + (
+            f"sys.argv = ['train.py', {str(log)!r}, '{begin}', '{dies}']; "
+            f"exec(open({str(tmp_path / 'train.py')!r}).read())"
+        )
+        subprocess.run([*command, code], check=False)
+    found = lines_of(log)
+    assert [one["attempt"] for one in found if one["event"] == "job.start"] == [0, 1]
+    (job,) = ledgers(read_logs([log]))
+    assert (job.job, job.n_failures, job.n_saves, job.n_steps) == ("j1", 1, 4, 40.0)
+    assert job.finished
+
+
+def test_an_attempt_counts_what_the_launcher_says(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "3")
+    JobLog(tmp_path / "log.jsonl")
+    (line,) = lines_of(tmp_path / "log.jsonl")
+    assert line["attempt"] == 3
+    assert set(line) <= set(FIELDS)
+
+
+def test_a_save_that_fails_is_abandoned_and_the_error_goes_on(tmp_path) -> None:
+    log = JobLog(tmp_path / "log.jsonl", attempt=0)
+    with pytest.raises(RuntimeError), log.save(7):
+        raise RuntimeError
+    assert [one["event"] for one in lines_of(tmp_path / "log.jsonl")[1:]] == [
+        "save.start",
+        "save.abandon",
+    ]
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_training(tmp_path, capsys) -> None:
+    log = JobLog(tmp_path / "no such folder" / "log.jsonl", attempt=0)
+    log.progress(1)
+    log.progress(2)
+    assert capsys.readouterr().err.count("events are not written") == 1
+
+
+@pytest.mark.parametrize("wrong", [{"event": "nonsense"}, {"event": "progress", "stepp": 1}])
+def test_what_is_no_event_is_said_at_once(tmp_path, wrong) -> None:
+    log = JobLog(tmp_path / "log.jsonl", attempt=0)
+    with pytest.raises(ValueError, match=r"no event|no field"):
+        log.write(**wrong)
+
+
+def test_the_document_names_every_event_and_field() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "events.md").read_text("utf-8")
+    assert [name for name in (*events.EVENTS, *FIELDS) if f"`{name}`" not in text] == []

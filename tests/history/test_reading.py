@@ -1,0 +1,112 @@
+"""Readers: what torchrun printed, tables of attempts, damaged lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import TraceError
+from cprsim.history.ledger import ledgers
+from cprsim.history.reading import read_logs
+from tests.history.making import told
+
+SAMPLE = Path(__file__).parent / "samples" / "torchrun.log"
+
+
+def test_a_run_of_torchrun_with_a_killed_worker() -> None:
+    """Instants by hand from the sample: its stamps, and the nanoseconds of its checkpoints."""
+    (job,) = ledgers(read_logs([SAMPLE]))
+    assert (job.n_failures, job.n_saves, job.finished) == (1, 3, True)
+    (incident,) = job.incidents
+    assert 3600 * incident.parts_h["load"] == pytest.approx(55.010658522 - 45.231721, abs=1e-3)
+    saves_s = [0.116968093]  # the first rank's first save, as the log itself says it took
+    assert 3600 * job.save_stalls_h[0] == pytest.approx(saves_s[0], abs=1e-3)
+    assert 0 <= job.parts["detect"].low < job.parts["detect"].high < 0.5 / 3600
+    assert job.inferred["deaths"] == 1
+
+
+def test_an_event_of_torchrun_without_a_time_stamp_is_refused_with_its_line(tmp_path) -> None:
+    lines = SAMPLE.read_text("utf-8").splitlines()
+    bare = tmp_path / "bare.log"
+    bare.write_text("\n".join(line.split(" ", 1)[1] for line in lines), "utf-8")
+    with pytest.raises(TraceError, match=r"bare.log:1: .*time stamp"):
+        read_logs([bare])
+
+
+ATTEMPTS = """\
+job,start,end,last_step,last_saved_step,cause
+a,2026-01-01T00:00:00,2026-01-01T10:00:00,1000,900,ecc
+a,2026-01-01T10:30:00,2026-01-01T20:30:00,1900,1800,
+"""
+
+
+def test_a_table_of_attempts(tmp_path) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text(ATTEMPTS, "utf-8")
+    events = read_logs([path])
+    (job,) = ledgers(events)
+    assert job.useful_h.mean == pytest.approx(19.0)
+    assert job.parts["lost"].mean == pytest.approx(1.0)
+    assert job.parts["reschedule"].mean == pytest.approx(0.5)
+    assert job.incidents[0].cause == "ecc"
+    assert any("nothing of saves" in note for note in events.notes)
+
+
+def test_a_pace_tells_what_an_attempt_spent_before_its_first_step(tmp_path) -> None:
+    path = tmp_path / "attempts.csv"
+    rows = ATTEMPTS.replace("cause", "step_seconds,cause").replace(",ecc", ",34,ecc")
+    path.write_text(rows.replace("1800,", "1800,34,"), "utf-8")
+    (job,) = ledgers(read_logs([path]))
+    assert job.useful_h.mean == pytest.approx(1900 * 34 / 3600)
+    assert job.parts["start"].mean + job.parts["load"].mean == pytest.approx(20 - 2000 * 34 / 3600)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("a,2026-01-01T00:00:00,2025-01-01T00:00:00,5,5,", r":2: end: .*before the start"),
+        ("a,2026-01-01T00:00:00,2026-01-02T00:00:00,-5,5,", r":2: last_step: .*no number"),
+    ],
+)
+def test_a_wrong_cell_is_said_with_its_line(tmp_path, bad, said) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text(f"{ATTEMPTS.splitlines()[0]}\n{bad}\n", "utf-8")
+    with pytest.raises(TraceError, match=said):
+        read_logs([path])
+
+
+def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
+    good = [json.dumps(one) for one in told((0, "job.start"), (5, "progress", {"step": 5}))]
+    bad = ['{"time_unix_nano": 1', "null", '{"event": "progress"}', '{"time_unix_nano": true}']
+    odd = '{"time_unix_nano": 7000000000, "event": "coffee", "job": "j"}'
+    path = tmp_path / "log.jsonl"
+    path.write_text(
+        "\n".join(
+            [good[0], *bad, odd, good[1], '{"cut off'],
+        ),
+        "utf-8",
+    )
+    events = read_logs([path])
+    assert events.n_events == 2
+    assert events.notes[0].startswith("5 line(s) that are no event left out: log.jsonl:2")
+    assert "1 event(s) 'coffee' left out" in events.notes[1]
+
+
+@pytest.mark.parametrize("text", ["", "hello\n", "node,start,end\na,1,2\n"])
+def test_a_file_of_no_known_kind_is_refused(tmp_path, text) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(TraceError, match="no log that can be read"):
+        read_logs([path])
+
+
+def test_fields_of_others_do_no_harm(tmp_path) -> None:
+    """Strings where numbers should be make a line no event; unknown fields are ignored."""
+    events = told((0, "job.start"), (9, "progress", {"step": 9, "loss": {"a": [1]}}))
+    events.append({**events[1], "step": "nine"})
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, events)), "utf-8")
+    found = read_logs([path])
+    assert (found.n_events, len(found.notes)) == (2, 1)
