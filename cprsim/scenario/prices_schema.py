@@ -41,8 +41,19 @@ Price = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": ["string", "number"], "examples": ["2.50 USD"]}),
 ]
-ByRole = Annotated[dict[str, Price], BeforeValidator(_by_role)]
+ONE_PRICE = {"type": ["string", "number"]}
+ByRole = Annotated[
+    dict[str, Price],
+    BeforeValidator(_by_role),
+    WithJsonSchema({"anyOf": [ONE_PRICE, {"type": "object", "additionalProperties": ONE_PRICE}]}),
+]
 PlainNumber = Annotated[float, Field(strict=True, ge=0, le=1e9)]
+ONE_NUMBER = {"type": "number", "minimum": 0}
+Watts = Annotated[
+    dict[str, PlainNumber],
+    BeforeValidator(_by_role),
+    WithJsonSchema({"anyOf": [ONE_NUMBER, {"type": "object", "additionalProperties": ONE_NUMBER}]}),
+]
 
 
 class PricesSection(Model):
@@ -68,7 +79,7 @@ class PricesSection(Model):
     storage_written: Price | None = Field(
         None, description="Of a gigabyte (10^9 bytes) that is written to the storage."
     )
-    watts: Annotated[dict[str, PlainNumber], BeforeValidator(_by_role)] = Field(
+    watts: Watts = Field(
         default_factory=dict,
         description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
         examples=[700, {"trainer": 700, "emb_ps": 350}],
