@@ -2,9 +2,9 @@
 
     python -m benchmarks.ledger_coverage [--logs 400] [--missing 0.1] [--unseen 0.3]
 
-Of each log a share of all events is missing, a share of the failures leaves no event, and no failure
-says its step. Printed are the share of logs whose 95 % interval holds the simulator's own hours, the
-median width of the interval over the truth, and the mean error.
+Of each log a share of all events is missing, a share of the failures leaves no event, and no
+says its step. Printed are the share of logs whose 95 % interval holds the simulator's own hours,
+the median width of the interval over the truth, and the mean error.
 """
 
 from __future__ import annotations

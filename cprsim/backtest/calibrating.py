@@ -105,15 +105,16 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
             known = [job.took_h[name] for name in stages if name in job.took_h]
             if known:
                 taken.setdefault(kind, []).append(np.sum(known, axis=0))
-    kinds, hours = [], []
+    kinds: list[str] = []
+    hours: list[Floats] = []
     for kind, pieces in taken.items():
         all_h = np.concatenate(pieces)
         all_h = all_h[all_h > 0]
         kinds += [kind] * len(all_h)
         hours.append(all_h)
-    duration_h: Floats = np.concatenate(hours).astype(np.float64)
-    none = np.full(len(duration_h), np.nan)
-    start_h = np.arange(len(duration_h)) * 1e6  # they do not overlap
+    duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)
+    none: Floats = np.full(len(duration_h), np.nan)
+    start_h = np.arange(len(duration_h), dtype=np.float64) * 1e6  # they do not overlap
     step_h = np.full(len(duration_h), RESOLUTION_H)
     return fit_costs(
         Transfers(tuple(kinds), duration_h, none, start_h, step_h),

@@ -205,12 +205,13 @@ def event_of(line: bytes | str) -> dict[str, Any] | None:
             continue
         if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
             return None
+        known: Any = value
         if pa.types.is_string(TYPES[name]):
-            plain[name] = str(value)
+            plain[name] = str(known)
         elif pa.types.is_floating(TYPES[name]):
-            plain[name] = float(value) if abs(value) <= LARGEST_STEP else None
-        elif abs(value) < 2**62:
-            plain[name] = value
+            plain[name] = float(known) if abs(known) <= LARGEST_STEP else None
+        elif abs(known) < 2**62:
+            plain[name] = known
         else:
             return None
     return plain if "time_unix_nano" in plain else None

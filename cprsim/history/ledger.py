@@ -12,6 +12,7 @@ from cprsim.history.clocks import corrected
 from cprsim.history.course import Course, Incident, Run, Save, course_of
 from cprsim.history.filling import Filled, Usual, filled
 from cprsim.history.stretches import (
+    MOST_PACES,
     Account,
     account_of,
     held_by_save_s,
@@ -137,7 +138,10 @@ class _Booking:
     ) -> None:
         self._course, self._own, self._n, self._rng = course, own, n_draws, rng
         self._points = [points_of(run, course) for run in course.runs]
-        silences = [np.diff(one.at_s)[~one.stalled & ~one.open_] for one in self._points]
+        every_nth = max(1, sum(len(one.at_s) for one in self._points) // MOST_PACES)
+        silences = [
+            np.diff(one.at_s)[~one.stalled & ~one.open_][::every_nth] for one in self._points
+        ]
         gaps_s = np.concatenate(silences) if silences else np.empty(0)
         self._usual = usual.resampled(n_draws, gaps_s, rng)
         self._pace = pace_of(course, self._points)

@@ -15,6 +15,7 @@ CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 SMALL = 0.2  # of a usual save: less delay is no save
 ROUNDING = 1e-6  # s, and of a save's number
 MOST_STALLS = 200
+MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 GOLDEN = 0.6180339887498949
 MAD = 1.4826
 
@@ -93,7 +94,8 @@ def _stalls(at_s: Floats, saves: Sequence[Save], background: bool) -> tuple[Bool
 
 def pace_of(course: Course, points: Sequence[Points]) -> Pace:
     """What a step and a save take, by the whole log of a job."""
-    pairs = [one.rate_s for one in points]
+    every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
+    pairs = [tuple(column[::every_nth] for column in one.rate_s) for one in points]
     took_s = np.concatenate([pair[0] for pair in pairs]) if pairs else np.empty(0)
     steps = np.concatenate([pair[1] for pair in pairs]) if pairs else np.empty(0)
     is_said = isfinite(course.step_s)

@@ -89,8 +89,9 @@ def test_another_system_costs_what_it_costs_on_the_same_failures(
         one = replayed[1][f"j{number:02d}"]
         got_h = next(each for each in one.systems if each.system == system).overhead_h.mean()
         off.append(got_h / true_h - 1.0)
-    assert np.median(np.abs(off)) < 0.06
-    assert np.max(np.abs(off)) < 0.15
+    error = np.std(off, ddof=1) / np.sqrt(len(off))
+    assert abs(np.mean(off)) <= 4 * error + 1e-3, f"standard error {error:.4f}"
+    assert error < (0.08 if system == "slower" else 0.03)
 
 
 def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> None:
