@@ -208,6 +208,8 @@ def _if_none_waits(
         return None
     n_spares = fleet.shared.capacity.n_spares
     assert n_spares is not None
+    if sum(map(_repair_hours, kinds)) > n_spares * fleet.section.window_h:
+        return None  # on average more are in repair: not worth a look
     given = [_GivenKind(kind, strategy, history, fleet.shared) for kind in kinds]
     ran = _by_engine(arrivals, given, fleet.shared)
     spans = [
@@ -217,6 +219,14 @@ def _if_none_waits(
     if _most_at_once(np.concatenate(spans, axis=1)) > n_spares:
         return None
     return _rows(arrivals, given, ran, False)
+
+
+def _repair_hours(kind: KindOfJob) -> float:
+    """Roughly how many hours nodes of a kind are in repair, all its jobs together."""
+    experiment = kind.experiment
+    repair = experiment.cluster.repair
+    mtbf_h = experiment.failures.expected(experiment.cluster, experiment.useful_h).mtbf_h
+    return 0.0 if repair is None else kind.n_jobs * experiment.useful_h / mtbf_h * repair.mean_h
 
 
 def _most_at_once(spans_h: Floats) -> int:
