@@ -155,7 +155,7 @@ class JobLog:
                 os.close(number)
         except OSError as error:
             if not self._failed:
-                print(f"{self.path}: events are not written: {error}", file=sys.stderr)
+                print(f"{str(self.path)!r}: events are not written: {error!r}", file=sys.stderr)
             self._failed = True
 
 

