@@ -150,7 +150,7 @@ def what_is_broken(running: Running, code: int, out: str, err: str) -> str:
         after = contents(running.case.folder)
         if changed := sorted(set(after.items()) ^ set(running.before.items())):
             return f"refused, and changed {re.sub('[0-9a-f]{8,}', '#', changed[0][0])}"
-        if not err.strip():
+        if not err.strip() and not out.strip():  # with --json the words are in the object
             return "refused without a word"
     if raw := [c for c in out + err if unicodedata.category(c) == "Cc" and c not in "\n\t"]:
         return f"printed {raw[0]!r}"

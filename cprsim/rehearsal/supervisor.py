@@ -10,11 +10,12 @@ import asyncio
 import signal
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from cprsim.rehearsal.trainer import DENSE
 
 END_S = 30.0  # at most for handing over what was trained
 LOOK_S = 0.01  # between two looks at whether somebody who should answer still lives
+
+T = TypeVar("T")
 
 
 class RunError(WorkerError):
@@ -111,7 +114,7 @@ class Supervisor:
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
-        ran = asyncio.run(self._until_interrupted())
+        ran = _run_alone(self._until_interrupted())
         if ran is None:
             raise KeyboardInterrupt
         return ran
@@ -541,6 +544,16 @@ class Supervisor:
                 row_state = row_state[:0]
         dense, dense_state = dumped[self._trainer].arrays
         return State(table, row_state, dense, dense_state)
+
+
+def _run_alone(course: Coroutine[Any, Any, T]) -> T:
+    """Run it in an event loop of its own: in a thread beside one that runs, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(course)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, course).result()
 
 
 @contextmanager

@@ -151,7 +151,7 @@ def test_exit_codes_are_documented_alike_where_main_stands_and_in_the_readme() -
     in_code = set(re.findall(r"(?<![\w.])(\d+): ", cprsim.cli.main.__doc__ or ""))
     table = README.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
     assert in_code == set(re.findall(r"^\| (\d+) \|", table, re.MULTILINE))
-    assert in_code == {"0", "1", "2", "70", "130", "141"}
+    assert in_code == {"0", "1", "2", "3", "70", "130", "141"}
 
 
 # --------------------------------------------------------------------- numbers without end

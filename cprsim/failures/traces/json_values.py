@@ -42,11 +42,11 @@ def items_of(path: Path, key: str) -> Iterator[tuple[int, Any]]:
         as `values`.
     """
     text = read_text(path)
-    begin = re.search(rf'^\s*\{{[^\[]*?"{key}"\s*:\s*\[', text)
-    if begin is None:
+    bracket = text.find("[")
+    if not _is_of_key(text[: max(bracket, 0)], key):
         yield from values(path)
         return
-    at, counted, line = begin.end(), 0, 1
+    at, counted, line = bracket + 1, 0, 1
     while True:
         at = _end(_BETWEEN, text, at)
         line, counted = line + text.count("\n", counted, at), at
@@ -55,9 +55,16 @@ def items_of(path: Path, key: str) -> Iterator[tuple[int, Any]]:
         value, at = _decoded(text, at, line, path)
         yield line, value
     try:  # the items were all right: is what is around them?
-        json.JSONDecoder().decode(text[: begin.end()] + text[at:])
+        json.JSONDecoder().decode(text[: bracket + 1] + text[at:])
     except (ValueError, RecursionError) as error:
         raise _no_json(path, line, at, getattr(error, "msg", "")) from None
+
+
+def _is_of_key(before: str, key: str) -> bool:
+    """Whether what stands before an array is the begin of an object, and this key."""
+    named, colon, gap = before.rpartition(":")
+    begins = before.lstrip().startswith("{") and colon == ":" and not gap.strip()
+    return begins and named.rstrip().endswith(f'"{key}"')
 
 
 def _decoded(text: str, at: int, line: int, path: Path) -> tuple[Any, int]:

@@ -23,7 +23,8 @@ def expanded(text: str) -> list[str]:
         for a list that is none, or of more than `MOST_NODES` names.
     """
     items = _ITEM.findall(text)
-    if not items or "".join(items) != re.sub(r",(?![^\[]*\])|\s", "", text):
+    between = _ITEM.sub("", text)
+    if not items or between.replace(",", "").strip():
         raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")
     return [name for item in items for name in _names(item)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from cprsim.failures.traces.spells import Spell, outages_of_spells
 NEEDED = ("nodename", "timestart", "timeend", "state")
 COMMAND = "sacctmgr show event start=2024-01-01 -P"
 FAILED = ("DOWN", "FAIL", "ERROR", "DRAIN", "NO_RESPOND", "UNKNOWN")  # how states begin
-STAMP = re.compile(r"\s*\[[^\]]*@[^\]]*\]$")  # who wrote the reason, and when
 
 
 def read_slurm_events(path: Path, asked: Asked) -> Outages:
@@ -67,8 +65,14 @@ def _nodes(row: BarRow, path: Path) -> list[str]:
 
 def _cause(row: BarRow) -> str:
     state = row.cells["state"].rstrip("*$~#!%@^-+").upper()
-    reason = STAMP.sub("", row.cells.get("reason", ""))
+    reason = _without_stamp(row.cells.get("reason", ""))
     return f"{state} / {reason}" if reason else state
+
+
+def _without_stamp(reason: str) -> str:
+    """A reason without who wrote it and when: ``[root@2024-01-02T03:04:05]`` at its end."""
+    before, bracket, stamp = reason.rpartition("[")
+    return before.rstrip() if bracket and stamp.endswith("]") and "@" in stamp else reason
 
 
 def _joined(spells: list[Spell], counted: Counter[str]) -> list[Spell]:
