@@ -105,8 +105,7 @@ def test_everybody_dies_at_once(stage: tuple[Nursery, Material, Clicks]) -> None
 def test_priority_saving(stage: tuple[Nursery, Material, Clicks], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
-        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
-        sub_saves=how, saves=2.2,
+        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), sub_saves=how, saves=2.2,
     )  # fmt: skip
     _, run = rehearsed(stage, todo)
     assert (run.log.kind == EventKind.SUB_SAVE_COMMITTED).any()
