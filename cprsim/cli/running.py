@@ -18,7 +18,7 @@ from cprsim.cli.options import require_replication
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
-from cprsim.prices import money_of_nodes
+from cprsim.prices import mean_node_hour
 from cprsim.records import EventLog
 from cprsim.results import Identity, Logbook, Result, input_digests
 from cprsim.results.price import Price
@@ -114,13 +114,11 @@ def simulate_into(
 
 
 def _price(loaded: LoadedScenario) -> Price | None:
-    """Of a node-hour, the mean over the cluster's nodes; None where nobody said."""
     section = loaded.scenario.prices
     if section is None or not section.node_hour:
         return None
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
-    hourly = money_of_nodes(section.prices, nodes) / sum(nodes.values())
-    return Price(float(hourly), section.prices.currency)
+    return Price(mean_node_hour(section.prices, nodes), section.prices.currency)
 
 
 def _draw(result: Result) -> None:

@@ -6,13 +6,13 @@ says what the job goes back to, as in section 4 of docs/recovery.md.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Holds, Role
+from cprsim.recovery.fates import rule_taken
 from cprsim.recovery.policy import (
     Groups,
     Medium,
@@ -93,57 +93,12 @@ def outcome(policy: Policy, cluster: Cluster, role: str, case: Case) -> Outcome:
     """What becomes of a job whose saves are all fresh when this strikes nodes of a role."""
     slots = cluster.slots(role)
     struck = frozenset(slots if case.n_struck == 0 else slots[: case.n_struck])
-    names = {tier.name: tier for tier in policy.tiers}
-    for rule in policy.rules:
-        if rule.scopes and case.scope.name not in rule.scopes:
-            continue
-        if rule.roles and role not in rule.roles:
-            continue
-        only = struck if rule.reverts is Reverts.STRUCK else None
-        if not all(survives(names[name], cluster, case.scope, struck) for name in rule.needs):
-            continue
-        left = [
-            names[name]
-            for name in rule.sources
-            if survives(names[name], cluster, case.scope, struck, only)
-        ]
-        if rule.sources and not left:
-            continue
-        return Outcome(_back(rule, left), rule, left[0] if left else None)
-    return Outcome(Back.START)
-
-
-def survives(
-    tier: Tier,
-    cluster: Cluster,
-    scope: Scope,
-    struck: frozenset[int],
-    wanted: frozenset[int] | None = None,
-) -> bool:
-    """Whether the shards of a tier outlive a failure.
-
-    Parameters
-    ----------
-    struck : slots that fail
-    wanted : slots whose shards have to be there; None: all of the tier's role
-    """
-    place = tier.placement
-    if isinstance(place, Outside) or tier.medium.level > scope.wipes:
-        return True
-    slots = cluster.slots(tier.role)
-    lost = {number for number, slot in enumerate(slots) if slot in struck}
-    if isinstance(place, Ring):
-        shards = [n for n, slot in enumerate(slots) if wanted is None or slot in wanted]
-        return all(
-            any((shard + k) % len(slots) not in lost for k in range(place.copies))
-            for shard in shards
-        )
-    return all(n <= place.tolerates for n in _lost_by_group(place, len(slots), lost).values())
-
-
-def _lost_by_group(place: Groups, n_slots: int, lost: set[int]) -> Counter[int]:
-    n_groups = n_slots // place.size
-    return Counter(n % n_groups if place.strided else n // place.size for n in lost)
+    found = rule_taken(policy, cluster, case.scope, struck)
+    if found is None:
+        return Outcome(Back.START)
+    rule, names = found
+    left = [policy.tier(name) for name in names]
+    return Outcome(_back(rule, left), rule, left[0] if left else None)
 
 
 def _back(rule: Rule, left: list[Tier]) -> Back:

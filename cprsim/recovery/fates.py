@@ -132,44 +132,53 @@ def _places(reach: Reach, n_nodes: int, rack: int | None) -> tuple[tuple[int, ..
 def _fate(
     policy: Policy, cluster: Cluster, scope: Scope, struck: tuple[int, ...], useful_h: float
 ) -> Fate:
-    for rule in policy.rules:
-        found = _under(policy, rule, cluster, scope, struck, useful_h)
-        if found is not None:
-            return found
-    return Fate(Kind.START, inf)
-
-
-def _under(
-    policy: Policy,
-    rule: Rule,
-    cluster: Cluster,
-    scope: Scope,
-    struck: tuple[int, ...],
-    useful_h: float,
-) -> Fate | None:
-    """The fate under a rule; None where it does not hold."""
-    if rule.scopes and scope.name not in rule.scopes:
-        return None
-    if rule.roles and not {_role_of(cluster, slot) for slot in struck} <= set(rule.roles):
-        return None
-
-    def there(name: str) -> bool:
-        only = struck if rule.reverts is Reverts.STRUCK and name in rule.sources else None
-        return survives(policy.tier(name), cluster, scope.wipes, struck, only)
-
-    if not all(map(there, rule.needs)):
-        return None
+    found = rule_taken(policy, cluster, scope, struck)
+    if found is None:
+        return Fate(Kind.START, inf)
+    rule, left = found
     if rule.reverts is Reverts.NOBODY:
         return Fate(Kind.NOTHING)
     if rule.to is not To.NEWEST:
         return _without_source(policy, rule)
-    left = [name for name in rule.sources if there(name)]
-    if not left:
-        return None
     up_to_h, tier = min((kept_every_h(policy, name, useful_h), name) for name in left)
     if rule.reverts is not Reverts.ALL:
         return Fate(Kind.SHARDS, up_to_h, tier)
     return Fate(Kind.START, inf) if up_to_h == inf else Fate(Kind.SAVE, up_to_h, tier)
+
+
+def rule_taken(
+    policy: Policy, cluster: Cluster, scope: Scope, struck: Collection[int]
+) -> tuple[Rule, tuple[str, ...]] | None:
+    """The first rule that holds, and those of its sources that are left.
+
+    None where no rule holds: the job begins again. The sources are none under a rule that loads
+    from none. Section 4 of docs/recovery.md says the same of a job in any state.
+    """
+    for rule in policy.rules:
+        left = _left_under(policy, rule, cluster, scope, struck)
+        if left is not None:
+            return rule, left
+    return None
+
+
+def _left_under(
+    policy: Policy, rule: Rule, cluster: Cluster, scope: Scope, struck: Collection[int]
+) -> tuple[str, ...] | None:
+    """Sources of a rule that are left; None where it does not hold."""
+    if rule.scopes and scope.name not in rule.scopes:
+        return None
+    if rule.roles and not {_role_of(cluster, slot) for slot in struck} <= set(rule.roles):
+        return None
+    only = struck if rule.reverts is Reverts.STRUCK else None
+
+    def there(name: str, only: Collection[int] | None) -> bool:
+        return survives(policy.tier(name), cluster, scope.wipes, struck, only)
+
+    if not all(there(name, None if name not in rule.sources else only) for name in rule.needs):
+        return None
+    if rule.reverts is Reverts.NOBODY or rule.to is not To.NEWEST:
+        return ()
+    return tuple(name for name in rule.sources if there(name, only)) or None
 
 
 def _without_source(policy: Policy, rule: Rule) -> Fate:
