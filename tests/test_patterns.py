@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import json
-import pkgutil
 import re
 import subprocess
 import sys
@@ -88,16 +88,21 @@ def methods_called_on(name: str) -> tuple[str, ...]:
     return tuple(one for one in METHODS if one in called) or ("match", "fullmatch", "search")
 
 
+def importable_modules() -> list[str]:
+    """Modules of the package; without `cprsim.torch` where PyTorch is not installed."""
+    modules = [module_of(path) for path in sources() if path.stem != "__main__"]
+    has_torch = importlib.util.find_spec("torch") is not None
+    return [name for name in modules if has_torch or not name.startswith("cprsim.torch")]
+
+
 def compiled_patterns() -> Iterator[Found]:
-    for info in pkgutil.walk_packages([str(PACKAGE)], "cprsim."):
-        if info.name.endswith("__main__"):
-            continue
-        for name, value in vars(importlib.import_module(info.name)).items():
+    for module in importable_modules():
+        for name, value in vars(importlib.import_module(module)).items():
             if isinstance(value, re.Pattern):
                 methods = methods_called_on(name)
                 flags = value.flags & ~re.UNICODE
                 most = LIMITS.get(value.pattern, attacking.LENGTHS[-1])
-                yield Found(f"{info.name}.{name}", value.pattern, flags, methods, most)
+                yield Found(f"{module}.{name}", value.pattern, flags, methods, most)
 
 
 def calls_of_re() -> Iterator[tuple[Path, ast.Call, str]]:
