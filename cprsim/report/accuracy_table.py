@@ -11,8 +11,7 @@ from rich.table import Table
 from cprsim.accuracy import Accuracy, StrategyAccuracy
 from cprsim.in_step import Team
 from cprsim.kernel.metrics import Quality
-from cprsim.report.run_report import say
-from cprsim.report.run_table import print_whole
+from cprsim.present.terminal import print_whole, say
 from cprsim.results.words import NO_NUMBER, count, percent_number, saves
 
 HEADINGS = (
