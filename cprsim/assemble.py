@@ -19,6 +19,7 @@ from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import Outages
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
+from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
 from cprsim.listed import JobNow, ListedSystem
@@ -52,6 +53,7 @@ from cprsim.scenario.failures_schema import (
     ANY,
     SYNC_PS,
     TRAINER,
+    Failures,
     InjectedFailures,
     JobFailures,
     NodeFailures,
@@ -100,12 +102,28 @@ class Experiment:
     def now_for(self, listed: ListedSystem) -> JobNow:
         """The job as a system that the scenario lists finds it."""
         mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        return JobNow(self.cluster, costs_of(listed.entry, self.costs), self.scopes, mtbf_h)
+        own = costs_of(listed.entry, self.costs)
+        return JobNow(self.cluster, own, self.scopes, self.expected_shares, mtbf_h)
+
+    @property
+    def expected_shares(self) -> tuple[float, ...]:
+        """Share of the failures that is of each scope, on average over the useful hours."""
+        shares, failures = self.shares, self.failures
+        if not shares.of_source or not isinstance(failures, SeveralSources):
+            return shares.shares
+        rate, *others = failures.rates_per_h(self.cluster, self.useful_h)
+        rates = [share * rate for share in shares.shares]
+        for scope, other in zip(shares.of_source, others, strict=True):
+            rates[scope] = other
+        return tuple(one / sum(rates) for one in rates) if any(rates) else shares.shares
 
     @property
     def log_notes(self) -> tuple[str, ...]:
         """What is replayed of a log, and what was left out, closed or assumed of it."""
-        return self.failures.notes if isinstance(self.failures, Replay) else ()
+        failures = self.failures
+        if isinstance(failures, SeveralSources):
+            failures = failures.sources[0][1]
+        return failures.notes if isinstance(failures, Replay) else ()
 
 
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
@@ -131,7 +149,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "costs"):
         costs = _costs(scenario)
     with _blaming(loaded, "failures"):
-        failures = _failures(loaded, cluster)
+        failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
     scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
@@ -261,8 +279,18 @@ def _storage(scenario: Scenario) -> Storage | None:
 # ----------------------------------------------------------------------------- failures
 
 
-def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
-    section = loaded.scenario.failures
+def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
+    """Those of the section `failures`, and of each scope that has some of its own."""
+    of_job = _failures(loaded, loaded.scenario.failures, cluster)
+    others = tuple(
+        (scope.name, _failures(loaded, scope.failures, cluster))
+        for scope in loaded.scenario.scopes
+        if scope.failures is not None
+    )
+    return SeveralSources((("", of_job), *others)) if others else of_job
+
+
+def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
     if isinstance(section, JobFailures):
         return JobClock(
             lifetime=_lifetime(section),
@@ -403,8 +431,8 @@ class Planner:
         experiment = self._experiment
         own = costs_of(entry, experiment.costs)
         if entry.strategy in SYSTEMS:
-            job = JobNow(experiment.cluster, own, experiment.scopes, self._expected.mtbf_h)
-            return ListedSystem(self._scenario, entry).policy(job)
+            listed = ListedSystem(self._scenario, entry)
+            return listed.policy(experiment.now_for(listed))
         return with_own_costs(
             _policy(entry, self._planning(own), experiment.curve), entry, experiment
         )
@@ -456,9 +484,10 @@ def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
 
 
 def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
+    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
     reaches = tuple(scope.reach for scope in scopes)
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
+    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
 def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:

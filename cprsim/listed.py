@@ -30,6 +30,7 @@ class JobNow:
     cluster: Cluster
     costs: Costs  # of the system, its own included
     scopes: tuple[Scope, ...]
+    shares: tuple[float, ...]  # of the failures, one for each scope
     mtbf_h: float
 
 
@@ -152,7 +153,7 @@ class ListedSystem:
             remote_bytes_per_h=None
             if costs.storage is None
             else costs.storage.bandwidth_bytes_per_h,
-            shares=tuple(scope.share for scope in self.scenario.scopes),
+            shares=job.shares,
         )
 
 

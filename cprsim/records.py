@@ -277,14 +277,15 @@ class Failure:
     at_h: float
     slots: tuple[int, ...]
     repair_h: tuple[float, ...]  # until each failed node is back in the pool of spares
+    source: int = 0  # that it is of, where the job has several
 
 
 @dataclass(frozen=True, slots=True)
 class FailureTrace:
     """Failures of a block of replications up to a horizon of their clock, as flat arrays.
 
-    Those of replication i are ``first[i]:first[i + 1]``, in order of time; no two share an instant:
-    nodes that fail together are one failure. The nodes of failure i stand at
+    Those of replication i are ``first[i]:first[i + 1]``, in order of time; no two of one source
+    share an instant: nodes that fail together are one failure. The nodes of failure i stand at
     ``slot[first_slot[i]:first_slot[i + 1]]``.
     """
 
@@ -294,6 +295,7 @@ class FailureTrace:
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
     repair_h: Floats  # (n_failed_nodes,) zero where the scenario names no repair
+    source: Ints | None = None  # (n_failures,) that each is of; None: the job has one source
 
     @property
     def n_failures(self) -> int:
@@ -308,9 +310,14 @@ class FailureTrace:
         """The failures of one replication of the block, in order of time."""
         first, last = self.first[replication : replication + 2].tolist()
         slots = self.first_slot[first : last + 1].tolist()
+        sources = [0] * (last - first) if self.source is None else self.source[first:last].tolist()
         return [
-            Failure(at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()))
-            for at_h, (a, b) in zip(self.at_h[first:last].tolist(), pairwise(slots), strict=True)
+            Failure(
+                at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()), source
+            )
+            for at_h, (a, b), source in zip(
+                self.at_h[first:last].tolist(), pairwise(slots), sources, strict=True
+            )
         ]
 
 
