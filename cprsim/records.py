@@ -63,6 +63,9 @@ class Role:
     others_go_on: bool = False  # under partial recovery, while a node of it is replaced
 
 
+STATE = "state"  # all roles that hold shards, where there are several
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """The nodes of the job, numbered through by slot, role after role.
@@ -80,7 +83,12 @@ class Cluster:
         return sum(role.n_nodes for role in self.roles)
 
     def slots(self, role_name: str) -> range:
-        """Slots of one role. Raises KeyError for a role that the cluster does not have."""
+        """Slots of one role, or of `STATE`: of all roles that hold shards.
+
+        Raises KeyError for a role that the cluster does not have.
+        """
+        if role_name == STATE:
+            return self.shard_slots
         first = 0
         for role in self.roles:
             if role.name == role_name:
@@ -89,11 +97,9 @@ class Cluster:
         raise KeyError(role_name)
 
     def slots_that_hold(self, holds: Holds) -> range:
-        """Slots of the role that holds this kind of state (at most one role does), else empty."""
-        for role in self.roles:
-            if role.holds is holds:
-                return self.slots(role.name)
-        return range(0)
+        """Slots of the roles that hold this kind of state, which are neighbours; else empty."""
+        of_roles = [self.slots(role.name) for role in self.roles if role.holds is holds]
+        return range(of_roles[0].start, of_roles[-1].stop) if of_roles else range(0)
 
     @property
     def shard_slots(self) -> range:
@@ -162,6 +168,7 @@ class Costs:
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
+    links_h: tuple[tuple[str, float], ...] = ()  # a node's state over each of its links, by name
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cprsim.records import STOPPED_BEYOND
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
+from cprsim.scenario.costs_schema import OverLink, by_bytes
 from cprsim.scenario.failures_schema import (
     ANY,
     SYNC_PS,
@@ -89,7 +90,7 @@ def _clock(failures: Failures) -> str:
 
 
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:
-    if not scenario.cluster.workers:
+    if scenario.cluster.emb_ps:
         return
     for i, entry in enumerate(scenario.recovery):
         if entry.strategy in NEEDS_SERVERS:
@@ -213,11 +214,24 @@ def _spares_and_repair(scenario: Scenario) -> Found:
 def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
     own = ((f"recovery.{i}.costs", one.costs) for i, one in enumerate(scenario.recovery))
     for place, costs in (("costs", scenario.costs), *own):
-        for key in () if costs is None else costs.transfers:
-            if scenario.storage is None:
-                yield f"{place}.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
-            if scenario.cluster.shard_bytes is None:
-                yield f"{place}.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+        for key, cost in () if costs is None else by_bytes(costs):
+            yield from ((f"{place}.{key}", message) for message in _bytes_problems(scenario, cost))
+
+
+def _bytes_problems(scenario: Scenario, cost: str | OverLink) -> Iterator[str]:
+    """What a cost that follows from bytes over a bandwidth misses."""
+    cluster = scenario.cluster
+    if isinstance(cost, OverLink):
+        if cost.link not in cluster.links:
+            known = ", ".join(cluster.links) or "none"
+            yield f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"
+        if cluster.shard_bytes is None:
+            yield "a link needs what goes over it: give the state of a node in `cluster`"
+        return
+    if scenario.storage is None:
+        yield "`transfer` needs `storage: {bandwidth: ...}`"
+    if cluster.shard_bytes is None:
+        yield "`transfer` needs `cluster.shard_size` or `cluster.tables`"
 
 
 def _own_costs_fit(scenario: Scenario) -> Found:
