@@ -19,7 +19,9 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Duration
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-Kind = Literal["time", "size", "bandwidth", "count", "share", "number", "table", "times", "word"]
+Kind = Literal[
+    "time", "size", "bandwidth", "count", "share", "number", "table", "times", "word", "records"
+]
 
 
 @dataclass(frozen=True, slots=True)
