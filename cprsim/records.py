@@ -87,13 +87,13 @@ class Cluster:
 
         Raises KeyError for a role that the cluster does not have.
         """
-        if role_name == STATE:
-            return self.shard_slots
         first = 0
         for role in self.roles:
             if role.name == role_name:
                 return range(first, first + role.n_nodes)
             first += role.n_nodes
+        if role_name == STATE:
+            return self.shard_slots
         raise KeyError(role_name)
 
     def slots_that_hold(self, holds: Holds) -> range:

@@ -163,5 +163,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="every",
+    cited="the scenario",
+    assumed="What the entry writes, and what the job says of the rest.",
     needs=(("rules", [{"reverts": "all", "to": "start", "stages": ["detect", "reschedule"]}]),),
 )
