@@ -372,7 +372,7 @@ class Supervisor:
         job.n_saves += 1
         number = job.n_saves
         self._note(What.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        asked = [*self._servers] + ([self._trainer] if due.ends_interval else [])
+        asked = [*self._servers, self._trainer]  # who has died does not vote, so it is abandoned
         asks = [
             self._node[slot].ask(
                 "save", save=number, ends_interval=due.ends_interval, n_before=job.n_committed

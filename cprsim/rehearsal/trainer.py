@@ -100,11 +100,15 @@ class TrainerProcess:
         return channel
 
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
-        content: Arrays = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+        """Write the layers where the save ends its interval, and vote in any case."""
+        content: Arrays = {}
+        if fields["ends_interval"]:
+            content = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
         n_bytes = sum(array.nbytes for array in content.values())
         try:
-            for _ in self._store.writing(DENSE, int(fields["save"]), content):
-                pass
+            if content:
+                for _ in self._store.writing(DENSE, int(fields["save"]), content):
+                    pass
         except OSError as error:
             channel.send("failed", re=fields["ask"], why=error.strerror or "")
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.facts import What
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Kill, Orders
+from cprsim.rehearsal.orders import Due, Kill, Orders
 from cprsim.rehearsal.prediction import Run
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import Ran, RunError, Supervisor
@@ -105,10 +106,36 @@ def test_everybody_dies_at_once(stage: tuple[Nursery, Material, Clicks]) -> None
 def test_priority_saving(stage: tuple[Nursery, Material, Clicks], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
-        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), sub_saves=how, saves=2.2,
+        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
+        sub_saves=how, saves=2.2,
     )  # fmt: skip
     _, run = rehearsed(stage, todo)
     assert (run.log.kind == EventKind.SUB_SAVE_COMMITTED).any()
+
+
+@pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
+def test_the_trainer_dies_as_a_sub_save_begins(
+    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch, late_s: float | None
+) -> None:
+    """It has reported the save's position; its death is not noticed before the servers vote."""
+    save = Supervisor._save
+    left = [Kill(0.0, (TRAINER,))]
+
+    async def with_strike(self: Supervisor, due: Due) -> None:
+        if due.number == 3 and left:
+            strike = left.pop()
+            if late_s is None:
+                self._strike_slots(strike)
+            else:
+                asyncio.get_running_loop().call_later(late_s, self._strike_slots, strike)
+        await save(self, due)
+
+    monkeypatch.setattr(Supervisor, "_save", with_strike)
+    how = SubSaves("mfu", 0.25, n_large_tables=5)
+    ran, run = rehearsed(stage, making.orders(stage[1], sub_saves=how, saves=2.2))
+    assert struck(run) == 1
+    abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
+    assert abandoned == ([3] if late_s is None else [])
 
 
 def test_shards_of_whole_tables() -> None:
