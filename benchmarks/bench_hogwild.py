@@ -22,9 +22,7 @@ import numpy as np
 
 from cprsim.in_step import sync_setting
 from cprsim.kernel import blas
-from cprsim.kernel.averaging import easgd
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.layers import layer_views
 from cprsim.kernel.loops import (
     add_bias,
     add_bias_relu,
@@ -38,7 +36,8 @@ from cprsim.kernel.loops import (
     sgd_rows,
     unpack_pairs,
 )
-from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.model import Dlrm, Workspace, layer_views
+from cprsim.kernel.replicas import easgd
 from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
 from cprsim.scenario import load_scenario
 from cprsim.sync import load_model

@@ -17,8 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.saved import Savable
-from cprsim.kernel.saving import Saver
+from cprsim.kernel.saving import Savable, Saver
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.snapshot import restore, take
