@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from cprsim.kernel.training import Trainer
-from cprsim.rehearsal.facts import What
+from cprsim.rehearsal.log import What
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Orders, Speeds

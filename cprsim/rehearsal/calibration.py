@@ -12,7 +12,7 @@ from statistics import median
 
 from cprsim.errors import CprsimError, ParameterError, WorkerError
 from cprsim.kernel.training import Trainer
-from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.log import Fact, What
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import Due, Orders
 from cprsim.rehearsal.supervisor import Ran

@@ -1,4 +1,4 @@
-"""What a run did, as an event log like any other.
+"""What the supervisor notes of a run, and the event log that it makes: a log like any other.
 
 Facts are noted as they are learned; the log says what the job did. Between the two stand these
 conventions:
@@ -15,15 +15,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.rehearsal.facts import Fact, What
 from cprsim.rehearsal.orders import Orders
 
 SECONDS = 3600.0  # an hour
 ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
+
+
+class What(StrEnum):
+    """Kinds of facts."""
+
+    RUNNING = "running"  # the trainer works from here on
+    PASSED = "passed"  # work done again has come to where the job had been
+    STOOD = "stood"  # where the trainer stopped, or was when it died
+    SAVE_STARTED = "save started"
+    SAVE_COMMITTED = "save committed"
+    SAVE_ABANDONED = "save abandoned"
+    STRUCK = "struck"  # a process was killed or stopped
+    MISSED = "missed"  # a kill that met no process
+    DETECTED = "detected"
+    LOADING = "loading"  # the replacement is there
+    BACK = "back"  # its state is loaded
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One of them."""
+
+    at_s: float  # since the start of the job
+    what: What
+    slot: int = -1
+    position: int = 0  # samples
+    number: int = -1  # of a save
+    ends_interval: bool = True
+
+
 SAVES = (What.SAVE_COMMITTED, What.SAVE_ABANDONED)
 
 

@@ -13,24 +13,58 @@ import signal
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from cprsim.foreign import parse_json
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.optimizers import optimizer_for
+from cprsim.records import SubSaves
+from cprsim.rehearsal import server, trainer  # noqa: F401 (forked processes have them imported)
+from cprsim.rehearsal.material import fresh_model, read_material
+from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
+from cprsim.rehearsal.worker import Heirloom, die_with_parent
+from cprsim.rehearsal.worker import main as work
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 
+def warm(heirloom: Heirloom) -> None:
+    """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
+    _batch(heirloom)
+    for tracker in (None, *TRACKERS):
+        _shard(heirloom, tracker)
+
+
+def _batch(heirloom: Heirloom) -> None:
+    material = heirloom.material
+    rows = material.clicks.rows[: material.plan.batch]
+    integers, label = (
+        column[: len(rows)] for column in (material.clicks.integers, material.clicks.label)
+    )
+    pulled = np.array(heirloom.table[rows.ravel()])
+    model = Dlrm(material.shape, table=pulled, dense=heirloom.dense.copy())
+    work = Workspace(model, len(rows))
+    at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
+    model.forward(integers, at, work)
+    model.backward(integers, label, work)
+    optimizer_for(material.plan.optimizer, model).update_dense(work.d_dense, 0.0)
+
+
+def _shard(heirloom: Heirloom, tracker: str | None) -> None:
+    material = heirloom.material
+    sub_saves = None if tracker is None else SubSaves(tracker)
+    shard = Shard(material, 0, initial_rows(material, heirloom.table, 0), sub_saves)
+    gradients = np.zeros((1, material.shape.dimension), np.float32)
+    shard.push(np.zeros(1, np.int32), gradients, 0.0)
+    shard.start_save(ends_interval=True, number=0)
+    shard.abandon()
+
+
 def main() -> None:
     """Read the material, say so, and fork until the input ends."""
-    from cprsim.rehearsal.worker import die_with_parent
-
     die_with_parent(int(sys.argv[2]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: nobody waits for the children
-    from cprsim.rehearsal import server, trainer  # noqa: F401
-    from cprsim.rehearsal.material import fresh_model, read_material
-    from cprsim.rehearsal.warming import warm
-    from cprsim.rehearsal.worker import Heirloom
-    from cprsim.rehearsal.worker import main as work
-
     material = read_material(Path(sys.argv[1]))
     model = fresh_model(material)
     heirloom = Heirloom(material, model.table, model.dense)

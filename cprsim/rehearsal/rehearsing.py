@@ -16,14 +16,12 @@ from cprsim.assemble import Experiment
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
-from cprsim.rehearsal.busy import Load, Ticks, load_of
 from cprsim.rehearsal.calibration import Calibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Orders
 from cprsim.rehearsal.prediction import Run, folded, predict
-from cprsim.rehearsal.replayed import Replayed, replayed
 from cprsim.rehearsal.setting import (
     SECONDS,
     image_bytes,
@@ -35,7 +33,16 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.rehearsal.supervisor import Ran, Supervisor
-from cprsim.rehearsal.verdict import Judged, judge, mean_of
+from cprsim.rehearsal.verdict import (
+    Judged,
+    Load,
+    Replayed,
+    Ticks,
+    judge,
+    load_of,
+    mean_of,
+    replayed,
+)
 from cprsim.stand_in import StandIn
 
 ATTEMPTS = 2  # at one run, where the machine was too busy

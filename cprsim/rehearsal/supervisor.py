@@ -23,7 +23,7 @@ from cprsim.errors import WorkerError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
-from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.log import Fact, What
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
 from cprsim.rehearsal.nodes import Group, Node, Nursery

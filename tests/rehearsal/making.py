@@ -17,9 +17,9 @@ from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.prediction import Run, folded
-from cprsim.rehearsal.replayed import Replayed, replayed
 from cprsim.rehearsal.setting import SECONDS, image_bytes
 from cprsim.rehearsal.supervisor import Ran, Supervisor
+from cprsim.rehearsal.verdict import Replayed, replayed
 
 N_SERVERS = 3
 SPEEDS = Speeds(

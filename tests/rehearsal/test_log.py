@@ -6,8 +6,7 @@ import pytest
 
 from cprsim.folding import cost_breakdown, shard_loss
 from cprsim.records import EventKind, EventLog
-from cprsim.rehearsal.facts import Fact, What
-from cprsim.rehearsal.log import event_log
+from cprsim.rehearsal.log import Fact, What, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)

@@ -17,7 +17,7 @@ import pytest
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shards import ShardBy
 from cprsim.records import EventKind, SubSaves
-from cprsim.rehearsal.facts import What
+from cprsim.rehearsal.log import What
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Due, Kill, Orders

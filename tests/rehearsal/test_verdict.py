@@ -18,14 +18,13 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock
-from cprsim.rehearsal.busy import Load
 from cprsim.rehearsal.calibration import Calibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import Kill, Orders
 from cprsim.rehearsal.prediction import Run, folded, injected, model_of, predict
 from cprsim.rehearsal.rehearsing import log_from
 from cprsim.rehearsal.setting import material_of, orders_of, policies_to_rehearse, speeds_of
-from cprsim.rehearsal.verdict import OVERHEAD, PLS, Judged, Line, judge, mean_of
+from cprsim.rehearsal.verdict import OVERHEAD, PLS, Judged, Line, Load, Ticks, judge, mean_of
 from cprsim.scenario import load_scenario
 from cprsim.stand_in import stand_in
 from tests.making import SCENARIOS
@@ -164,3 +163,32 @@ def test_a_part_that_only_one_of_them_has_is_judged(job: Experiment) -> None:
     assert "save" in judge(without, run).wrong
     assert "save" in judge(run, without).wrong
     assert np.isfinite([line.predicted for line in judge(run, without).lines]).all()
+
+
+# --------------------------------------------------------------------------- a busy machine
+
+CALM = Load(0.0, 60.0, 0.0, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        (Load(0.61, 60.0, 0.0, 0, 9.0), "beyond its pace"),
+        (Load(-0.61, 60.0, 0.0, 0, 0.0), "beyond its pace"),
+        (Load(0.11, 6.0, 0.0, 0, 0.0), "beyond its pace"),
+        (Load(0.0, 60.0, 0.06, 0, 0.0), "6 % of the processor time"),
+        (Load(0.0, 60.0, 0.0, 1, 0.0), "heartbeat"),
+    ],
+)
+def test_each_of_the_rules_makes_a_run_invalid(load: Load, said: str) -> None:
+    assert said in (load.too_busy or "")
+
+
+@pytest.mark.parametrize("load", [CALM, Load(0.59, 60.0, 0.04, 0, 30.0), Load(0.09, 6.0, 0, 0, 0)])
+def test_a_run_within_all_of_them_is_valid(load: Load) -> None:
+    assert load.too_busy is None
+
+
+def test_steal_is_a_share_of_all_processor_time() -> None:
+    assert Ticks(1100, 30).stolen_since(Ticks(1000, 20)) == pytest.approx(0.1)
+    assert Ticks.now().all > 0
