@@ -13,7 +13,7 @@ copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -249,12 +249,6 @@ class Saver:
             first = layout.of(table).start
             n_bytes += layout.rows[table] * stored[first : first + 1].nbytes
         return self.tracker.memory_bytes / n_bytes
-
-    def identity(self) -> dict[str, Any]:
-        """What tells how this run is saved, for its checkpoints; of JSON's types."""
-        servers = {"n": self.shards.n_servers, "by": str(self.shards.by)}
-        sub_saves = None if self.sub_saves is None else asdict(self.sub_saves)
-        return {"servers": servers, "sub_saves": sub_saves}
 
     def state(self) -> dict[str, Array]:
         """Every array that decides what later saves and failures do, live."""

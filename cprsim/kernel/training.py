@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -164,14 +163,6 @@ class Trainer:
     def evaluate(self, clicks: Clicks) -> Quality:
         """AUC and log-loss on clicks that the model is not trained on."""
         return quality(clicks.label, self.predict(clicks))
-
-    def identity(self) -> dict[str, Any]:
-        """What tells this run from others, for its checkpoints; of JSON's types."""
-        return {
-            "shape": asdict(self.shape),
-            "plan": asdict(self.plan),
-            "clicks": self.clicks.digest(),
-        }
 
     def state(self) -> dict[str, Array]:
         """Every array that decides how the run goes on, live; restoring them resumes it exactly."""

@@ -18,7 +18,7 @@ from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.messages import Channel, Message, address_in, listen
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Arrays, Flows, Store, Throttle, Transfer, reading
+from cprsim.rehearsal.store import Arrays, Flows, Store, Throttle, Transfer, reading, written
 from cprsim.rehearsal.worker import Worker
 
 
@@ -124,7 +124,7 @@ class Server:
         self._ask = fields["ask"]
         content = self.shard.start_save(bool(fields["ends_interval"]), int(fields["n_before"]))
         n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
-        pieces = self._store.writing(self._who, int(fields["save"]), content)
+        pieces = written(self._store.part(self._who, int(fields["save"])), content)
         self._transfer = Transfer(pieces, self._saves, self._flows, self._slot)
 
         def vote() -> None:

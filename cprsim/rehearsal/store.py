@@ -12,10 +12,8 @@ successor. Files are not flushed to the disk: processes die here, the machine do
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -23,15 +21,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from cprsim.errors import CheckpointError
-from cprsim.foreign import parse_json
+from cprsim.kernel.array_file import arrays_in, pieces
 from cprsim.kernel.loops import Array
 
-MAGIC = b"CPRPART1"
-LENGTH = struct.Struct("<8sQ")
-DIGEST_BYTES = hashlib.sha256().digest_size
 UNFINISHED = ".unfinished"
 CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth
 MOST_CHUNK_BYTES = 1 << 20
@@ -119,10 +112,6 @@ class Store:
         unfinished.write_text(json.dumps(dict(about)))
         unfinished.rename(self._commit(number))
 
-    def writing(self, who: str, number: int, arrays: Arrays) -> Iterator[int]:
-        """Write a part piece by piece, yielding the bytes of each; complete at the end."""
-        return written(self.part(who, number), arrays)
-
     def install(self, who: str) -> None:
         """Bring an image up to the last commit, and remove parts that no commit names."""
         parts = sorted(self._parts_of(who))
@@ -149,40 +138,34 @@ class Store:
         for name, array in arrays.items():
             if len(image[name]):
                 image[name][rows] = array
-        for _ in written(self.image(who), image):
-            pass
+        write(self.image(who), image)
 
 
 def written(path: Path, arrays: Arrays) -> Iterator[int]:
-    """Write a file piece by piece under another name, and rename it at the end."""
+    """Write a file piece by piece under another name, and rename it at the end.
+
+    Yields the bytes of each piece.
+    """
     unfinished = path.with_name(path.name + UNFINISHED)
-    digest = hashlib.sha256()
+    total = sum(array.nbytes for array in arrays.values())
+    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
     with unfinished.open("wb", buffering=0) as file:
-        for piece in _pieces(arrays):
-            digest.update(piece)
+        for piece in pieces(arrays, {}, most_bytes=size):
             _write_all(file, piece)
             yield len(piece)
-        _write_all(file, digest.digest())
     unfinished.rename(path)
+
+
+def write(path: Path, arrays: Arrays) -> None:
+    """All of a file at once."""
+    for _ in written(path, arrays):
+        pass
 
 
 def _write_all(file: Any, piece: bytes | memoryview) -> None:
     left = memoryview(piece)
     while left.nbytes:
         left = left[file.write(left) :]
-
-
-def _pieces(arrays: Arrays) -> Iterator[bytes | memoryview]:
-    named = [[name, a.dtype.str, list(a.shape)] for name, a in arrays.items()]
-    header = json.dumps(named).encode()
-    yield LENGTH.pack(MAGIC, len(header)) + header
-    total = sum(array.nbytes for array in arrays.values())
-    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
-    for array in arrays.values():
-        if array.size:
-            memory = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-            for first in range(0, memory.nbytes, size):
-                yield memory[first : first + size]
 
 
 def reading(path: Path, into: Arrays) -> Iterator[int]:
@@ -200,7 +183,7 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
                 yield len(piece)
     except OSError as error:
         raise CheckpointError(f"{path.name} can't be read: {error.strerror}") from error
-    into.update(_parsed(path, bytes(data)))
+    into.update(arrays_in(bytes(data), path.name))
 
 
 def read(path: Path) -> Arrays:
@@ -209,18 +192,3 @@ def read(path: Path) -> Arrays:
     for _ in reading(path, into):
         pass
     return into
-
-
-def _parsed(path: Path, data: bytes) -> Arrays:
-    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-    if len(body) < LENGTH.size or hashlib.sha256(body).digest() != digest:
-        raise CheckpointError(f"{path.name} is torn or damaged: its digest does not match")
-    magic, n_header = LENGTH.unpack_from(body)
-    if magic != MAGIC:
-        raise CheckpointError(f"{path.name} is no part of a save")
-    at, arrays = LENGTH.size + n_header, {}
-    for name, dtype, shape in parse_json(body[LENGTH.size : at]):
-        array = np.frombuffer(body, dtype, int(np.prod(shape)), at).reshape(shape)
-        arrays[name] = array
-        at += array.nbytes
-    return arrays

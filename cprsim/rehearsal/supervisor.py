@@ -30,7 +30,7 @@ from cprsim.rehearsal.nodes import Group, Node, Nursery
 from cprsim.rehearsal.orders import Due, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Flows, Store, written
+from cprsim.rehearsal.store import Flows, Store, write
 from cprsim.rehearsal.trainer import DENSE
 
 END_S = 30.0  # at most for handing over what was trained
@@ -179,12 +179,10 @@ class Supervisor:
         for number in range(self._orders.n_servers):
             rows = initial_rows(self._material, self._start.table, number)
             shard = Shard(self._material, number, rows, None)
-            for _ in written(self._store.image(str(number)), first_image(shard)):
-                pass
+            write(self._store.image(str(number)), first_image(shard))
         dense_state = optimizer_for(self._material.plan.optimizer, self._start).dense_state
         image = {"dense": self._start.dense, "dense_state": dense_state}
-        for _ in written(self._store.image(DENSE), image):
-            pass
+        write(self._store.image(DENSE), image)
 
     def _note(
         self,

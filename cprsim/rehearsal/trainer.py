@@ -25,7 +25,7 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.rehearsal.material import places
 from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
-from cprsim.rehearsal.store import Arrays, Store, read
+from cprsim.rehearsal.store import Arrays, Store, read, write
 from cprsim.rehearsal.worker import Worker
 
 STEPS_KEPT = 200  # of which the median is told
@@ -107,8 +107,7 @@ class TrainerProcess:
         n_bytes = sum(array.nbytes for array in content.values())
         try:
             if content:
-                for _ in self._store.writing(DENSE, int(fields["save"]), content):
-                    pass
+                write(self._store.part(DENSE, int(fields["save"])), content)
         except OSError as error:
             channel.send("failed", re=fields["ask"], why=error.strerror or "")
             return

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import CheckpointError
-from cprsim.kernel.checkpoint import read_arrays, write_arrays
+from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.loops import Array
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker

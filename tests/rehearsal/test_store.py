@@ -16,13 +16,13 @@ from cprsim.rehearsal.store import (
     Throttle,
     Transfer,
     read,
+    write,
     written,
 )
 
 
 def whole(path: Path, **arrays: object) -> None:
-    for _ in written(path, {name: np.asarray(array) for name, array in arrays.items()}):
-        pass
+    write(path, {name: np.asarray(array) for name, array in arrays.items()})
 
 
 def image(value: float) -> Arrays:
