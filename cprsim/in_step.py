@@ -14,7 +14,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import COMMITS, N_MARKS, STARTS, LossCurve, Moment, moments
+from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, Moment, act, moments
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
@@ -197,16 +197,10 @@ class Saves:
     def _do(self, moment: Moment) -> None:
         if moment.kind in STARTS:
             self._replicas.gather()
-            self._saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
-        elif moment.kind in COMMITS:
-            self._saver.commit()
-        elif moment.kind is EventKind.SAVE_ABANDONED:
-            self._saver.abandon()
-        elif moment.kind is EventKind.REVERTED:
-            servers = {slot - self._first_slot for slot in moment.slots}
-            self._saver.lose(sorted(servers))
-            if len(servers) == self._saver.shards.n_servers:
-                self._replicas.restart_from_central()
+        act(moment, self._saver, self._first_slot)
+        n_servers = self._saver.shards.n_servers
+        if moment.kind is EventKind.REVERTED and len(set(moment.slots)) == n_servers:
+            self._replicas.restart_from_central()
 
 
 def train_with_failures(

@@ -92,6 +92,23 @@ def moments(log: EventLog) -> Iterator[Moment]:
         yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots)
 
 
+def act(moment: Moment, saver: Saver, first_slot: int) -> None:
+    """Do to a saver what a moment did to the job's saves and shards.
+
+    Parameters
+    ----------
+    first_slot : of the embedding servers; it is the kernel's server 0
+    """
+    if moment.kind in STARTS:
+        saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
+    elif moment.kind in COMMITS:
+        saver.commit()
+    elif moment.kind is EventKind.SAVE_ABANDONED:
+        saver.abandon()
+    elif moment.kind is EventKind.REVERTED:
+        saver.lose([slot - first_slot for slot in moment.slots])
+
+
 def replay(
     log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
 ) -> LossCurve:
@@ -113,15 +130,10 @@ def replay(
             continue
         course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
         if moment.kind in STARTS:
-            saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
             pending = take(trainer, course) if rolls_back else None
         elif moment.kind in COMMITS:
-            saver.commit()
             last_save = pending
-        elif moment.kind is EventKind.SAVE_ABANDONED:
-            saver.abandon()
-        elif moment.kind is EventKind.REVERTED:
-            saver.lose([slot - shard_slots.start for slot in moment.slots])
+        act(moment, saver, shard_slots.start)
     return course.curve()
 
 

@@ -22,7 +22,7 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
-from cprsim.kernel.weights import Parcel, Weights
+from cprsim.kernel.weights import Parcel, Sliced, Weights
 from cprsim.records import Ints, SmallTables, SubSaves
 
 
@@ -77,7 +77,9 @@ class SavedState:
         """
         self._require_idle()
         live = self._trainer.weights
-        rows = np.concatenate([np.zeros(0, np.int64), *(self._changed(part) for part in parts)])
+        rows = np.concatenate(
+            [np.zeros(0, np.int64), *(changed_rows(self._trainer.changed, part) for part in parts)]
+        )
         self._pending = _Content(rows, live.read(rows), live.read_dense() if dense else None)
         self._trainer.changed[rows] = 0
 
@@ -96,7 +98,7 @@ class SavedState:
         """The rows of `parts`, and their optimiser rows, go back to what was last saved."""
         self._require_idle()
         for part in parts:
-            rows = self._changed(part)
+            rows = changed_rows(self._trainer.changed, part)
             self._trainer.weights.write(rows, self.weights.read(rows))
             self._trainer.changed[rows] = 0
 
@@ -110,15 +112,6 @@ class SavedState:
         self._require_idle()
         return {f"saved/{name}": array for name, array in self.weights.state().items()}
 
-    def _changed(self, part: slice | Ints) -> Ints:
-        """Ids of the rows of a part that changed since they were last saved."""
-        if isinstance(part, slice):
-            start, _, step = part.indices(len(self._trainer.changed))
-            positions: Ints = np.flatnonzero(self._trainer.changed[part])
-            return start + step * positions
-        rows: Ints = part[self._trainer.changed[part] != 0]
-        return rows
-
     def _take_pending(self) -> _Content:
         if self._pending is None:
             raise RuntimeError("no save is under way")
@@ -128,6 +121,95 @@ class SavedState:
     def _require_idle(self) -> None:
         if self._pending is not None:
             raise RuntimeError("a save is under way")
+
+
+def changed_rows(changed: Array, part: slice | Ints) -> Ints:
+    """Ids of the rows of a part that changed since they were last saved."""
+    if isinstance(part, slice):
+        start, _, step = part.indices(len(changed))
+        positions: Ints = np.flatnonzero(changed[part])
+        return start + step * positions
+    rows: Ints = part[changed[part] != 0]
+    return rows
+
+
+class Priorities:
+    """Which parts of the rows each save writes.
+
+    Parameters
+    ----------
+    sub_saves : how an interval is cut into sub-saves; None: every save is whole
+    table, saved_table : vectors of the rows, live, and as last saved
+    seed : of what a tracker draws at random
+
+    Raises
+    ------
+    ParameterError : an unknown tracker
+    """
+
+    def __init__(
+        self, shards: Shards, sub_saves: SubSaves | None, table: Sliced, saved_table: Sliced,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self._layout, self._sub_saves = shards.layout, sub_saves
+        self.tracker: Tracker | None = None
+        if sub_saves is None:
+            return
+        if sub_saves.tracker not in TRACKERS:
+            known = ", ".join(TRACKERS)
+            raise ParameterError(f"unknown tracker `{sub_saves.tracker}`; one of {known}")
+        segments = shards.of_tables(shards.layout.largest(sub_saves.n_large_tables))
+        self.tracker = TRACKERS[sub_saves.tracker](
+            Tracked(
+                shards.layout, segments, sub_saves.fraction, table, saved_table, seed,
+                sub_saves.sample_period,
+            )
+        )  # fmt: skip
+
+    @property
+    def observe(self) -> Callable[[Array], None] | None:
+        """Told the rows of each batch; None: nobody has to."""
+        return None if self.tracker is None else self.tracker.observe
+
+    def parts(self, ends_interval: bool) -> list[slice | Ints]:
+        """What the save that starts now may write."""
+        layout, how = self._layout, self._sub_saves
+        if how is None or self.tracker is None:
+            return [slice(0, layout.n_rows)]
+        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
+            return [self.tracker.choose()]
+        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
+        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
+
+    def committed(self) -> None:
+        """The save that `parts` was asked for counts."""
+        if self.tracker is not None:
+            self.tracker.committed()
+
+    def abandoned(self) -> None:
+        """It does not count."""
+        if self.tracker is not None:
+            self.tracker.abandoned()
+
+    def forget(self, servers: Iterable[int]) -> None:
+        """Servers are lost, and with them what was known of their rows."""
+        for server in servers:
+            if self.tracker is not None:
+                self.tracker.forget(server)
+
+    def memory_fraction(self, stored: Sliced) -> float:
+        """Memory of the tracker, on all servers together, over that of the rows it tracks."""
+        if self.tracker is None or self._sub_saves is None:
+            return 0.0
+        n_bytes = 0
+        for table in self._layout.largest(self._sub_saves.n_large_tables):
+            first = self._layout.of(table).start
+            n_bytes += self._layout.rows[table] * stored[first : first + 1].nbytes
+        return self.tracker.memory_bytes / n_bytes
+
+    def state(self) -> dict[str, Array]:
+        """The arrays that decide later choices, live."""
+        return {} if self.tracker is None else self.tracker.state()
 
 
 class Saver:
@@ -146,27 +228,18 @@ class Saver:
     ) -> None:
         self.shards, self.sub_saves = shards, sub_saves
         self.saved = SavedState(trainer) if saved is None else saved
-        self.tracker = None if sub_saves is None else self._make_tracker(trainer, sub_saves)
-        self._bytes = np.zeros(2, np.int64)  # committed, abandoned
+        self._priorities = Priorities(
+            shards, sub_saves, trainer.weights.table, self.saved.weights.table, trainer.seed
+        )
+        self._bytes = np.zeros(1, np.int64)  # of committed saves
         self._pending_bytes = 0
         if self.tracker is not None:
             trainer.observe = self.tracker.observe
 
-    def _make_tracker(self, trainer: Savable, how: SubSaves) -> Tracker:
-        if how.tracker not in TRACKERS:
-            raise ParameterError(f"unknown tracker `{how.tracker}`; one of {', '.join(TRACKERS)}")
-        large = self.shards.layout.largest(how.n_large_tables)
-        return TRACKERS[how.tracker](
-            Tracked(
-                self.shards.layout,
-                self.shards.of_tables(large),
-                how.fraction,
-                trainer.weights.table,
-                self.saved.weights.table,
-                trainer.seed,
-                how.sample_period,
-            )
-        )
+    @property
+    def tracker(self) -> Tracker | None:
+        """What chooses rows; None where every save is whole."""
+        return self._priorities.tracker
 
     def fork(self, trainer: Savable) -> Saver:
         """The same saver, for a run that branched off; the marks of what changed stay as they are.
@@ -175,9 +248,9 @@ class Saver:
         """
         other = Saver(trainer, self.shards, self.sub_saves, self.saved.fork(trainer))
         other._bytes[:] = self._bytes
-        if self.tracker is not None and other.tracker is not None:
-            for name, array in self.tracker.state().items():
-                np.copyto(other.tracker.state()[name], array, casting="no")
+        theirs = other._priorities.state()
+        for name, array in self._priorities.state().items():
+            np.copyto(theirs[name], array, casting="no")
         return other
 
     @property
@@ -185,41 +258,24 @@ class Saver:
         """Bytes of all saves that committed: rows, their optimiser rows, the layers."""
         return int(self._bytes[0])
 
-    @property
-    def bytes_abandoned(self) -> int:
-        """Bytes of saves that did not count, as if each had been written to its end."""
-        return int(self._bytes[1])
-
     def start(self, ends_interval: bool = True) -> None:
         """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
-        parts = self._parts(ends_interval)
+        parts = self._priorities.parts(ends_interval)
         self.saved.start(parts, dense=ends_interval)
         store = self.saved.weights
         n_bytes = sum(store.bytes_of(part) for part in parts)
         self._pending_bytes = n_bytes + ends_interval * store.dense_bytes
 
-    def _parts(self, ends_interval: bool) -> list[slice | Ints]:
-        layout = self.shards.layout
-        if self.sub_saves is None or self.tracker is None:
-            return [slice(0, layout.n_rows)]
-        if not ends_interval and self.sub_saves.small_tables is SmallTables.EACH_INTERVAL:
-            return [self.tracker.choose()]
-        small = set(range(layout.n_tables)) - set(layout.largest(self.sub_saves.n_large_tables))
-        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
-
     def commit(self) -> None:
         """The save under way counts."""
         self.saved.commit()
-        if self.tracker is not None:
-            self.tracker.committed()
+        self._priorities.committed()
         self._bytes[0] += self._pending_bytes
 
     def abandon(self) -> None:
         """The save under way does not count."""
         self.saved.abandon()
-        if self.tracker is not None:
-            self.tracker.abandoned()
-        self._bytes[1] += self._pending_bytes
+        self._priorities.abandoned()
 
     def save(self, ends_interval: bool = True) -> None:
         """A save that nothing interrupts."""
@@ -232,25 +288,15 @@ class Saver:
         If no server is left, the layers go back too: the store is then all that there is.
         """
         self.saved.revert(segment.rows for segment in self.shards.of_servers(servers))
-        for server in set(servers):
-            if self.tracker is not None:
-                self.tracker.forget(server)
+        self._priorities.forget(set(servers))
         if len(set(servers)) == self.shards.n_servers:
             self.saved.revert_dense()
 
     @property
     def tracker_fraction(self) -> float:
         """Memory of the tracker, on all servers together, over that of the rows it tracks."""
-        if self.tracker is None or self.sub_saves is None:
-            return 0.0
-        layout, stored = self.shards.layout, self.saved.weights.table
-        n_bytes = 0
-        for table in layout.largest(self.sub_saves.n_large_tables):
-            first = layout.of(table).start
-            n_bytes += layout.rows[table] * stored[first : first + 1].nbytes
-        return self.tracker.memory_bytes / n_bytes
+        return self._priorities.memory_fraction(self.saved.weights.table)
 
     def state(self) -> dict[str, Array]:
         """Every array that decides what later saves and failures do, live."""
-        tracker = {} if self.tracker is None else self.tracker.state()
-        return {**self.saved.state(), **tracker, "saved/bytes": self._bytes}
+        return {**self.saved.state(), **self._priorities.state(), "saved/bytes": self._bytes}

@@ -209,14 +209,6 @@ def run_trials(
     yield Twin(setting.evaluate(trunk.trainer), trunk.bytes_written())
 
 
-def run_trial(setting: Forkable, trial: Trial) -> Quality:
-    """One trial from scratch, alone: what its fork has to equal."""
-    trainer = setting.trainer()
-    saver = Saver(trainer, setting.shards, trial.saving.sub_saves)
-    _save_up_to(trainer, saver, trial.saving, 0.0, trial.failures[0].at_fraction)
-    return _finish(setting, trial, trainer, saver)
-
-
 def _finish(setting: Forkable, trial: Trial, trainer: Run, saver: Saver) -> Quality:
     """From a trial's first failure to its end."""
     for failure, later in _with_next(trial.failures):

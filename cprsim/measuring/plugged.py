@@ -42,7 +42,7 @@ def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints,
         yield number, at, rows[at] - layout.first_row[number]
 
 
-class _Tables:
+class TableRows:
     """Rows of several tables by fused ids, whoever holds them."""
 
     def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
@@ -51,7 +51,7 @@ class _Tables:
         self.row_bytes = [sum(part.nbytes for part in table.get_rows(one)) for table in tables]
 
     @property
-    def table(self) -> _Tables:
+    def table(self) -> TableRows:
         """Itself: slices of it are vectors."""
         return self
 
@@ -96,7 +96,7 @@ class HasWeights(Protocol):
         """The same back."""
 
 
-class LiveWeights(_Tables):
+class LiveWeights(TableRows):
     """What a trainer holds."""
 
     def __init__(self, trainer: HasWeights, layout: TableLayout, room: Room) -> None:
@@ -126,7 +126,7 @@ class LiveWeights(_Tables):
         raise TypeError("the arrays of a foreign trainer are its own")
 
 
-class CopiedWeights(_Tables):
+class CopiedWeights(TableRows):
     """A copy on the host."""
 
     def __init__(

@@ -11,8 +11,9 @@ from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Stale, Trial, stale_shards
-from cprsim.kernel.trunk import Setting, Twin, run_trial, run_trials
+from cprsim.kernel.trunk import Setting, Twin, run_trials
 from cprsim.staleness import STRATEGIES
+from tests.kernel.scratch import run_trial
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)

@@ -15,7 +15,7 @@ from cprsim.assemble import assemble
 from cprsim.kernel.replay import Course
 from cprsim.kernel.replay import replay as replay_log
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.trunk import Setting, run_trial
+from cprsim.kernel.trunk import Setting
 from cprsim.promise.cells import Cell, limits
 from cprsim.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
 from cprsim.promise.keeping import estimate
@@ -24,6 +24,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.stand_in import stand_in
+from tests.kernel.scratch import run_trial
 
 SCENARIO = """
 job: {useful: 50 h}
