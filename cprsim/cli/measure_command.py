@@ -184,7 +184,7 @@ def _expected(request: Request, as_json: bool) -> tuple[Request, Expected]:
 def _rehearsed(request: Request, as_json: bool) -> tuple[Request, Expected]:
     """The same of a trainer of the user's own, which is tried first."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.measuring.memory import memory_of_forks
+    from cprsim.measuring.measure import memory_of_forks
     from cprsim.measuring.rehearsal import rehearse
     from cprsim.measuring.runs import own_setting
     from cprsim.report.expectation import forks, noise_warning

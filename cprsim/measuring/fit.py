@@ -25,8 +25,7 @@ from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
-from cprsim.measuring.shape import Shape
-from cprsim.measuring.singles import TINY, Errors, Noise, Singles, estimate, estimate_again
+from cprsim.measuring.shape import TINY, Errors, Noise, Shape, Singles, estimate, estimate_again
 from cprsim.records import Floats
 from cprsim.staleness import Metric, jackknife_error
 

@@ -21,17 +21,28 @@ from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
 from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
+from cprsim.kernel.trials import Saving
 from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.runs import SeedResult, SeedRuns, Where, read_seed, require_seen, run_seed
+from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.room import SHARE, memory_bytes
+from cprsim.measuring.runs import (
+    COUNTED_INTERVAL,
+    SeedResult,
+    SeedRuns,
+    Where,
+    read_seed,
+    require_seen,
+    run_seed,
+)
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
-from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
+from cprsim.staleness import FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
 from cprsim.stand_in import SOURCE
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
@@ -258,3 +269,40 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
             f"{path.parent} holds runs of another measurement: its {key} is "
             f"{found}, here {json.dumps(ours[key])}; name another file by --out"
         )
+
+
+# --------------------------------------------------------------------------- memory of forks
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOfForks:
+    """Copies of all tables that the ways of saving of one seed hold at once."""
+
+    n_copies: int
+    copy_bytes: int
+    n_workers: int  # on this machine
+    memory_bytes: int  # for copies, of all workers together: the rest goes to disk
+
+    @property
+    def needed_bytes(self) -> int:
+        """By all workers together."""
+        return self.n_copies * self.copy_bytes * self.n_workers
+
+    @property
+    def spilled_bytes(self) -> int:
+        """What memory does not hold."""
+        return max(0, self.needed_bytes - self.memory_bytes)
+
+
+def memory_of_forks(setting: PluggedSetting, request: Request) -> MemoryOfForks:
+    """One copy for each way of saving of a seed, and one for the fork that runs."""
+    design, seed = request.design, request.kernel.seed
+    trials = (*design.scenes(seed, request.n_servers), *design.checks(seed, request.n_servers))
+    ways = {trial.saving for trial in trials}
+    ways |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
+    n_workers = request.workers.n_local if request.workers.backend == "local" else 1
+    if request.n_seeds is not None:
+        n_workers = min(n_workers, request.n_seeds)
+    return MemoryOfForks(
+        len(ways) + 1, setting.copy_bytes(), n_workers, int(SHARE * memory_bytes())
+    )

@@ -17,16 +17,42 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
-from cprsim.kernel.metrics import Quality
+from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import ABSENT
 from cprsim.kernel.trunk import Run
 from cprsim.kernel.weights import Parcel
-from cprsim.measuring.evaluated import quality_of
-from cprsim.measuring.protocol import OwnTable, OwnTrainer
+from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.measuring.room import Room
 from cprsim.records import Ints
+
+NEEDED = ("auc", "log_loss")
+
+
+def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
+    """AUC and log-loss, from predictions or as reported.
+
+    Raises ParameterError for predictions or metrics that can't be used.
+    """
+    if isinstance(found, Mapping):
+        return _reported(found)
+    label, logit = np.asarray(found.label), np.asarray(found.logit)
+    if label.shape != logit.shape or label.ndim != 1:
+        raise ParameterError(f"the trainer predicts logits {logit.shape} of labels {label.shape}")
+    if not np.isfinite(logit).all():
+        raise ParameterError("the trainer predicts a logit that is not finite: has it diverged?")
+    return quality(label, logit)
+
+
+def _reported(found: Mapping[str, float]) -> Quality:
+    for name in NEEDED:
+        if name not in found:
+            has = ", ".join(map(str, found)) or "nothing"
+            raise ParameterError(f"the trainer reports {has}; `{name}` is missing")
+        if not np.isfinite(found[name]):
+            raise ParameterError(f"the trainer reports `{name}`: {found[name]}; has it diverged?")
+    return Quality(float(found["auc"]), float(found["log_loss"]))
 
 
 def layout_of(trainer: OwnTrainer) -> TableLayout:
@@ -186,16 +212,31 @@ class CopiedTable:
             ours[rows] = theirs
 
 
-class Plugged:
-    """A run of a trainer of the user's own; see `cprsim.kernel.trunk.Run`."""
+class FollowedTables:
+    """The tables of a trainer as savers see them, with marks of the rows that moved."""
 
-    def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
-        self.trainer, self.layout, self.seed = trainer, layout, seed
+    def __init__(self, trainer: HasWeights, layout: TableLayout, seed: int, room: Room) -> None:
+        self.layout, self.seed = layout, seed
         self.weights = LiveWeights(trainer, layout, room)
         self.changed: Array = np.zeros(layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
-        self.position = [0]  # shared with followers
         self._column = {name: number for number, name in enumerate(trainer.tables)}
+
+    def note(self, accessed: Mapping[str, Array]) -> None:
+        """A batch has looked up these rows, by table; see `fused_rows`."""
+        rows = fused_rows(accessed, self._column, self.layout)
+        self.changed[rows[rows != ABSENT]] = 1
+        if self.observe is not None:
+            self.observe(rows)
+
+
+class Plugged(FollowedTables):
+    """A run of a trainer of the user's own; see `cprsim.kernel.trunk.Run`."""
+
+    def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
+        super().__init__(trainer, layout, seed, room)
+        self.trainer = trainer
+        self.position = [0]  # shared with followers
 
     @property
     def n_samples(self) -> int:
@@ -210,23 +251,10 @@ class Plugged:
         if not self.position[0] <= last <= self.n_samples:
             raise ParameterError(f"can't train from sample {self.position[0]} to {last}")
         if last > self.position[0]:
-            self.trainer.train(self.position[0], last, self._note)
+            self.trainer.train(self.position[0], last, self.note)
             if not self.trainer.moves_only_accessed:
                 self.changed[:] = 1
             self.position[0] = last
-
-    def _note(self, accessed: Mapping[str, Array]) -> None:
-        rows = self.fused(accessed)
-        self.changed[rows[rows != ABSENT]] = 1
-        if self.observe is not None:
-            self.observe(rows)
-
-    def fused(self, accessed: Mapping[str, Array]) -> Array:
-        """Fused rows (n, n_tables) or (n, k, n_tables) of a batch.
-
-        Raises ParameterError for a table or a row that is not there.
-        """
-        return fused_rows(accessed, self._column, self.layout)
 
     def follower(self) -> Plugged:
         one = copy(self)
@@ -238,7 +266,10 @@ class Plugged:
 def fused_rows(
     accessed: Mapping[str, Array], column: Mapping[str, int], layout: TableLayout
 ) -> Array:
-    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables)."""
+    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables).
+
+    Raises ParameterError for a table or a row that is not there.
+    """
     if unknown := accessed.keys() - column.keys():
         raise ParameterError(
             f"the trainer noted rows of {min(unknown)!r}, which is none of its tables"

@@ -12,9 +12,8 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
-from cprsim.measuring.evaluated import quality_of
 from cprsim.measuring.expectation import BASE_AUC, Expected
-from cprsim.measuring.plugged import LiveWeights, Plugged, PluggedSetting
+from cprsim.measuring.plugged import LiveWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 

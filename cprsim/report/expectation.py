@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
-from cprsim.measuring.memory import MemoryOfForks
+from cprsim.measuring.measure import MemoryOfForks
 from cprsim.measuring.rehearsal import Rehearsal
 from cprsim.staleness import FEWEST_SEEDS_TO_USE
 

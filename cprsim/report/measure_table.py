@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.measuring.checks import HOLDS_WITHIN, Checks, Difference, Estimate, Verdict
+from cprsim.measuring.curve import SHARE, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.measuring.verdict import SHARE, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results.words import with_ends

@@ -114,7 +114,7 @@ class PriorityCheckpoint:
 
     def step(self, n: int) -> None:
         """A step on n samples has been made."""
-        self.followed.note(n)
+        self.followed.step(n)
 
     # ------------------------------------------------------------------ saving
 

@@ -10,9 +10,9 @@ import torch
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
+from cprsim.kernel.trackers import ABSENT
 from cprsim.records import Ints
 
-ABSENT = -1
 # of optimisers that leave rows without a gradient as they are, unless one of these is not 0
 STILL = {
     "SGD": ("momentum", "weight_decay"),

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from cprsim.measuring.checks import AddingUp, Checks, Estimate, Verdict
+from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.fit import Fitted, Slopes, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.responses import response_of
-from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.measuring.singles import Noise, Singles, estimate
-from cprsim.measuring.verdict import why_unfit
+from cprsim.measuring.shape import AT, STALENESS, Noise, Shape, Singles, estimate
 from cprsim.records import ShardLoss
 from cprsim.report.measure_table import _all_in_all
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric, Prediction, jackknife_error

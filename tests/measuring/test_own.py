@@ -12,8 +12,7 @@ import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.measuring import own as own_code
-from cprsim.measuring.measure import Request, measure
-from cprsim.measuring.memory import memory_of_forks
+from cprsim.measuring.measure import Request, measure, memory_of_forks
 from cprsim.measuring.rehearsal import rehearse
 from cprsim.measuring.runs import own_setting
 from cprsim.scenario import load_scenario

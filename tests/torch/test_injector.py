@@ -37,7 +37,7 @@ def loop_of_ones_own(row, path) -> float:
         optimizer.step()
         injector.step(int(batches.sizes[number]))
     found = trainer.evaluate()
-    from cprsim.measuring.evaluated import quality_of
+    from cprsim.measuring.plugged import quality_of
 
     quality = quality_of(found)
     injector.finish(path, auc=quality.auc, twin_auc=0.5, log_loss=quality.log_loss, twin_log_loss=1)
