@@ -20,9 +20,8 @@ from enum import StrEnum
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.orders import SECONDS, Orders
 
-SECONDS = 3600.0  # an hour
 ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
 
 

@@ -13,6 +13,8 @@ from cprsim.errors import ParameterError
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.setting import ROUNDING
 
+SECONDS = 3600.0  # an hour
+
 
 @dataclass(frozen=True, slots=True)
 class Kill:
@@ -105,7 +107,7 @@ def saves_due(
     positions = [one.position for one in found]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
-            f"`{policy.name}` saves every {every_h * 3600:.3g} s, less than a training step takes: "
+            f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step takes: "
             "train on more samples (`kernel.samples`) or save less often"
         )
     return tuple(found)

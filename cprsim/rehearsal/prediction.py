@@ -30,8 +30,8 @@ from cprsim.records import (
 )
 from cprsim.rehearsal.calibration import Calibration
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.setting import SECONDS, image_bytes
+from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.setting import image_bytes
 
 
 @dataclass(frozen=True, slots=True)

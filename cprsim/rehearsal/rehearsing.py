@@ -20,10 +20,9 @@ from cprsim.rehearsal.calibration import Calibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import Run, folded, predict
 from cprsim.rehearsal.setting import (
-    SECONDS,
     image_bytes,
     kills_of,
     material_of,

@@ -23,8 +23,8 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
 from cprsim.records import EventKind
 from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import Run
-from cprsim.rehearsal.setting import SECONDS
 from cprsim.rehearsal.supervisor import Ran
 
 OVERHEAD_FRACTION = 0.05  # of the predicted

@@ -15,9 +15,9 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.prediction import Run, folded
-from cprsim.rehearsal.setting import SECONDS, image_bytes
+from cprsim.rehearsal.setting import image_bytes
 from cprsim.rehearsal.supervisor import Ran, Supervisor
 from cprsim.rehearsal.verdict import Replayed, replayed
 
