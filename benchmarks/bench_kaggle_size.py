@@ -20,7 +20,7 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import CRITEO_KAGGLE
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.snapshot import Snapshot, restore
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 N_SAMPLES = 131_072
 LIMIT_GB = 6.0
@@ -43,7 +43,7 @@ def timed(name: str, call: Callable) -> None:
 def main() -> None:
     print(f"Criteo Kaggle at full size: {CRITEO_KAGGLE.tables.n_rows:,} rows")
     clicks = generate(CRITEO_KAGGLE.tables, N_SAMPLES, seed=1).clicks
-    trainer = Trainer(CRITEO_KAGGLE, clicks, TrainingPlan(optimizer="adagrad", rate=0.02))
+    trainer = ProxyTrainer(CRITEO_KAGGLE, clicks, TrainingPlan(optimizer="adagrad", rate=0.02))
     timed("initialise", trainer.initialise)
     savers: list[Saver] = []
     shards = Shards(CRITEO_KAGGLE.tables, 8)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
-from cprsim.kernel.training import Trainer
-from cprsim.rehearsal.log import What
+from cprsim.kernel.training import ProxyTrainer
+from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Orders, Speeds
@@ -31,14 +31,14 @@ def of_processes(material: Material) -> float:
             folder = nursery.folder / f"run-{number}"
             ran = Supervisor(nursery, material, orders, folder, fresh_model(material)).run()
             at_s = {fact.what: fact.at_s for fact in ran.facts}
-            found.append(material.n_samples / (at_s[What.STOOD] - at_s[What.RUNNING]))
+            found.append(material.n_samples / (at_s[FactKind.STOOD] - at_s[FactKind.RUNNING]))
     return max(found)
 
 
 def of_the_kernel(material: Material) -> float:
     found = []
     for _ in range(REPEATS):
-        trainer = Trainer(material.shape, material.clicks, material.plan)
+        trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
         trainer.initialise()
         trainer.run(material.plan.batch)  # compiled, or read from its cache
         began = perf_counter()

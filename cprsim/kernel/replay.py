@@ -20,7 +20,7 @@ import numpy as np
 from cprsim.kernel.loops import Array
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.snapshot import restore, take
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
@@ -45,10 +45,12 @@ class LossCurve:
     loss: Floats  # (n,) mean since the position before [nats]
 
 
-class Course:
+class TracedTraining:
     """A trainer going from event to event, noting its loss at regular marks on the way."""
 
-    def __init__(self, trainer: Trainer, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, trainer: ProxyTrainer, on_progress: Callable[[int], None] | None = None
+    ) -> None:
         self.trainer = trainer
         self._tell = on_progress or (lambda position: None)
         marks = np.linspace(0, trainer.n_samples, N_MARKS + 1)[1:]
@@ -110,7 +112,7 @@ def act(moment: Moment, saver: Saver, first_slot: int) -> None:
 
 
 def replay(
-    log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
+    log: EventLog, useful_h: float, shard_slots: range, course: TracedTraining, saver: Saver
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job.
 

@@ -26,7 +26,7 @@ from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.training import Trainer, TrainingPlan, predict
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan, predict
 from cprsim.kernel.weights import FusedWeights
 from cprsim.sync import ALL, Method, SyncEvent, SyncLog, SyncSetting
 
@@ -148,7 +148,7 @@ class Replicas:
         optimizer.row_state = self.optimizer.row_state
         return model, optimizer
 
-    def go_on_from(self, trainer: Trainer) -> None:
+    def go_on_from(self, trainer: ProxyTrainer) -> None:
         """Begin where one trainer has come to in the same clicks, with its model in every replica.
 
         Raises ParameterError where shapes, clicks or optimisers differ.

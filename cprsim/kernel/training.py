@@ -45,7 +45,7 @@ class TrainingPlan:
             )
 
 
-class Trainer:
+class ProxyTrainer:
     """A model on its way through the clicks.
 
     `changed` (n_rows,) marks the embedding rows that moved; whoever saves rows clears it.
@@ -69,7 +69,7 @@ class Trainer:
         self._schedule = SCHEDULES[plan.schedule]
         self._workspaces: dict[int, Workspace] = {}
 
-    def follower(self) -> Trainer:
+    def follower(self) -> ProxyTrainer:
         """The same run seen by one more saver: it moves with this one, its marks are its own."""
         one = copy(self)
         one.changed = np.zeros_like(self.changed)

@@ -11,9 +11,9 @@ import cprsim
 from cprsim.curves import CurveFile
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
-from cprsim.measuring.checks import Checks, Estimate
+from cprsim.measuring.checks import Checks, SeedMean
 from cprsim.measuring.fit import Fitted
-from cprsim.measuring.measure import Measured, Request, identity
+from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.shape import AT, STALENESS, Shape
 from cprsim.records import Floats, ShardLoss
@@ -34,7 +34,7 @@ N_TIMES = 100
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
-def curve_file(measured: Measured, request: Request, name: str, command: str) -> CurveFile:
+def curve_file(measured: Measured, request: MeasureRequest, name: str, command: str) -> CurveFile:
     """Everything that the file of a curve says."""
     return CurveFile(
         name=name,
@@ -80,7 +80,7 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
             }
             for column, key in enumerate(slopes.strategies)
         },
-        "intercept": asdict(Estimate.over(slopes.intercept)),
+        "intercept": asdict(SeedMean.over(slopes.intercept)),
         "noise_of_one_trial": {
             f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
         },
@@ -124,7 +124,7 @@ def _bytes_written(measured: Measured) -> dict[str, Any]:
     return {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
 
 
-def manifest(measured: Measured, request: Request) -> dict[str, Any]:
+def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
     """What made a curve: versions, seeds, number of runs. Names no machine and no person."""
     return {
         "cprsim": cprsim.__version__,

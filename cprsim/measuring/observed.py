@@ -22,7 +22,7 @@ def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shards:
+class StaleShards:
     """The stale shards of some trials, one row each."""
 
     trial: Ints  # (m,) number of the trial
@@ -32,7 +32,7 @@ class Shards:
     share: Floats  # (m,) of the servers
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], n_servers: int) -> Shards:
+    def of(cls, trials: Sequence[Trial], n_servers: int) -> StaleShards:
         rows = [
             (
                 number,
@@ -58,7 +58,7 @@ class Observed:
     held_back: Bools  # (n,) several failures: for the checks, not for the fit
     loss: dict[Metric, Floats]  # (n,) each
     pls: Floats  # (n,) net
-    shards: Shards
+    shards: StaleShards
 
     def strategy(self, key: str) -> Bools:
         """Which trials are of a strategy."""
@@ -76,7 +76,7 @@ class Observed:
             held_back=self.held_back[ours],
             loss={metric: loss[ours] for metric, loss in self.loss.items()},
             pls=self.pls[ours],
-            shards=Shards(
+            shards=StaleShards(
                 number[self.shards.trial[kept]],
                 self.shards.at[kept],
                 self.shards.staleness[kept],
@@ -105,7 +105,7 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
         for trial, quality in one.quality.items()
     ]
     trials = tuple(trial for _, trial, _, _ in rows)
-    shards = Shards.of(trials, n_servers)
+    shards = StaleShards.of(trials, n_servers)
     pls = np.zeros(len(trials))
     np.add.at(pls, shards.trial, shards.staleness * shards.share)
     return Observed(

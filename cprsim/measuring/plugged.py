@@ -20,8 +20,8 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
+from cprsim.kernel.shared_run import TrainingRun
 from cprsim.kernel.trackers import ABSENT
-from cprsim.kernel.trunk import Run
 from cprsim.kernel.weights import Parcel
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.measuring.room import Room
@@ -231,7 +231,7 @@ class FollowedTables:
 
 
 class Plugged(FollowedTables):
-    """A run of a trainer of the user's own; see `cprsim.kernel.trunk.Run`."""
+    """A run of a trainer of the user's own; see `cprsim.kernel.shared_run.TrainingRun`."""
 
     def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
         super().__init__(trainer, layout, seed, room)
@@ -308,7 +308,7 @@ class PluggedSetting:
         return Plugged(self.own, self.shards.layout, self.seed, self.room)
 
     @contextmanager
-    def fork_of(self, run: Run) -> Iterator[Run]:
+    def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
         """The same trainer; it goes back to where it was when the fork has ended."""
         assert isinstance(run, Plugged)
         state, position = self.own.get_state(), run.position[0]
@@ -318,7 +318,7 @@ class PluggedSetting:
         yield fork
         self.own.set_state(state)
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """On its own evaluation set."""
         del run
         return quality_of(self.own.evaluate())

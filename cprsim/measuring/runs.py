@@ -14,10 +14,10 @@ from cprsim.errors import ResultError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Forkable, Setting, Twin, run_trials
 from cprsim.measuring.journal import Journal, read_journal
-from cprsim.measuring.own import make_trainer
+from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.measuring.room import SHARE, Room, memory_bytes
 from cprsim.scenario import LoadedScenario
@@ -65,7 +65,7 @@ class SeedResult:
     """What one seed has measured so far."""
 
     seed: int
-    twin: Twin | None  # None: not all of its trials are there yet
+    twin: Baseline | None  # None: not all of its trials are there yet
     quality: dict[Trial, Quality]
     cpu_s: float  # of all that is in its journal
 
@@ -118,7 +118,7 @@ def read_seed(folder: Path, seed: int) -> SeedResult:
         if "failures" in record:
             quality[_trial(record)] = measured
         else:
-            twin = Twin(measured, _bytes_written(record["bytes_written"]))
+            twin = Baseline(measured, _bytes_written(record["bytes_written"]))
     return SeedResult(seed, twin, quality, cpu_s)
 
 
@@ -127,8 +127,8 @@ def n_finished(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("seed-*.jsonl"))
 
 
-def _as_json(finished: tuple[Trial, Quality] | Twin) -> dict[str, Any]:
-    if isinstance(finished, Twin):
+def _as_json(finished: tuple[Trial, Quality] | Baseline) -> dict[str, Any]:
+    if isinstance(finished, Baseline):
         written = [
             [saving.strategy, saving.interval_fraction, n_bytes]
             for saving, n_bytes in finished.bytes_written.items()
@@ -159,8 +159,8 @@ def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
 def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
     *finished, twin = run_trials(setting, trials)
-    assert isinstance(twin, Twin)
-    return twin.quality, dict(one for one in finished if not isinstance(one, Twin))
+    assert isinstance(twin, Baseline)
+    return twin.quality, dict(one for one in finished if not isinstance(one, Baseline))
 
 
 # --------------------------------------------------------------------------- the world of a seed

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
-from cprsim.measuring.observed import Observed, Shards
+from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.records import Floats, Ints
 from cprsim.staleness import WHOLE, Metric
 
@@ -57,7 +57,7 @@ class Shape:
     weight: Floats  # (m, n) at AT x STALENESS
     interval_share: dict[str, float]  # phi by strategy
 
-    def weighted_pls(self, shards: Shards, strategy: str, n_trials: int) -> Floats:
+    def weighted_pls(self, shards: StaleShards, strategy: str, n_trials: int) -> Floats:
         """(n_trials,) of trials that all have this strategy."""
         since, whole = features(shards, n_trials)
         phi = self.interval_share[strategy]
@@ -70,7 +70,7 @@ def hats(x: Floats, knots: Floats) -> Floats:
     return np.stack([np.interp(x, knots, unit) for unit in np.eye(len(knots))], axis=1)
 
 
-def features(shards: Shards, n_trials: int) -> tuple[Floats, Floats]:
+def features(shards: StaleShards, n_trials: int) -> tuple[Floats, Floats]:
     """(n_trials, n_weights) factors of W's knots: by time since the save, and by the interval."""
     return (
         _feature(shards, shards.staleness, shards.staleness, n_trials),
@@ -78,7 +78,7 @@ def features(shards: Shards, n_trials: int) -> tuple[Floats, Floats]:
     )
 
 
-def _feature(shards: Shards, old: Floats, lost: Floats, n_trials: int) -> Floats:
+def _feature(shards: StaleShards, old: Floats, lost: Floats, n_trials: int) -> Floats:
     basis = hats(shards.at, AT)[:, :, None] * hats(old, STALENESS)[:, None, :]
     rows = basis.reshape(len(old), -1) * (shards.share * lost)[:, None]
     summed = np.zeros((n_trials, rows.shape[1]))

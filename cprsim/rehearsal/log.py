@@ -25,7 +25,7 @@ from cprsim.rehearsal.orders import SECONDS, Orders
 ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
 
 
-class What(StrEnum):
+class FactKind(StrEnum):
     """Kinds of facts."""
 
     RUNNING = "running"  # the trainer works from here on
@@ -43,18 +43,18 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class RunFact:
     """One of them."""
 
     at_s: float  # since the start of the job
-    what: What
+    what: FactKind
     slot: int = -1
     position: int = 0  # samples
     number: int = -1  # of a save
     ends_interval: bool = True
 
 
-SAVES = (What.SAVE_COMMITTED, What.SAVE_ABANDONED)
+SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Course:
+class _LogBuilder:
     """The job as the facts tell of it, one after the other."""
 
     orders: Orders
@@ -76,7 +76,7 @@ class _Course:
     frontier: int = 0
     content: int = 0  # of the last committed save
     works: bool = True
-    saving: Fact | None = None
+    saving: RunFact | None = None
     down: dict[int, Activity] = field(default_factory=dict)
 
     @property
@@ -100,7 +100,9 @@ class _Course:
             self.add(at_s, EventKind.STAGE)
 
 
-def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication: int) -> EventLog:
+def event_log(
+    facts: Sequence[RunFact], orders: Orders, n_samples: int, replication: int
+) -> EventLog:
     """The log of one run.
 
     Parameters
@@ -109,12 +111,12 @@ def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication
     n_samples : of the whole run: the job's useful work
     replication : number that its rows carry
     """
-    course = _Course(orders)
+    course = _LogBuilder(orders)
     course.add(0.0, EventKind.STARTED)
     known = list(_in_order(facts))
     for place, fact in enumerate(known):
         _take(course, fact, known[place + 1 :])
-        if fact.what is What.FINISHED:
+        if fact.what is FactKind.FINISHED:
             break
     rows = course.rows
     progress_h = np.array([row.position for row in rows]) / n_samples * orders.useful_s / SECONDS
@@ -128,23 +130,23 @@ def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication
     )
 
 
-def _in_order(facts: Sequence[Fact]) -> Iterator[Fact]:
+def _in_order(facts: Sequence[RunFact]) -> Iterator[RunFact]:
     """The facts that count, commits before the deaths that they overtook."""
-    commits = {fact.number: fact for fact in facts if fact.what is What.SAVE_COMMITTED}
+    commits = {fact.number: fact for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     unnoticed: set[int] = set()
     started: set[int] = set()  # saves under way
     ended: set[int] = set()
     for fact in facts:
-        if fact.what is What.STRUCK:
+        if fact.what is FactKind.STRUCK:
             if not unnoticed:
                 for number in sorted(started & commits.keys()):
                     yield replace(commits[number], at_s=fact.at_s)
                     ended.add(number)
                 started -= ended
             unnoticed.add(fact.slot)
-        elif fact.what is What.DETECTED:
+        elif fact.what is FactKind.DETECTED:
             unnoticed.discard(fact.slot)
-        elif fact.what is What.SAVE_STARTED:
+        elif fact.what is FactKind.SAVE_STARTED:
             if unnoticed:
                 ended.add(fact.number)
                 continue
@@ -153,40 +155,40 @@ def _in_order(facts: Sequence[Fact]) -> Iterator[Fact]:
             if fact.number in ended:
                 continue
             started.discard(fact.number)
-        elif fact.what is What.RUNNING and unnoticed:
+        elif fact.what is FactKind.RUNNING and unnoticed:
             continue
         yield fact
 
 
-def _take(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     before = course.activity
-    if fact.what is What.STRUCK:
+    if fact.what is FactKind.STRUCK:
         _fail(course, fact, later)
-    elif fact.what is What.MISSED:
+    elif fact.what is FactKind.MISSED:
         course.add(fact.at_s, EventKind.MISSED, fact.slot)
-    elif fact.what is What.DETECTED:
+    elif fact.what is FactKind.DETECTED:
         _go_on(course, fact.slot, Activity.RESCHEDULE)
         course.stage(fact.at_s, before)
-    elif fact.what is What.LOADING:
+    elif fact.what is FactKind.LOADING:
         _go_on(course, fact.slot, Activity.LOAD)
         course.stage(fact.at_s, before)
-    elif fact.what is What.BACK:
+    elif fact.what is FactKind.BACK:
         course.down.pop(fact.slot, None)
         course.stage(fact.at_s, before)
-    elif fact.what is What.RUNNING:
+    elif fact.what is FactKind.RUNNING:
         _run(course, fact)
-    elif fact.what is What.PASSED:
+    elif fact.what is FactKind.PASSED:
         course.position = fact.position
         course.add(fact.at_s, EventKind.CAUGHT_UP)
-    elif fact.what is What.STOOD:
+    elif fact.what is FactKind.STOOD:
         _stand(course, fact)
-    elif fact.what is What.FINISHED:
+    elif fact.what is FactKind.FINISHED:
         course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
     else:
         _save(course, fact)
 
 
-def _go_on(course: _Course, slot: int, stage: Activity) -> None:
+def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
     """A slot goes on to a stage; under full recovery all that were noticed begin it again."""
     course.down[slot] = stage
     if course.orders.rolls_back and stage is Activity.RESCHEDULE:
@@ -194,23 +196,23 @@ def _go_on(course: _Course, slot: int, stage: Activity) -> None:
             course.down[other] = now if now is Activity.DETECT else stage
 
 
-def _run(course: _Course, fact: Fact) -> None:
+def _run(course: _LogBuilder, fact: RunFact) -> None:
     if course.works:
         return  # it goes on from a save: the commit has said so
     course.works = True
     course.add(fact.at_s, EventKind.RESUMED)
 
 
-def _stand(course: _Course, fact: Fact) -> None:
+def _stand(course: _LogBuilder, fact: RunFact) -> None:
     """Work stopped here; where it stopped for a failure, the failure has said so."""
     if course.works and not course.down:
         course.position = fact.position
         course.frontier = max(course.frontier, course.position)
 
 
-def _fail(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     if course.works and course.saving is None and not course.down:
-        stood = next((one for one in later if one.what is What.STOOD), fact)
+        stood = next((one for one in later if one.what is FactKind.STOOD), fact)
         course.position = stood.position
     reached = course.position
     course.frontier = max(course.frontier, reached)
@@ -233,8 +235,8 @@ def _fail(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
             course.add(fact.at_s, EventKind.REVERTED, slot)
 
 
-def _save(course: _Course, fact: Fact) -> None:
-    if fact.what is What.SAVE_STARTED:
+def _save(course: _LogBuilder, fact: RunFact) -> None:
+    if fact.what is FactKind.SAVE_STARTED:
         _run(course, fact)
         course.saving = fact
         kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
@@ -243,7 +245,7 @@ def _save(course: _Course, fact: Fact) -> None:
     if course.saving is None:
         return  # abandoned at the failure that the log has
     course.saving = None
-    if fact.what is What.SAVE_ABANDONED:
+    if fact.what is FactKind.SAVE_ABANDONED:
         course.add(fact.at_s, EventKind.SAVE_ABANDONED)
         return
     course.content = course.position

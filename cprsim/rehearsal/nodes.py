@@ -32,10 +32,10 @@ MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name 
 END_S = 10.0  # at most until all are gone
 
 
-class Node(asyncio.Protocol):
+class WorkerProcess(asyncio.Protocol):
     """One process: where it answers, when it last gave a sign of life."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ProcessGroup) -> None:
         self._group = group
         self._assembler = Assembler()
         self._transport: asyncio.Transport | None = None
@@ -45,7 +45,7 @@ class Node(asyncio.Protocol):
         self.address, self.assigned, self.given_up = "", False, False
         self.beat_at = monotonic()
         self.account: dict[str, float] = {}
-        self.on_message: Callable[[Node, Message], None] | None = None
+        self.on_message: Callable[[WorkerProcess, Message], None] | None = None
 
     # ----------------------------------------------------------------- asyncio's side
 
@@ -123,14 +123,14 @@ class Node(asyncio.Protocol):
             self._pidfd = -1
 
 
-class Group:
+class ProcessGroup:
     """The processes of one run, those that are spare among them."""
 
     def __init__(self, nursery: Nursery, name: str) -> None:
         self._nursery, self._key = nursery, secrets.token_hex(16)
         self.address = address_in(nursery.folder, f"{name}.sock")
-        self.nodes: list[Node] = []
-        self._spares: deque[Node] = deque()
+        self.nodes: list[WorkerProcess] = []
+        self._spares: deque[WorkerProcess] = deque()
         self._greeted = asyncio.Event()
         self._numbers = count(1)
         self._server: asyncio.Server | None = None
@@ -142,9 +142,9 @@ class Group:
         """Be there for processes to greet."""
         loop = asyncio.get_running_loop()
         path = self.address.partition(":")[2]
-        self._server = await loop.create_unix_server(lambda: Node(self), path)
+        self._server = await loop.create_unix_server(lambda: WorkerProcess(self), path)
 
-    def greet(self, node: Node, key: str) -> None:
+    def greet(self, node: WorkerProcess, key: str) -> None:
         """A process has come: a spare."""
         if not secrets.compare_digest(key, self._key):
             node.forget()
@@ -158,7 +158,7 @@ class Group:
         for _ in range(n):
             self._nursery.fork(self.address, self._key)
 
-    async def take(self) -> Node:
+    async def take(self) -> WorkerProcess:
         """A spare; another is made in its place."""
         deadline = monotonic() + FORK_S
         while True:

@@ -16,12 +16,12 @@ from cprsim.assemble import Experiment
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
-from cprsim.rehearsal.calibration import Calibration, calibrated, calibrating
+from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.prediction import Run, folded, predict
+from cprsim.rehearsal.prediction import FoldedRun, folded, predict
 from cprsim.rehearsal.setting import (
     image_bytes,
     kills_of,
@@ -31,16 +31,16 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
-from cprsim.rehearsal.supervisor import Ran, Supervisor
+from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import (
-    Judged,
-    Load,
-    Replayed,
+    JudgedRun,
+    MachineLoad,
+    ReplayCheck,
     Ticks,
+    check_replay,
     judge,
     load_of,
     mean_of,
-    replayed,
 )
 from cprsim.stand_in import StandIn
 
@@ -56,7 +56,7 @@ class Planned:
     policy: RecoveryPolicy
     trace: int
     orders: Orders
-    predicted: Run
+    predicted: FoldedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ class Attempt:
 
     planned: Planned
     number: int  # from 1
-    measured: Run
-    load: Load
-    replayed: Replayed
+    measured: FoldedRun
+    load: MachineLoad
+    replayed: ReplayCheck
 
     @property
     def is_valid(self) -> bool:
         return self.load.too_busy is None
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> JudgedRun:
         return judge(self.planned.predicted, self.measured)
 
 
@@ -84,7 +84,7 @@ class Rehearsal:
 
     experiment: Experiment
     stand_in: StandIn
-    calibration: Calibration
+    calibration: RunCalibration
     policies: tuple[RecoveryPolicy, ...]
     digest: str  # of what was written before the first judged run
     n_left_out: int  # strikes on processes that were dead and not noticed
@@ -95,7 +95,7 @@ class Rehearsal:
         mine = (one for one in self.attempts if one.planned.policy.name == policy.name)
         return tuple(one for one in mine if one.is_valid)
 
-    def verdict(self, policy: RecoveryPolicy) -> Judged | None:
+    def verdict(self, policy: RecoveryPolicy) -> JudgedRun | None:
         """Means over the valid runs of a strategy; None where there is none."""
         runs = self.of(policy)
         return mean_of([one.judged for one in runs]) if runs else None
@@ -176,7 +176,7 @@ class _Stage:
         self._start: Dlrm | None = None
         self._n_runs = 0
 
-    def run(self, orders: Orders) -> Ran:
+    def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
         if self._nursery is None or self._start is None:
             self._nursery = self._stack.enter_context(Nursery(self.material))
@@ -185,7 +185,7 @@ class _Stage:
         folder = self._nursery.folder / f"run-{self._n_runs}"
         return Supervisor(self._nursery, self.material, orders, folder, self._start).run()
 
-    def calibration(self, policy: RecoveryPolicy, say: Say) -> Calibration:
+    def calibration(self, policy: RecoveryPolicy, say: Say) -> RunCalibration:
         """Measure what is measured without failures."""
         say("calibrating without failures")
         whole = replace(policy, sub_saves=None)
@@ -194,7 +194,7 @@ class _Stage:
         return calibrated(ran, self.material, image_bytes(self.material))
 
     def plan(
-        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: Calibration
+        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: RunCalibration
     ) -> tuple[list[Planned], int]:
         """Orders and predictions of all runs, and how many strikes were left out."""
         planned, n_left_out = [], 0
@@ -218,7 +218,7 @@ class _Stage:
         measured = folded(log, useful_h, n_servers)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
         load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
-        beside = replayed(ran, measured, self.material, self.what.test)
+        beside = check_replay(ran, measured, self.material, self.what.test)
         return Attempt(planned, number, measured, load, beside)
 
 
@@ -241,12 +241,12 @@ def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Itera
 # --------------------------------------------------------------------------- the journal
 
 
-def _kept_before(journal: Path) -> Calibration | None:
+def _kept_before(journal: Path) -> RunCalibration | None:
     path = journal / BEFORE
-    return Calibration(**read_json(path)["calibration"]) if path.exists() else None
+    return RunCalibration(**read_json(path)["calibration"]) if path.exists() else None
 
 
-def _write_before(journal: Path, calibration: Calibration, planned: list[Planned]) -> str:
+def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
     files: dict[str, Any] = {BEFORE: {"format": FORMAT, "calibration": asdict(calibration)}}
     for one in planned:
@@ -285,8 +285,8 @@ def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experimen
         planned,
         int(plain["number"]),
         folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
-        Load(**plain["load"]),
-        Replayed(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
+        MachineLoad(**plain["load"]),
+        ReplayCheck(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
     )
 
 

@@ -18,7 +18,15 @@ from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.messages import Channel, Message, address_in, listen
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Arrays, Flows, Store, Throttle, Transfer, reading, written
+from cprsim.rehearsal.store import (
+    ActiveFlows,
+    Arrays,
+    SaveFiles,
+    Throttle,
+    ThrottledTransfer,
+    reading,
+    written,
+)
 from cprsim.rehearsal.worker import Worker
 
 
@@ -31,11 +39,11 @@ class Server:
         heirloom = worker.heirloom
         rows = initial_rows(heirloom.material, heirloom.table, self._number)
         self.shard = Shard(heirloom.material, self._number, rows, sub_saves_of(orders))
-        self._store = Store(Path(orders["store"]))
+        self._store = SaveFiles(Path(orders["store"]))
         self._saves = Throttle(inf, float(orders["save_rate"]))
         self._loads = Throttle(*(float(rate) for rate in orders["load_rates"]))
-        self._flows = Flows(Path(orders["flows"]), int(orders["n_slots"]))
-        self._transfer: Transfer | None = None
+        self._flows = ActiveFlows(Path(orders["flows"]), int(orders["n_slots"]))
+        self._transfer: ThrottledTransfer | None = None
         self._done: Callable[[], None] = lambda: None
         self.position = int(orders["position"])
         self._account = {"pushes": 0.0, "saved_s": 0.0, "loaded_s": 0.0, "bytes_saved": 0.0}
@@ -59,7 +67,7 @@ class Server:
         if transfer is not None and monotonic() >= transfer.deadline:
             self._move(transfer)
 
-    def _move(self, transfer: Transfer) -> None:
+    def _move(self, transfer: ThrottledTransfer) -> None:
         """The next piece of a transfer that is due."""
         try:
             goes_on = transfer.step()
@@ -125,7 +133,7 @@ class Server:
         content = self.shard.start_save(bool(fields["ends_interval"]), int(fields["n_before"]))
         n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
         pieces = written(self._store.part(self._who, int(fields["save"])), content)
-        self._transfer = Transfer(pieces, self._saves, self._flows, self._slot)
+        self._transfer = ThrottledTransfer(pieces, self._saves, self._flows, self._slot)
 
         def vote() -> None:
             self._account["saved_s"] += monotonic() - began
@@ -142,7 +150,7 @@ class Server:
         self._store.install(self._who)
         image: Arrays = {}
         pieces = reading(self._store.image(self._who), image)
-        self._transfer = Transfer(pieces, self._loads, self._flows, self._slot)
+        self._transfer = ThrottledTransfer(pieces, self._loads, self._flows, self._slot)
 
         def restored() -> None:
             self.shard.restore(image)

@@ -32,7 +32,7 @@ MOST_CHUNK_BYTES = 1 << 20
 Arrays = dict[str, Array]
 
 
-class Flows:
+class ActiveFlows:
     """Who is moving bytes at the moment: a byte per slot, in a file that all processes map."""
 
     def __init__(self, path: Path, n_slots: int) -> None:
@@ -63,13 +63,15 @@ class Throttle:
         return min(self.alone, self.together / max(n_flows, 1))
 
 
-class Transfer:
+class ThrottledTransfer:
     """Bytes going through a throttle: a piece, then a pause up to the piece's deadline.
 
     Lateness is caught up: deadlines follow from the bytes, not from when pieces were moved.
     """
 
-    def __init__(self, pieces: Iterator[int], throttle: Throttle, flows: Flows, slot: int) -> None:
+    def __init__(
+        self, pieces: Iterator[int], throttle: Throttle, flows: ActiveFlows, slot: int
+    ) -> None:
         self._pieces, self._throttle, self._flows, self._slot = pieces, throttle, flows, slot
         self.deadline = monotonic()
         self.n_bytes = 0
@@ -91,7 +93,7 @@ class Transfer:
         self._flows.end(self._slot)
 
 
-class Store:
+class SaveFiles:
     """The files of one run."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """One run: a job of real processes that trains, saves, is struck, notices, and recovers.
 
 The supervisor knows a failure only by heartbeats that stay away. It notes what happens with its
-instants (`Fact`); `rehearsal.log` makes an event log of that.
+instants (`RunFact`); `rehearsal.log` makes an event log of that.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from cprsim.errors import WorkerError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
-from cprsim.rehearsal.log import Fact, What
+from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import Group, Node, Nursery
+from cprsim.rehearsal.nodes import Nursery, ProcessGroup, WorkerProcess
 from cprsim.rehearsal.orders import Due, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Flows, Store, write
+from cprsim.rehearsal.store import ActiveFlows, SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
 
 END_S = 30.0  # at most for handing over what was trained
@@ -54,11 +54,11 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ran:
+class FinishedRun:
     """What a run did."""
 
     orders: Orders
-    facts: tuple[Fact, ...]
+    facts: tuple[RunFact, ...]
     state: State
     accounts: tuple[tuple[str, dict[str, float]], ...]  # what each process counted itself, by role
     n_false_alarms: int
@@ -96,11 +96,11 @@ class Supervisor:
     ) -> None:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
-        self._store = Store(store)
-        self._group = Group(nursery, f"g{store.name[-8:]}")
-        self._node: dict[int, Node] = {}
+        self._store = SaveFiles(store)
+        self._group = ProcessGroup(nursery, f"g{store.name[-8:]}")
+        self._node: dict[int, WorkerProcess] = {}
         self._job = _Job()
-        self._facts: list[Fact] = []
+        self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
         self._n_false_alarms = 0
@@ -109,7 +109,7 @@ class Supervisor:
 
     # ----------------------------------------------------------------- the run as a whole
 
-    def run(self) -> Ran:
+    def run(self) -> FinishedRun:
         """Run it. Raises RunError where it can't go on; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
@@ -119,7 +119,7 @@ class Supervisor:
             raise KeyboardInterrupt
         return ran
 
-    async def _until_interrupted(self) -> Ran | None:
+    async def _until_interrupted(self) -> FinishedRun | None:
         running = asyncio.create_task(self._run())
         with _interrupts_cancel(running) as interrupted:
             try:
@@ -129,7 +129,7 @@ class Supervisor:
                     return None
                 raise
 
-    async def _run(self) -> Ran:
+    async def _run(self) -> FinishedRun:
         self._interrupt = asyncio.Event()
         self._reached: asyncio.Future[Message] | None = None
         self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -175,7 +175,7 @@ class Supervisor:
         await self._tell_servers(range(orders.n_servers))
 
     def _write_first_images(self) -> None:
-        Flows(self._folder / "flows", self._orders.n_slots)
+        ActiveFlows(self._folder / "flows", self._orders.n_slots)
         for number in range(self._orders.n_servers):
             rows = initial_rows(self._material, self._start.table, number)
             shard = Shard(self._material, number, rows, None)
@@ -186,7 +186,7 @@ class Supervisor:
 
     def _note(
         self,
-        what: What,
+        what: FactKind,
         slot: int = -1,
         at: float | None = None,
         *,
@@ -196,7 +196,7 @@ class Supervisor:
     ) -> None:
         at_s = (monotonic() if at is None else at) - self._began_at
         position = self._job.position if position is None else position
-        self._facts.append(Fact(at_s, what, slot, position, number, ends_interval))
+        self._facts.append(RunFact(at_s, what, slot, position, number, ends_interval))
 
     # ----------------------------------------------------------------- processes
 
@@ -248,7 +248,7 @@ class Supervisor:
         addresses = {str(slot): self._node[slot].address for slot in slots}
         await self._node[self._trainer].ask("registry", servers=addresses)
 
-    def _hear(self, node: Node, message: Message) -> None:
+    def _hear(self, node: WorkerProcess, message: Message) -> None:
         """What a process says of its own accord."""
         fields = message.fields
         if message.kind == "error":
@@ -257,7 +257,7 @@ class Supervisor:
         elif node is not self._node.get(self._trainer):
             return
         elif message.kind in ("running", "passed"):
-            what = What.RUNNING if message.kind == "running" else What.PASSED
+            what = FactKind.RUNNING if message.kind == "running" else FactKind.PASSED
             self._note(what, at=float(fields["at"]), position=int(fields["position"]))
         elif message.kind == "reached" and self._reached is not None and not self._reached.done():
             self._reached.set_result(message)
@@ -275,11 +275,11 @@ class Supervisor:
         for slot in kill.slots:
             node = self._node[slot]
             if slot in self._job.struck or node.is_dead:
-                self._note(What.MISSED, slot, at)
+                self._note(FactKind.MISSED, slot, at)
                 continue
             node.signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
             self._job.struck.add(slot)
-            self._note(What.STRUCK, slot, at)
+            self._note(FactKind.STRUCK, slot, at)
 
     async def _watch(self) -> None:
         """Take for dead who was not heard of for too long."""
@@ -294,17 +294,17 @@ class Supervisor:
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
                     self._detect(slot, node)
 
-    def _detect(self, slot: int, node: Node) -> None:
+    def _detect(self, slot: int, node: WorkerProcess) -> None:
         """A process counts as dead from here on, and is: were it alive, it is killed now."""
         at, was_dead, node.given_up = monotonic(), node.is_dead, True
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
-            self._note(What.STRUCK, slot, node.beat_at if was_dead else at)
+            self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)
-        self._note(What.DETECTED, slot, at)
+        self._note(FactKind.DETECTED, slot, at)
         self._accounts.append((self._role(slot), node.account))
-        Flows(self._folder / "flows", self._orders.n_slots).end(slot)
+        ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
         self._interrupt.set()
@@ -363,13 +363,13 @@ class Supervisor:
         reached = await self._reached
         job.position = int(reached.fields["position"])
         job.frontier = max(job.frontier, job.position)
-        self._note(What.STOOD, at=float(reached.fields["at"]))
+        self._note(FactKind.STOOD, at=float(reached.fields["at"]))
 
     async def _save(self, due: Due) -> None:
         job = self._job
         job.n_saves += 1
         number = job.n_saves
-        self._note(What.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
+        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
         asked = [*self._servers, self._trainer]  # who has died does not vote, so it is abandoned
         asks = [
             self._node[slot].ask(
@@ -390,13 +390,13 @@ class Supervisor:
         job.content = job.position
         job.bytes_saved += sum(int(answer.fields["bytes"]) for answer in answers)
         self._store.commit(number, {"position": job.position})
-        self._note(What.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
+        self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
         self._store.install(DENSE)
         for slot in self._servers:
             self._node[slot].send("commit", save=number)
 
     def _abandon(self, number: int) -> None:
-        self._note(What.SAVE_ABANDONED, number=number)
+        self._note(FactKind.SAVE_ABANDONED, number=number)
         for slot in self._servers:
             self._node[slot].send("abandon", save=number)
         self._store.install(DENSE)
@@ -407,7 +407,7 @@ class Supervisor:
         await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
         if self._job.struck:
             await asyncio.Event().wait()  # until that is noticed
-        self._note(What.FINISHED, at=at)
+        self._note(FactKind.FINISHED, at=at)
 
     # ----------------------------------------------------------------- recovery
 
@@ -440,11 +440,11 @@ class Supervisor:
         await self._replace(sorted(job.down))
         job.position = job.content
         for slot in job.down:
-            self._note(What.LOADING, slot)
+            self._note(FactKind.LOADING, slot)
         await self._load([*self._servers, self._trainer])
         job.n_due = sum(due.position <= job.position for due in self._orders.due)
         for slot in job.down:
-            self._note(What.BACK, slot)
+            self._note(FactKind.BACK, slot)
 
     async def _struck_back(self) -> None:
         """Partial recovery: each failed server by itself, one beside the other."""
@@ -473,12 +473,12 @@ class Supervisor:
         """One slot; the only trainer's death takes all shards back with it."""
         await self._replace([slot])
         await asyncio.shield(halting)
-        self._note(What.LOADING, slot)
+        self._note(FactKind.LOADING, slot)
         loading = [slot]
         if slot == self._trainer:
             loading += [s for s in self._servers if s not in tasks or tasks[s].done()]
         await self._load(loading)
-        self._note(What.BACK, slot)
+        self._note(FactKind.BACK, slot)
 
     async def _replace(self, slots: Sequence[int]) -> None:
         """Put spares into slots, which takes as long as the scheduler is said to take."""
@@ -511,15 +511,15 @@ class Supervisor:
             position = max(known)
         job.position = position
         job.frontier = max(job.frontier, position)
-        self._note(What.STOOD)
+        self._note(FactKind.STOOD)
 
     # ----------------------------------------------------------------- what came of it
 
-    async def _ran(self) -> Ran:
+    async def _ran(self) -> FinishedRun:
         dumped = [await self._node[slot].ask("dump") for slot in range(self._orders.n_slots)]
         for slot, dump in enumerate(dumped):
             self._accounts.append((self._role(slot), dict(dump.fields["account"])))
-        return Ran(
+        return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
             self._state(dumped),
@@ -579,7 +579,7 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-async def _answer_of(node: Node, kind: str) -> Message | None:
+async def _answer_of(node: WorkerProcess, kind: str) -> Message | None:
     """The answer of a process; None where it dies before it has answered."""
     if node.given_up or not node.assigned:
         return None

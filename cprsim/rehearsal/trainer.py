@@ -25,7 +25,7 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.rehearsal.material import places
 from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
-from cprsim.rehearsal.store import Arrays, Store, read, write
+from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
 from cprsim.rehearsal.worker import Worker
 
 STEPS_KEPT = 200  # of which the median is told
@@ -47,7 +47,7 @@ class TrainerProcess:
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
         self._servers: dict[int, Channel] = {}
-        self._store = Store(Path(orders["store"]))
+        self._store = SaveFiles(Path(orders["store"]))
         self._useful_s = float(orders["useful_s"])
         self.position = int(orders["position"])
         self._seq = 0

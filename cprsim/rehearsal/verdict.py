@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.replay import Course, replay
+from cprsim.kernel.replay import TracedTraining, replay
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS
-from cprsim.rehearsal.prediction import Run
-from cprsim.rehearsal.supervisor import Ran
+from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.supervisor import FinishedRun
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
@@ -44,7 +44,7 @@ CLOCK_S = 0.1  # ... and so much besides, per failure
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedQuantity:
     """One quantity of a run or of several: seconds, or PLS."""
 
     name: str
@@ -59,10 +59,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRun:
     """One run beside its prediction."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedQuantity, ...]
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -70,21 +70,21 @@ class Judged:
         return tuple(line.name for line in self.lines if line.off)
 
 
-def judge(predicted: Run, measured: Run) -> Judged:
+def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
     """One run beside its prediction."""
     lines = []
     for part in measured.costs.parts:
         ours, theirs = (_seconds(run, part) for run in (predicted, measured))
         if max(ours, abs(theirs)) > 0 and part not in UNJUDGED:
-            lines.append(Line(part, ours, theirs, _is_off(ours, theirs, PART_FRACTION)))
+            lines.append(ComparedQuantity(part, ours, theirs, _is_off(ours, theirs, PART_FRACTION)))
     ours, theirs = overhead_s(predicted), overhead_s(measured)
-    lines.append(Line(OVERHEAD, ours, theirs, _is_off(ours, theirs, OVERHEAD_FRACTION)))
+    lines.append(ComparedQuantity(OVERHEAD, ours, theirs, _is_off(ours, theirs, OVERHEAD_FRACTION)))
     differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
-    lines.append(Line(PLS, predicted.pls, measured.pls, differs))
-    return Judged(tuple(lines))
+    lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
+    return JudgedRun(tuple(lines))
 
 
-def mean_of(judged: Sequence[Judged]) -> Judged:
+def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
     """Means over several runs of a strategy; a quantity is off by the same tolerances.
 
     The overhead is off besides where fewer than 95 % of the runs are within.
@@ -95,11 +95,13 @@ def mean_of(judged: Sequence[Judged]) -> Judged:
         found = [next((ln for ln in one.lines if ln.name == name), None) for one in judged]
         ours = float(np.mean([0.0 if line is None else line.predicted for line in found]))
         theirs = float(np.mean([0.0 if line is None else line.measured for line in found]))
-        lines.append(Line(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
-    return Judged(tuple(lines))
+        lines.append(ComparedQuantity(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
+    return JudgedRun(tuple(lines))
 
 
-def _mean_is_off(name: str, ours: float, theirs: float, found: Sequence[Line | None]) -> bool:
+def _mean_is_off(
+    name: str, ours: float, theirs: float, found: Sequence[ComparedQuantity | None]
+) -> bool:
     if name == PLS:
         return any(line is not None and line.off for line in found)
     if name != OVERHEAD:
@@ -112,11 +114,11 @@ def _is_off(predicted_s: float, measured_s: float, fraction: float) -> bool:
     return abs(measured_s - predicted_s) > max(LEAST_S, fraction * predicted_s)
 
 
-def _seconds(run: Run, part: str) -> float:
+def _seconds(run: FoldedRun, part: str) -> float:
     return float(run.costs.hours_of(part)[0]) * SECONDS
 
 
-def overhead_s(run: Run) -> float:
+def overhead_s(run: FoldedRun) -> float:
     """Wall time beyond the useful work, without what the pace alone took."""
     costs = run.costs
     return float(costs.wall_h[0] - costs.useful_h[0]) * SECONDS - _seconds(run, "degraded")
@@ -126,7 +128,7 @@ def overhead_s(run: Run) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class MachineLoad:
     """What kept a run from its pace."""
 
     drift_s: float  # wall time of work beyond what its pace gives it
@@ -173,17 +175,17 @@ class Ticks:
         return (self.stolen - before.stolen) / max(self.all - before.all, 1)
 
 
-def load_of(drift_s: float, useful_s: float, before: Ticks, n_false_alarms: int) -> Load:
+def load_of(drift_s: float, useful_s: float, before: Ticks, n_false_alarms: int) -> MachineLoad:
     """How it was since `before`."""
     steal = Ticks.now().stolen_since(before)
-    return Load(drift_s, useful_s, steal, n_false_alarms, os.getloadavg()[0])
+    return MachineLoad(drift_s, useful_s, steal, n_false_alarms, os.getloadavg()[0])
 
 
 # --------------------------------------------------------------------------- the replay
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayCheck:
     """What a run left beside what the kernel makes of its log."""
 
     equal_bits: bool
@@ -199,18 +201,18 @@ class Replayed:
         return self.equal_bits and self.bytes_saved == self.bytes_of_replay and not self.accounts
 
 
-def replayed(ran: Ran, run: Run, material: Material, test: Clicks) -> Replayed:
+def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Clicks) -> ReplayCheck:
     """Replay the real run's log on the kernel, and compare."""
-    trainer = Trainer(material.shape, material.clicks, material.plan)
+    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
     trainer.initialise()
     saver = Saver(trainer, material.shards, ran.orders.sub_saves)
     useful_h = ran.orders.useful_s / SECONDS
     slots = range(ran.orders.n_servers)
-    replay(run.log, useful_h, slots, Course(trainer), saver)
+    replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
     _adopt(ran, trainer)
-    return Replayed(
+    return ReplayCheck(
         equal,
         trainer.evaluate(test).auc,
         auc_of_replay,
@@ -220,7 +222,7 @@ def replayed(ran: Ran, run: Run, material: Material, test: Clicks) -> Replayed:
     )
 
 
-def _equal(ran: Ran, trainer: Trainer) -> bool:
+def _equal(ran: FinishedRun, trainer: ProxyTrainer) -> bool:
     state = ran.state
     pairs = (
         (state.table, trainer.model.table),
@@ -231,12 +233,12 @@ def _equal(ran: Ran, trainer: Trainer) -> bool:
     return all(ours.tobytes() == theirs.tobytes() for ours, theirs in pairs)
 
 
-def _adopt(ran: Ran, trainer: Trainer) -> None:
+def _adopt(ran: FinishedRun, trainer: ProxyTrainer) -> None:
     trainer.model.table[:] = ran.state.table
     trainer.model.dense[:] = ran.state.dense
 
 
-def account_differences(ran: Ran, run: Run, material: Material) -> list[str]:
+def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) -> list[str]:
     """Where the trainers' own counters say something else than the log, a line each.
 
     A trainer that was killed takes along what it has counted since its last heartbeat.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from cprsim.sync.load_model import LoadModel, load_model
 from cprsim.sync.log import ALL, SyncEvent, SyncLog
 from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
-from cprsim.sync.simulation import Point, Throughput, over_trainers, run_log, throughput
+from cprsim.sync.simulation import SpeedPoint, Throughput, over_trainers, run_log, throughput
 from cprsim.sync.trainers import Outage
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "LoadModel",
     "Method",
     "Outage",
-    "Point",
+    "SpeedPoint",
     "Stragglers",
     "SyncEvent",
     "SyncLog",

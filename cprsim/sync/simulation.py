@@ -52,7 +52,7 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SpeedPoint:
     """One number of trainers: the simulation, and the load model beside it."""
 
     setting: SyncSetting
@@ -62,10 +62,10 @@ class Point:
 
 def over_trainers(
     setting: SyncSetting, n_trainers: Sequence[int], seed: int = 1
-) -> tuple[Point, ...]:
+) -> tuple[SpeedPoint, ...]:
     """The same means with other numbers of trainers."""
     settings = [setting.with_trainers(n) for n in n_trainers]
-    return tuple(Point(one, throughput(one, seed), load_model(one)) for one in settings)
+    return tuple(SpeedPoint(one, throughput(one, seed), load_model(one)) for one in settings)
 
 
 def run_log(

@@ -51,10 +51,10 @@ def run_each(
     Exception : the first one that a task raises, with a note of which task it was
     """
     with open_pool(workers) as pool:
-        yield from _Course(pool, partial(_on_one_thread, task), arguments, name).results()
+        yield from _TaskRun(pool, partial(_on_one_thread, task), arguments, name).results()
 
 
-class _Course:
+class _TaskRun:
     """The tasks of one call on their way."""
 
     def __init__(

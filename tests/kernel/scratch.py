@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.saving import Saver
+from cprsim.kernel.shared_run import Forkable, _finish, _save_up_to
 from cprsim.kernel.trials import Trial
-from cprsim.kernel.trunk import Forkable, _finish, _save_up_to
 
 
 def run_trial(setting: Forkable, trial: Trial) -> Quality:

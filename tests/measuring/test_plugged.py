@@ -9,9 +9,9 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shared_run import Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Setting, run_trials
 from cprsim.measuring.plugged import LiveWeights, PluggedSetting, fused_rows, layout_of
 from cprsim.measuring.room import Room
 from cprsim.staleness import STRATEGIES

@@ -17,13 +17,13 @@ import pytest
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shards import ShardBy
 from cprsim.records import EventKind, SubSaves
-from cprsim.rehearsal.log import What
+from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import Nursery
 from cprsim.rehearsal.orders import Due, Kill, Orders
-from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.store import UNFINISHED
-from cprsim.rehearsal.supervisor import Ran, RunError, Supervisor
+from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
 
 pytestmark = pytest.mark.long
@@ -40,7 +40,9 @@ def stage() -> Iterator[tuple[Nursery, Material, Clicks]]:
 _number = 0
 
 
-def rehearsed(stage: tuple[Nursery, Material, Clicks], todo: Orders) -> tuple[Ran, Run]:
+def rehearsed(
+    stage: tuple[Nursery, Material, Clicks], todo: Orders
+) -> tuple[FinishedRun, FoldedRun]:
     """Run it, and hold it to its replay."""
     global _number
     _number += 1
@@ -68,7 +70,7 @@ def children_of(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def struck(run: Run) -> int:
+def struck(run: FoldedRun) -> int:
     return int((run.log.kind == EventKind.FAILED).sum())
 
 
@@ -134,7 +136,7 @@ def test_the_trainer_dies_as_a_sub_save_begins(
     how = SubSaves("mfu", 0.25, n_large_tables=5)
     ran, run = rehearsed(stage, making.orders(stage[1], sub_saves=how, saves=2.2))
     assert struck(run) == 1
-    abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
+    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert abandoned == ([3] if late_s is None else [])
 
 
@@ -188,7 +190,7 @@ def test_a_full_disk_costs_a_save_and_nothing_else(
 
     monkeypatch.setattr(Supervisor, "_write_first_images", with_full_disk)
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(1.9, (1,))))
-    abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
+    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert 1 in abandoned
     assert struck(run) == 1
 

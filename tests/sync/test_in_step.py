@@ -6,14 +6,6 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.in_step import (
-    Team,
-    loss_curve,
-    outages_of,
-    train_in_step,
-    train_with_failures,
-    warm_start,
-)
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import ModelShape, TableLayout
@@ -22,6 +14,14 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure
 from cprsim.stand_in import StandIn
 from cprsim.sync import Outage
+from cprsim.train_in_step import (
+    Team,
+    loss_curve,
+    outages_of,
+    train_in_step,
+    train_with_failures,
+    warm_start,
+)
 from tests.simulate.building import failures, policy, run
 from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting

@@ -22,7 +22,7 @@ AT_ONCE = 1 << 16  # rows compared at once
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class TrainerCheck:
     """What trying a trainer showed.
 
     Parameters
@@ -46,7 +46,7 @@ class Rehearsal:
         return noisy.seeds_for(precision), self.expected.seeds_for(precision)
 
 
-def rehearse(setting: PluggedSetting, again: PluggedSetting) -> Rehearsal:
+def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerCheck:
     """Try a trainer; `again` is the same, made anew.
 
     Raises ParameterError where it does not do what the protocol says.
@@ -74,7 +74,7 @@ def rehearse(setting: PluggedSetting, again: PluggedSetting) -> Rehearsal:
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
     others = (forked, second)
-    return Rehearsal(
+    return TrainerCheck(
         _expected(found, first),
         max(abs(one.auc - first.auc) for one in others),
         max(abs(one.log_loss - first.log_loss) for one in others),

@@ -17,7 +17,7 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, Moment, act, moments
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.durations import duration_of
@@ -74,7 +74,7 @@ class Team:
 
     what: StandIn
     setting: SyncSetting  # of the stand-in
-    start: Trainer
+    start: ProxyTrainer
 
     @property
     def n_trained(self) -> int:
@@ -104,14 +104,14 @@ def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
     return Team(what, small, warm_start(what, section.stand_in.warm_start_fraction))
 
 
-def warm_start(what: StandIn, fraction: float) -> Trainer:
+def warm_start(what: StandIn, fraction: float) -> ProxyTrainer:
     """One trainer that has trained a share of the clicks alone.
 
     Raises ParameterError where a plan has several epochs: trainers in step train in one pass.
     """
     if what.plan.epochs != 1:
         raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    trainer = Trainer(what.shape, what.train, what.plan)
+    trainer = ProxyTrainer(what.shape, what.train, what.plan)
     trainer.initialise()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer

@@ -21,13 +21,13 @@ from cprsim.kernel.saving import Savable, Saver
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.snapshot import restore, take
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 
 MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
 
 
-class Run(Savable, Protocol):
+class TrainingRun(Savable, Protocol):
     """A model on its way through its samples."""
 
     @property
@@ -40,7 +40,7 @@ class Run(Savable, Protocol):
     def run(self, until: int | None = None) -> object:
         """Train up to a position on the grid; None: the end."""
 
-    def follower(self) -> Run:
+    def follower(self) -> TrainingRun:
         """The same run seen by one more saver: it moves with this one, its marks are its own."""
 
 
@@ -51,13 +51,13 @@ class Forkable(Protocol):
     def shards(self) -> Shards:
         """Which server holds which rows."""
 
-    def trainer(self) -> Run:
+    def trainer(self) -> TrainingRun:
         """A run at its start."""
 
-    def fork_of(self, run: Run) -> AbstractContextManager[Run]:
+    def fork_of(self, run: TrainingRun) -> AbstractContextManager[TrainingRun]:
         """A run of its own that goes on from where another is; that one stands still meanwhile."""
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """How good the model of a run is on samples that it is not trained on."""
 
     def require_memory(self, n_savers: int) -> None:
@@ -74,23 +74,23 @@ class Setting:
     plan: TrainingPlan
     shards: Shards
 
-    def trainer(self) -> Trainer:
+    def trainer(self) -> ProxyTrainer:
         """A trainer at the start of the run."""
-        trainer = Trainer(self.shape, self.train, self.plan)
+        trainer = ProxyTrainer(self.shape, self.train, self.plan)
         trainer.initialise()
         return trainer
 
     @contextmanager
-    def fork_of(self, run: Run) -> Iterator[Run]:
+    def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
         """A second trainer of the same plan, in the state of the first."""
-        assert isinstance(run, Trainer)
-        other = Trainer(self.shape, self.train, self.plan)
+        assert isinstance(run, ProxyTrainer)
+        other = ProxyTrainer(self.shape, self.train, self.plan)
         restore(take(run), other)
         yield other
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """On the test clicks."""
-        assert isinstance(run, Trainer)
+        assert isinstance(run, ProxyTrainer)
         return run.evaluate(self.test)
 
     def require_memory(self, n_savers: int) -> None:
@@ -104,7 +104,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Baseline:
     """The run without failures."""
 
     quality: Quality
@@ -114,7 +114,7 @@ class Twin:
 class _Followed:
     """A run and one saver that follows it, with marks of what changed of its own."""
 
-    def __init__(self, run: Run, shards: Shards, saving: Saving) -> None:
+    def __init__(self, run: TrainingRun, shards: Shards, saving: Saving) -> None:
         self.saving = saving
         self.trainer = run.follower()
         self.saver = Saver(self.trainer, shards, saving.sub_saves)
@@ -123,7 +123,7 @@ class _Followed:
         self.trainer.changed |= changed
 
 
-class Trunk:
+class SharedRun:
     """One run without failures, and all that may branch off it.
 
     `until` says of each way of saving up to which share of the run it is followed.
@@ -174,7 +174,7 @@ class Trunk:
                 self._followed.pop(saving, None)
 
     @contextmanager
-    def fork(self, saving: Saving) -> Iterator[tuple[Run, Saver]]:
+    def fork(self, saving: Saving) -> Iterator[tuple[TrainingRun, Saver]]:
         """A run of its own that goes on from here, saved in one of the ways."""
         one = self._followed[saving]
         with self.setting.fork_of(one.trainer) as run:
@@ -187,7 +187,7 @@ class Trunk:
 
 def run_trials(
     setting: Forkable, trials: Iterable[Trial], savings: Iterable[Saving] = ()
-) -> Iterator[tuple[Trial, Quality] | Twin]:
+) -> Iterator[tuple[Trial, Quality] | Baseline]:
     """Train every trial, in the order of their first failures, and at the end their twin.
 
     Parameters
@@ -197,19 +197,19 @@ def run_trials(
     """
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
     last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
-    trunk = Trunk(setting, last | dict.fromkeys(savings, 1.0))
+    shared = SharedRun(setting, last | dict.fromkeys(savings, 1.0))
     for trial in waiting:
-        trunk.leave(before=trial.failures[0].at_fraction)
-        trunk.advance(trial.failures[0].at_fraction)
-        with trunk.fork(trial.saving) as (run, saver):
+        shared.leave(before=trial.failures[0].at_fraction)
+        shared.advance(trial.failures[0].at_fraction)
+        with shared.fork(trial.saving) as (run, saver):
             quality = _finish(setting, trial, run, saver)
         yield trial, quality
-    trunk.leave(before=1.0)
-    trunk.advance(1.0)
-    yield Twin(setting.evaluate(trunk.trainer), trunk.bytes_written())
+    shared.leave(before=1.0)
+    shared.advance(1.0)
+    yield Baseline(setting.evaluate(shared.trainer), shared.bytes_written())
 
 
-def _finish(setting: Forkable, trial: Trial, trainer: Run, saver: Saver) -> Quality:
+def _finish(setting: Forkable, trial: Trial, trainer: TrainingRun, saver: Saver) -> Quality:
     """From a trial's first failure to its end."""
     for failure, later in _with_next(trial.failures):
         saver.lose(failure.servers)
@@ -226,7 +226,9 @@ def _with_next(
     yield from zip(failures, (*failures[1:], None), strict=True)
 
 
-def _save_up_to(trainer: Run, saver: Saver, saving: Saving, after: float, until: float) -> None:
+def _save_up_to(
+    trainer: TrainingRun, saver: Saver, saving: Saving, after: float, until: float
+) -> None:
     def go_to(at: float) -> None:
         trainer.run(trainer.on_grid(at * trainer.n_samples))
 
