@@ -44,6 +44,19 @@ class TrainingPlan:
                 f"unknown schedule `{self.schedule}`; one of {', '.join(SCHEDULES)}"
             )
 
+    def on_grid(self, samples: float, n_clicks: int) -> int:
+        """The position between two batches that is nearest to a number of samples.
+
+        Parameters
+        ----------
+        n_clicks : of one epoch
+        """
+        epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
+        before = int(within // self.batch) * self.batch
+        after = min(before + self.batch, n_clicks)  # the last batch may be shorter
+        nearest = before if within - before <= after - within else after
+        return int(epoch) * n_clicks + nearest
+
 
 class ProxyTrainer:
     """A model on its way through the clicks.
@@ -109,11 +122,7 @@ class ProxyTrainer:
 
     def on_grid(self, samples: float) -> int:
         """The position between two batches that is nearest to a number of samples."""
-        epoch, within = divmod(min(max(samples, 0), self.n_samples), len(self.clicks))
-        before = int(within // self.plan.batch) * self.plan.batch
-        after = min(before + self.plan.batch, len(self.clicks))  # the last batch may be shorter
-        nearest = before if within - before <= after - within else after
-        return int(epoch) * len(self.clicks) + nearest
+        return self.plan.on_grid(samples, len(self.clicks))
 
     def run(self, until: int | None = None) -> float:
         """Train up to a position on the grid (None: the end); the mean loss on the way [nats].

@@ -145,21 +145,16 @@ class ReadRuns:
         seeds = tuple(dict.fromkeys(run.seed for run in runs))
         rows = [(number, *lost) for number, run in enumerate(runs) for lost in run.lost()]
         trial, *rest = np.array(rows, float).reshape(-1, 5).T
-        shards = StaleShards(trial.astype(np.int64), *rest)
-        pls = np.zeros(len(runs))
-        np.add.at(pls, shards.trial, shards.staleness * shards.share)
         loss = {Metric.AUC: np.array([r.auc[1] - r.auc[0] for r in runs if r.auc is not None])}
         pairs = [run.log_loss for run in runs if run.log_loss is not None]
         if len(pairs) == len(runs):
             loss[Metric.LOG_LOSS] = np.array([own - twin for own, twin in pairs])
-        return Observed(
-            seeds=seeds,
-            trials=tuple(run.trial for run in runs),
-            seed=np.array([seeds.index(run.seed) for run in runs], np.int64),
-            held_back=np.array([len(run.at) > 1 for run in runs], bool),
-            loss=loss,
-            pls=pls,
-            shards=shards,
+        return Observed.of(
+            seeds,
+            [run.trial for run in runs],
+            [seeds.index(run.seed) for run in runs],
+            loss,
+            StaleShards(trial.astype(np.int64), *rest),
         )
 
 

@@ -1,6 +1,6 @@
-"""What is measured before, without failures: how long a save stalls, how fast a spare is there.
+"""What a short run without failures measures: the stall of a save, the activation of a spare.
 
-Everything else of a prediction is the scenario's or the simulator's.
+Everything else in a prediction comes from the scenario or from the simulator.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from cprsim.errors import CprsimError, ParameterError, WorkerError
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import Due, Orders
@@ -45,10 +44,9 @@ class RunCalibration:
 
 def calibrating(orders: Orders, material: Material) -> Orders:
     """A short run with whole saves and without failures."""
-    on_grid = ProxyTrainer(material.shape, material.clicks, material.plan).on_grid
     n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
     apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
-    at = [on_grid((i + 1) * apart) for i in range(N_SAVES)]
+    at = [material.on_grid((i + 1) * apart) for i in range(N_SAVES)]
     due = tuple(Due(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
     return replace(
         orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position
@@ -76,15 +74,15 @@ def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunC
 
 
 def _too_slow(found: RunCalibration) -> CprsimError:
-    """What is to be said where steps take too long for their pace."""
-    said = (
+    """The error where steps take too long for their pace."""
+    too_slow = (
         f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
         f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
     if waiting > n_cores:
-        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {said}")
-    return ParameterError(f"{said}: train on fewer samples (`kernel.samples`), or longer")
+        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
+    return ParameterError(f"{too_slow}: train on fewer samples (`kernel.samples`), or longer")
 
 
 def _stalls_s(facts: Sequence[RunFact]) -> list[float]:

@@ -39,6 +39,10 @@ class Material:
         """Samples of the whole run, all epochs."""
         return len(self.clicks) * self.plan.epochs
 
+    def on_grid(self, samples: float) -> int:
+        """The position between two batches that is nearest to a number of samples."""
+        return self.plan.on_grid(samples, len(self.clicks))
+
     @property
     def row_bytes(self) -> int:
         """Bytes of a row and of what the optimiser keeps beside it."""

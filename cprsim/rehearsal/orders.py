@@ -107,8 +107,8 @@ def saves_due(
     positions = [one.position for one in found]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
-            f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step takes"
-            ": train on more samples (`kernel.samples`) or save less often"
+            f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step "
+            "takes: train on more samples (`kernel.samples`) or save less often"
         )
     return tuple(found)
 

@@ -9,7 +9,6 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse, saves_due
@@ -187,13 +186,12 @@ def orders_of(
     kills: tuple[Kill, ...],
 ) -> Orders:
     """What one run under a policy is to do."""
-    on_grid = ProxyTrainer(material.shape, material.clicks, material.plan).on_grid
     useful_s = experiment.useful_h * SECONDS
     return Orders(
         name=policy.name,
         rolls_back=not policy.leaves_stale,
         useful_s=useful_s,
-        due=saves_due(policy, experiment.useful_h, material.n_samples, on_grid),
+        due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
         speeds=speeds,
         sub_saves=policy.sub_saves,
         kills=kills,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.measuring import own as own_code
+from cprsim.measuring import own_code
 from cprsim.measuring.measure import MeasureRequest, measure, memory_of_forks
 from cprsim.measuring.runs import own_setting
 from cprsim.measuring.trainer_check import check_trainer

@@ -10,7 +10,7 @@ from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import ShardBy, Shards
-from cprsim.kernel.training import ProxyTrainer, TrainingPlan
+from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
@@ -53,14 +53,13 @@ def orders(
     policy = RecoveryPolicy(
         "x", OnFailure.RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves
     )
-    on_grid = ProxyTrainer(what.shape, what.clicks, what.plan).on_grid
     size = image_bytes(what)
     speeds = replace(SPEEDS, save_rate=size / stall_s, load_together=N_SERVERS * size / load_s)
     return Orders(
         name="x",
         rolls_back=rolls_back,
         useful_s=useful_s,
-        due=saves_due(policy, useful_s / SECONDS, what.n_samples, on_grid),
+        due=saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid),
         speeds=speeds,
         sub_saves=sub_saves,
         kills=kills,
