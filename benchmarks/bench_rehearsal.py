@@ -11,7 +11,7 @@ from time import perf_counter
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
@@ -26,10 +26,10 @@ NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
 def of_processes(material: Material) -> float:
     orders = Orders("bench", False, 1e-3, (), NO_THROTTLE, n_servers=N_SERVERS, limit_s=600.0)
     found = []
-    with Nursery(material) as nursery:
+    with ForkServer(material) as fork_server:
         for number in range(REPEATS):
-            folder = nursery.folder / f"run-{number}"
-            ran = Supervisor(nursery, material, orders, folder, fresh_model(material)).run()
+            folder = fork_server.folder / f"run-{number}"
+            ran = Supervisor(fork_server, material, orders, folder, fresh_model(material)).run()
             at_s = {fact.what: fact.at_s for fact in ran.facts}
             found.append(material.n_samples / (at_s[FactKind.STOOD] - at_s[FactKind.RUNNING]))
     return max(found)

@@ -13,7 +13,7 @@ from statistics import median
 from cprsim.errors import CprsimError, ParameterError, WorkerError
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import Due, Orders
+from cprsim.rehearsal.orders import DueSave, Orders
 from cprsim.rehearsal.supervisor import FinishedRun
 
 N_SAVES = 3
@@ -47,7 +47,7 @@ def calibrating(orders: Orders, material: Material) -> Orders:
     n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
     apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
     at = [material.on_grid((i + 1) * apart) for i in range(N_SAVES)]
-    due = tuple(Due(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
+    due = tuple(DueSave(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
     return replace(
         orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position
     )

@@ -26,7 +26,7 @@ ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least adv
 
 
 class FactKind(StrEnum):
-    """Kinds of facts."""
+    """Kinds of facts that the supervisor notes."""
 
     RUNNING = "running"  # the trainer works from here on
     PASSED = "passed"  # work done again has come to where the job had been
@@ -44,7 +44,7 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunFact:
-    """One of them."""
+    """What the supervisor noted at one instant."""
 
     at_s: float  # since the start of the job
     what: FactKind
@@ -68,7 +68,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _LogBuilder:
-    """The job as the facts tell of it, one after the other."""
+    """The state of the job as facts are read one after the other, and the rows so far."""
 
     orders: Orders
     rows: list[_Row] = field(default_factory=list)
@@ -87,7 +87,7 @@ class _LogBuilder:
         if self.saving is not None:
             return Activity.SAVE
         if not self.works:
-            return Activity.LOAD  # all are back; the trainer has not been told yet
+            return Activity.LOAD  # all are back; the trainer has not resumed yet
         return Activity.LOST if self.position < self.frontier else Activity.USEFUL
 
     def add(self, at_s: float, kind: EventKind, slot: int = -1) -> None:
@@ -95,7 +95,7 @@ class _LogBuilder:
         self.rows.append(_Row(at_s, kind, self.activity, self.position, slot))
 
     def stage(self, at_s: float, before: Activity) -> None:
-        """Say it where the job goes on to another stage of recovery."""
+        """Add an event where the job has gone on to another stage of recovery."""
         if self.activity is not before:
             self.add(at_s, EventKind.STAGE)
 
@@ -198,13 +198,13 @@ def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
 
 def _run(course: _LogBuilder, fact: RunFact) -> None:
     if course.works:
-        return  # it goes on from a save: the commit has said so
+        return  # it goes on from a save: the row of the commit stands for it
     course.works = True
     course.add(fact.at_s, EventKind.RESUMED)
 
 
 def _stand(course: _LogBuilder, fact: RunFact) -> None:
-    """Work stopped here; where it stopped for a failure, the failure has said so."""
+    """Work stopped here; where a failure stopped it, the row of the failure stands for it."""
     if course.works and not course.down:
         course.position = fact.position
         course.frontier = max(course.frontier, course.position)

@@ -1,6 +1,6 @@
 """What every process of a rehearsal has from its start: model, clicks, plan, who holds which row.
 
-The supervisor writes it into the session's folder; the nursery reads it once, and the processes
+The supervisor writes it into the session's folder; the fork server reads it once, and the processes
 that it forks share its memory.
 """
 

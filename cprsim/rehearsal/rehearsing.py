@@ -19,7 +19,7 @@ from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import FoldedRun, folded, predict
 from cprsim.rehearsal.setting import (
@@ -92,8 +92,11 @@ class Rehearsal:
 
     def of(self, policy: RecoveryPolicy) -> tuple[Attempt, ...]:
         """The valid attempts of one strategy, in order of the traces."""
-        mine = (one for one in self.attempts if one.planned.policy.name == policy.name)
-        return tuple(one for one in mine if one.is_valid)
+        return tuple(
+            attempt
+            for attempt in self.attempts
+            if attempt.is_valid and attempt.planned.policy.name == policy.name
+        )
 
     def verdict(self, policy: RecoveryPolicy) -> JudgedRun | None:
         """Means over the valid runs of a strategy; None where there is none."""
@@ -142,7 +145,7 @@ def rehearse(
     names : of strategies; all that are listed where there is none
     n_traces : replications whose failures strike, from 0
     journal : folder that keeps what is done: the same call goes on from there
-    say : told what is going on
+    say : called with a line about what is going on
 
     Raises
     ------
@@ -152,38 +155,37 @@ def rehearse(
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        stage = _Stage(experiment, what, stack)
-        kept = _kept_before(journal)
-        calibration = stage.calibration(policies[0], say) if kept is None else kept
-        planned, n_left_out = stage.plan(policies, n_traces, calibration)
+        session = _Session(experiment, what, stack)
+        calibration = _calibration_in(journal) or session.calibration(policies[0], say)
+        planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         say(f"written before the first run, SHA-256 {digest}")
-        attempts = [one for plan in planned for one in _attempts(stage, plan, journal, say)]
+        attempts = [one for plan in planned for one in _attempts(session, plan, journal, say)]
         return Rehearsal(
             experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
         )
 
 
-class _Stage:
-    """Where runs take place: the nursery starts with the first."""
+class _Session:
+    """Where runs take place: the fork server starts with the first."""
 
     def __init__(self, experiment: Experiment, what: StandIn, stack: ExitStack) -> None:
         self.experiment, self.what = experiment, what
         self.material: Material = material_of(what)
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
-        self._nursery: Nursery | None = None
+        self._fork_server: ForkServer | None = None
         self._start: Dlrm | None = None
         self._n_runs = 0
 
     def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
-        if self._nursery is None or self._start is None:
-            self._nursery = self._stack.enter_context(Nursery(self.material))
+        if self._fork_server is None or self._start is None:
+            self._fork_server = self._stack.enter_context(ForkServer(self.material))
             self._start = fresh_model(self.material)
         self._n_runs += 1
-        folder = self._nursery.folder / f"run-{self._n_runs}"
-        return Supervisor(self._nursery, self.material, orders, folder, self._start).run()
+        folder = self._fork_server.folder / f"run-{self._n_runs}"
+        return Supervisor(self._fork_server, self.material, orders, folder, self._start).run()
 
     def calibration(self, policy: RecoveryPolicy, say: Say) -> RunCalibration:
         """Measure what is measured without failures."""
@@ -222,15 +224,15 @@ class _Stage:
         return Attempt(planned, number, measured, load, beside)
 
 
-def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
-    """Attempts at one run, those that are kept first, until one is valid."""
+def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
+    """Attempts at one run, those in the journal first, until one is valid."""
     for number in range(1, ATTEMPTS + 1):
         path = journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
         if path.exists():
-            attempt = _attempt_from(read_json(path), planned, stage.experiment)
+            attempt = _attempt_from(read_json(path), planned, session.experiment)
         else:
             say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
-            attempt = stage.attempt(planned, number)
+            attempt = session.attempt(planned, number)
             _write(path, _plain(attempt))
         yield attempt
         if attempt.is_valid:
@@ -241,7 +243,7 @@ def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Itera
 # --------------------------------------------------------------------------- the journal
 
 
-def _kept_before(journal: Path) -> RunCalibration | None:
+def _calibration_in(journal: Path) -> RunCalibration | None:
     path = journal / BEFORE
     return RunCalibration(**read_json(path)["calibration"]) if path.exists() else None
 

@@ -2,8 +2,8 @@
 
     image-WHO            what was last saved of a shard (or of the layers), whole
     part-WHO-ID          what a save wrote of it; counts where commit-ID is there
-    commit-ID            everybody had written the save's parts
-    *.unfinished         being written; whoever wrote it may be dead
+    commit-ID            all processes had written the save's parts
+    *.unfinished         being written; its writer may be dead
 
 Every file ends in the SHA-256 of all before: what is torn is never loaded. After the commit each
 part is installed into its image by its server; what a dead server left is installed by its
@@ -33,7 +33,7 @@ Arrays = dict[str, Array]
 
 
 class ActiveFlows:
-    """Who is moving bytes at the moment: a byte per slot, in a file that all processes map."""
+    """Which slots are moving bytes now: a byte per slot, in a file that all processes map."""
 
     def __init__(self, path: Path, n_slots: int) -> None:
         if not path.exists():
@@ -88,7 +88,7 @@ class ThrottledTransfer:
         return True
 
     def cancel(self) -> None:
-        """It is not wanted any more."""
+        """Stop the transfer."""
         self._pieces = iter(())
         self._flows.end(self._slot)
 

@@ -26,15 +26,15 @@ from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import Nursery, ProcessGroup, WorkerProcess
-from cprsim.rehearsal.orders import Due, Kill, Orders
+from cprsim.rehearsal.nodes import ForkServer, ProcessGroup, WorkerProcess
+from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import ActiveFlows, SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
 
-END_S = 30.0  # at most for handing over what was trained
-LOOK_S = 0.01  # between two looks at whether somebody who should answer still lives
+END_S = 30.0  # at most to collect the trained state
+LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class RunError(WorkerError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that was trained."""
+    """The trained state of a job."""
 
     table: Array  # (n_rows, d)
     row_state: Array  # (n_rows,), or (0,)
@@ -55,7 +55,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FinishedRun:
-    """What a run did."""
+    """What a run did and left."""
 
     orders: Orders
     facts: tuple[RunFact, ...]
@@ -68,7 +68,7 @@ class FinishedRun:
 
 @dataclass(slots=True)
 class _Job:
-    """Where the job stands."""
+    """State of the job."""
 
     position: int = 0
     frontier: int = 0
@@ -78,8 +78,8 @@ class _Job:
     content: int = 0  # position that the last committed save of all holds
     bytes_saved: int = 0
     down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
-    newly: set[int] = field(default_factory=set)  # of these: nobody sees to them yet
-    struck: set[int] = field(default_factory=set)  # by us, not detected yet
+    newly: set[int] = field(default_factory=set)  # of these: no recovery has begun
+    struck: set[int] = field(default_factory=set)  # killed as ordered, not detected yet
 
 
 class Supervisor:
@@ -92,12 +92,12 @@ class Supervisor:
     """
 
     def __init__(
-        self, nursery: Nursery, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, fork_server: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
     ) -> None:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
         self._store = SaveFiles(store)
-        self._group = ProcessGroup(nursery, f"g{store.name[-8:]}")
+        self._group = ProcessGroup(fork_server, f"g{store.name[-8:]}")
         self._node: dict[int, WorkerProcess] = {}
         self._job = _Job()
         self._facts: list[RunFact] = []
@@ -110,7 +110,7 @@ class Supervisor:
     # ----------------------------------------------------------------- the run as a whole
 
     def run(self) -> FinishedRun:
-        """Run it. Raises RunError where it can't go on; no process is left either way.
+        """Run the job. Raises RunError where it can't go on; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
@@ -147,7 +147,7 @@ class Supervisor:
             await self._group.close()
 
     async def _settled(self, job: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Wait for the job; what goes wrong elsewhere ends it."""
+        """Wait for the job; an error in another task ends it."""
         left = {*tasks, self._fatal}
         deadline = monotonic() + min(self._orders.limit_s, 1e8)
         while not job.done():
@@ -216,7 +216,7 @@ class Supervisor:
         return self._material.n_samples if until is None else until
 
     async def _reserve(self, slot: int) -> None:
-        """Have a spare stand for a slot; its heartbeats begin."""
+        """Reserve a spare for a slot; its heartbeats begin."""
         node = await self._group.take()
         node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
         node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
@@ -225,7 +225,7 @@ class Supervisor:
             self._group.fork(1)
 
     async def _assign(self, slot: int) -> None:
-        """Make the process of a slot what the slot is; nothing where it already is."""
+        """Give the process of a slot its role; nothing where it has it already."""
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
@@ -249,7 +249,7 @@ class Supervisor:
         await self._node[self._trainer].ask("registry", servers=addresses)
 
     def _hear(self, node: WorkerProcess, message: Message) -> None:
-        """What a process says of its own accord."""
+        """Handle a message that is no answer."""
         fields = message.fields
         if message.kind == "error":
             if not self._fatal.done():
@@ -265,7 +265,7 @@ class Supervisor:
     # ----------------------------------------------------------------- failures
 
     async def _strike(self) -> None:
-        """Kill as ordered."""
+        """Kill processes as ordered."""
         for kill in sorted(self._orders.kills, key=lambda one: one.at_s):
             await asyncio.sleep(self._began_at + kill.at_s - monotonic())
             self._strike_slots(kill)
@@ -282,20 +282,22 @@ class Supervisor:
             self._note(FactKind.STRUCK, slot, at)
 
     async def _watch(self) -> None:
-        """Take for dead who was not heard of for too long."""
+        """Declare processes dead whose heartbeats stayed away for the timeout."""
         timeout_s = self._orders.speeds.timeout_s
         while True:
             watched = {s: node for s, node in self._node.items() if not node.given_up}
             soonest = min((n.beat_at for n in watched.values()), default=monotonic()) + timeout_s
             await asyncio.sleep(max(soonest - monotonic(), LOOK_S / 2))
-            await asyncio.sleep(0)  # what has come in meanwhile is heard before anybody is judged
+            await asyncio.sleep(
+                0
+            )  # messages that have come in are handled before any process is judged
             await asyncio.sleep(0)
             for slot, node in watched.items():
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
                     self._detect(slot, node)
 
     def _detect(self, slot: int, node: WorkerProcess) -> None:
-        """A process counts as dead from here on, and is: were it alive, it is killed now."""
+        """Declare a process dead; it is killed where it still lives."""
         at, was_dead, node.given_up = monotonic(), node.is_dead, True
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
@@ -365,7 +367,7 @@ class Supervisor:
         job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD, at=float(reached.fields["at"]))
 
-    async def _save(self, due: Due) -> None:
+    async def _save(self, due: DueSave) -> None:
         job = self._job
         job.n_saves += 1
         number = job.n_saves
@@ -402,7 +404,7 @@ class Supervisor:
         self._store.install(DENSE)
 
     async def _finish(self) -> None:
-        """All servers have to be there still; who is not will be noticed."""
+        """End the job once all servers have answered; a dead one is detected instead."""
         at = monotonic()
         await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
         if self._job.struck:
@@ -422,13 +424,13 @@ class Supervisor:
             await self._resume()
 
     def _taken_on(self, recovery: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A recovery that sees to all that is newly down."""
+        """Begin a recovery of all that is newly down."""
         self._job.newly.clear()
         self._interrupt.clear()
         return asyncio.create_task(recovery)
 
     async def _resume(self) -> None:
-        """All are back. Where one fails meanwhile, that is noticed and seen to later."""
+        """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
         self._job.down.clear()
         tell = asyncio.create_task(self._tell_servers(self._servers))
         await self._uninterrupted({tell})
@@ -481,7 +483,7 @@ class Supervisor:
         self._note(FactKind.BACK, slot)
 
     async def _replace(self, slots: Sequence[int]) -> None:
-        """Put spares into slots, which takes as long as the scheduler is said to take."""
+        """Put spares into slots, which takes the configured time of the scheduler."""
         for slot in slots:
             if self._node[slot].given_up:
                 await self._reserve(slot)
@@ -495,7 +497,7 @@ class Supervisor:
         await asyncio.gather(*asks)
 
     async def _halt(self) -> None:
-        """Have the trainer stop, and know where the job stands.
+        """Stop the trainer, and learn the position of the job.
 
         Where the trainer is dead, the servers know the last batch that they had gradients of.
         """
@@ -534,8 +536,8 @@ class Supervisor:
         row_state = np.zeros(len(table), np.float32)
         for number in self._servers:
             rows = rows_of(self._material.shards, number)
-            mine, state = dumped[number].arrays
-            table[rows] = mine[: len(rows)]
+            held, state = dumped[number].arrays
+            table[rows] = held[: len(rows)]
             if len(state):
                 row_state[rows] = state[: len(rows)]
             else:

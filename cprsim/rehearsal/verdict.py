@@ -74,11 +74,13 @@ def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
     """One run beside its prediction."""
     lines = []
     for part in measured.costs.parts:
-        ours, theirs = (_seconds(run, part) for run in (predicted, measured))
-        if max(ours, abs(theirs)) > 0 and part not in UNJUDGED:
-            lines.append(ComparedQuantity(part, ours, theirs, _is_off(ours, theirs, PART_FRACTION)))
-    ours, theirs = overhead_s(predicted), overhead_s(measured)
-    lines.append(ComparedQuantity(OVERHEAD, ours, theirs, _is_off(ours, theirs, OVERHEAD_FRACTION)))
+        expected_s, actual_s = (_seconds(run, part) for run in (predicted, measured))
+        if max(expected_s, abs(actual_s)) > 0 and part not in UNJUDGED:
+            off = _is_off(expected_s, actual_s, PART_FRACTION)
+            lines.append(ComparedQuantity(part, expected_s, actual_s, off))
+    expected_s, actual_s = overhead_s(predicted), overhead_s(measured)
+    off = _is_off(expected_s, actual_s, OVERHEAD_FRACTION)
+    lines.append(ComparedQuantity(OVERHEAD, expected_s, actual_s, off))
     differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
     lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
     return JudgedRun(tuple(lines))
@@ -129,7 +131,7 @@ def overhead_s(run: FoldedRun) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MachineLoad:
-    """What kept a run from its pace."""
+    """What may have kept a run from its pace."""
 
     drift_s: float  # wall time of work beyond what its pace gives it
     useful_s: float
@@ -139,7 +141,7 @@ class MachineLoad:
 
     @property
     def too_busy(self) -> str | None:
-        """What made the run worth nothing, in a clause; None where it is valid."""
+        """Why the run is not valid, in a clause; None where it is."""
         most_s = max(LEAST_DRIFT_S, MOST_DRIFT * self.useful_s)
         if abs(self.drift_s) > most_s:
             return (
@@ -155,7 +157,7 @@ class MachineLoad:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Processor time of the machine so far."""
+    """Processor time of the machine so far, in clock ticks."""
 
     all: int
     stolen: int

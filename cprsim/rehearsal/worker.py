@@ -1,8 +1,8 @@
 """A process of the job: a spare until the supervisor makes it a server or a trainer.
 
-It dies with whoever forked it (the nursery, which dies with the supervisor), and by itself when
+It dies with whoever forked it (the fork server, which dies with the supervisor), and by itself when
 the supervisor closes the connection. Heartbeats, transfers and requests take turns in one thread
-(`Hub`), so that a process that hangs sends no heartbeats either.
+(`EventLoop`), so that a process that hangs sends no heartbeats either.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _nothing(channel: Channel) -> None:
     pass
 
 
-class Hub:
+class EventLoop:
     """Channels and timers of one process; nothing in it blocks. Messages come before timers."""
 
     def __init__(self) -> None:
@@ -51,21 +51,21 @@ class Hub:
         self._selector.register(channel.socket, selectors.EVENT_READ, channel)
 
     def remove(self, channel: Channel) -> None:
-        """Listen to it no more, and close it."""
+        """Stop listening to a channel, and close it."""
         if self._channels.pop(channel, None) is not None:
             self._selector.unregister(channel.socket)
         channel.close()
 
     def listen(self, server: socket.socket, on_connected: Callable[[Channel], None]) -> None:
-        """Take in whoever connects."""
+        """Accept connections."""
         self._selector.register(server, selectors.EVENT_READ, (server, on_connected))
 
     def at(self, instant: float, action: Callable[[], None]) -> None:
-        """Do something at an instant of the monotonic clock [s]."""
+        """Run an action at an instant of the monotonic clock [s]."""
         heapq.heappush(self._timers, (instant, next(self._number), action))
 
     def every(self, period: float, action: Callable[[], None]) -> None:
-        """Do something on a grid of instants; those that were missed are left out."""
+        """Run an action periodically [s]; instants that were missed are skipped."""
 
         def tick(instant: float) -> None:
             action()
@@ -76,7 +76,7 @@ class Hub:
         self.at(begin, lambda: tick(begin))
 
     def turn(self, until: float) -> None:
-        """Wait for the next thing to do, at most until an instant; do what there is."""
+        """Wait for events, at most until an instant, and handle those that are due."""
         for channel in self._channels:
             events = selectors.EVENT_READ
             if channel.has_more_to_send:
@@ -112,24 +112,24 @@ class Hub:
             on_closed(who)
 
 
-class Duty(Protocol):
-    """What a worker does once it is no spare any more."""
+class WorkerRole(Protocol):
+    """What a worker does once it is no longer a spare: a server's work or a trainer's."""
 
-    address: str  # where others find it; empty: nobody has to
+    address: str  # of its socket; empty: it has none
 
     def on_message(self, channel: Channel, message: Message) -> None:
-        """Do what the supervisor asks."""
+        """Handle a message of the supervisor."""
 
     def advance(self) -> None:
-        """Go on with what it has to do, or wait for the next thing."""
+        """Do the next piece of work, or wait for the next event."""
 
     def account(self) -> dict[str, float]:
-        """What it has counted itself."""
+        """Its own counters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Heirloom:
-    """What a forked process has from its parent."""
+class Inherited:
+    """What a forked process inherits from its parent."""
 
     material: Material
     table: Array  # (n_rows, d) at the start of the run
@@ -146,61 +146,61 @@ def die_with_parent(parent: int) -> None:
 class Worker:
     """One process: its connection to the supervisor, its heartbeats, its duty."""
 
-    def __init__(self, heirloom: Heirloom, address: str, key: str) -> None:
-        self.heirloom, self.hub = heirloom, Hub()
+    def __init__(self, inherited: Inherited, address: str, key: str) -> None:
+        self.inherited, self.loop = inherited, EventLoop()
         self.folder = Path(address.partition(":")[2]).parent
         self.supervisor = connect(address)
-        self.hub.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
-        self.duty: Duty | None = None
+        self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
+        self.role: WorkerRole | None = None
         self.supervisor.send("hello", key=key)
 
     def run(self) -> None:
-        """Work until the supervisor says that it is over."""
+        """Work until the supervisor closes the connection."""
         while True:
-            if self.duty is None:
-                self.hub.turn(inf)
+            if self.role is None:
+                self.loop.turn(inf)
             else:
-                self.duty.advance()
+                self.role.advance()
 
     def _on_message(self, channel: Channel, message: Message) -> None:
         if message.kind == "reserve":
-            self.hub.every(float(message.fields["heartbeat"]), self._beat)
+            self.loop.every(float(message.fields["heartbeat"]), self._beat)
         elif message.kind == "assign":
             self._assign(channel, message)
         elif message.kind == "end":
             os._exit(0)
-        elif self.duty is not None:
-            self.duty.on_message(channel, message)
+        elif self.role is not None:
+            self.role.on_message(channel, message)
 
     def _assign(self, channel: Channel, message: Message) -> None:
         from cprsim.rehearsal.server import Server
         from cprsim.rehearsal.trainer import TrainerProcess
 
         duty = Server if message.fields["role"] == "server" else TrainerProcess
-        self.duty = duty(self, message.fields)
-        channel.send("assigned", re=message.fields["ask"], address=self.duty.address)
+        self.role = duty(self, message.fields)
+        channel.send("assigned", re=message.fields["ask"], address=self.role.address)
 
     def _beat(self) -> None:
-        account = {} if self.duty is None else self.duty.account()
+        account = {} if self.role is None else self.role.account()
         self.supervisor.send("beat", at=monotonic(), account=account)
 
-    def complain(self, text: str) -> None:
-        """Tell the supervisor what can't go on."""
+    def report_error(self, text: str) -> None:
+        """Send the supervisor an error that ends the run."""
         self.supervisor.send("error", text=text)
 
 
-def main(heirloom: Heirloom, address: str, key: str, parent: int) -> None:
-    """What a forked process does; it never returns."""
+def main(inherited: Inherited, address: str, key: str, parent: int) -> None:
+    """Main function of a forked process; it never returns."""
     die_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
     gc.freeze()
     gc.disable()
     worker: Any = None
     try:
-        worker = Worker(heirloom, address, key)
+        worker = Worker(inherited, address, key)
         worker.run()
     except Exception:
         if worker is not None:
-            worker.complain(traceback.format_exc(limit=-3))
+            worker.report_error(traceback.format_exc(limit=-3))
     finally:
         os._exit(1)

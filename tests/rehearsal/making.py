@@ -14,7 +14,7 @@ from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.setting import image_bytes
@@ -68,10 +68,10 @@ def orders(
     )
 
 
-def run(nursery: Nursery, what: Material, todo: Orders, name: str) -> FinishedRun:
+def run(fork_server: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
-    store = Path(nursery.folder) / f"run-{name}"
-    return Supervisor(nursery, what, todo, store, fresh_model(what)).run()
+    store = Path(fork_server.folder) / f"run-{name}"
+    return Supervisor(fork_server, what, todo, store, fresh_model(what)).run()
 
 
 def beside_replay(ran: FinishedRun, what: Material, test: Clicks) -> tuple[FoldedRun, ReplayCheck]:

@@ -1,6 +1,6 @@
-"""The warmed parent of all workers: it has everything imported and read, and forks on demand.
+"""The warmed parent of all workers: it has imported and read everything, and forks on demand.
 
-    python -m cprsim.rehearsal.nursery FOLDER    one JSON line on stdin asks for one process
+    python -m cprsim.rehearsal.fork_server FOLDER    one JSON line on stdin asks for one process
 
 It is killed when the supervisor ends, and ends when its input does; its children with it.
 """
@@ -22,27 +22,27 @@ from cprsim.records import SubSaves
 from cprsim.rehearsal import server, trainer  # noqa: F401 (forked processes have them imported)
 from cprsim.rehearsal.material import fresh_model, read_material
 from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
-from cprsim.rehearsal.worker import Heirloom, die_with_parent
+from cprsim.rehearsal.worker import Inherited, die_with_parent
 from cprsim.rehearsal.worker import main as work
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
 
-def warm(heirloom: Heirloom) -> None:
+def warm(inherited: Inherited) -> None:
     """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
-    _batch(heirloom)
+    _batch(inherited)
     for tracker in (None, *TRACKERS):
-        _shard(heirloom, tracker)
+        _shard(inherited, tracker)
 
 
-def _batch(heirloom: Heirloom) -> None:
-    material = heirloom.material
+def _batch(inherited: Inherited) -> None:
+    material = inherited.material
     rows = material.clicks.rows[: material.plan.batch]
     integers, label = (
         column[: len(rows)] for column in (material.clicks.integers, material.clicks.label)
     )
-    pulled = np.array(heirloom.table[rows.ravel()])
-    model = Dlrm(material.shape, table=pulled, dense=heirloom.dense.copy())
+    pulled = np.array(inherited.table[rows.ravel()])
+    model = Dlrm(material.shape, table=pulled, dense=inherited.dense.copy())
     work = Workspace(model, len(rows))
     at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
     model.forward(integers, at, work)
@@ -50,10 +50,10 @@ def _batch(heirloom: Heirloom) -> None:
     optimizer_for(material.plan.optimizer, model).update_dense(work.d_dense, 0.0)
 
 
-def _shard(heirloom: Heirloom, tracker: str | None) -> None:
-    material = heirloom.material
+def _shard(inherited: Inherited, tracker: str | None) -> None:
+    material = inherited.material
     sub_saves = None if tracker is None else SubSaves(tracker)
-    shard = Shard(material, 0, initial_rows(material, heirloom.table, 0), sub_saves)
+    shard = Shard(material, 0, initial_rows(material, inherited.table, 0), sub_saves)
     gradients = np.zeros((1, material.shape.dimension), np.float32)
     shard.push(np.zeros(1, np.int32), gradients, 0.0)
     shard.start_save(ends_interval=True, number=0)
@@ -67,8 +67,8 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: nobody waits for the children
     material = read_material(Path(sys.argv[1]))
     model = fresh_model(material)
-    heirloom = Heirloom(material, model.table, model.dense)
-    warm(heirloom)
+    inherited = Inherited(material, model.table, model.dense)
+    warm(inherited)
     gc.collect()
     gc.freeze()
     os.write(TO_SUPERVISOR, b"warm\n")
@@ -76,7 +76,7 @@ def main() -> None:
     for line in sys.stdin:
         asked = parse_json(line.encode())
         if os.fork() == 0:
-            work(heirloom, asked["address"], asked["key"], own)
+            work(inherited, asked["address"], asked["key"], own)
 
 
 if __name__ == "__main__":
