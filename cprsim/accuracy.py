@@ -1,7 +1,7 @@
 """What failures cost in accuracy: the event logs of one replication, replayed on a real model.
 
 The model is trained once without failures, and once more under each strategy whose failed servers
-reload while the others go on. A strategy that rolls everybody back trains the same batches on the
+reload while the others go on. A strategy that rolls all back trains the same batches on the
 same weights again and ends bit by bit as the run without failures, so it is not trained anew.
 """
 

@@ -1,7 +1,7 @@
 """Trainers in step, from a scenario: their setting, and a stand-in trained on as many replicas.
 
-The course in time comes from `sync`, what it does to a model from `kernel`. The stand-in has fewer
-threads and smaller batches than the scenario's job, and the same course in time.
+The order of events in time comes from `sync`, what they do to a model from `kernel`. The stand-in
+has fewer threads and smaller batches than the scenario's job, and synchronises at the same times.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Team:
         return new
 
     def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
-        """Their course in time; outages in the stand-in's time."""
+        """Their events in time; outages in the stand-in's time."""
         return run_log(self.setting, self.n_batches, self.what.plan.seed, outages)
 
 
@@ -206,7 +206,7 @@ class Saves:
 def train_with_failures(
     team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
 ) -> tuple[Replicas, Saver]:
-    """Train the rest of the clicks as a simulated job went whose failed nodes alone went back."""
+    """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
     replicas = team.replicas()
     saver = Saver(replicas, team.what.shards, sub_saves)
     saves = Saves(log, useful_h, cluster, replicas, saver)

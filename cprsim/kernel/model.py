@@ -107,7 +107,7 @@ class DenseStack:
 class Dlrm:
     """The parameters: `table` (n_rows, d) and `dense` (n_dense,), all layers in one vector.
 
-    A model that is given them shares them with whoever has them.
+    Arrays that are passed in are shared, not copied.
     """
 
     def __init__(

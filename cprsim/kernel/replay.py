@@ -1,6 +1,6 @@
 """Replaying a simulated job on a real model: it saves and loses shards where the log says so.
 
-The log knows hours of progress, the kernel samples: the job's useful hours are all samples of the
+The log counts hours of progress, the kernel samples: the job's useful hours are all samples of the
 run, and each event happens between the two batches nearest to it.
 
     (SUB_)SAVE_STARTED     fixes the content of a save

@@ -97,8 +97,8 @@ class InWork:
 class Replicas:
     """n dense replicas over one table, at the start of a run.
 
-    `model` and `optimizer` are those of the central copy, so that whoever saves and reverts a
-    trainer's rows can do so here; `changed` (n_rows,) marks the rows that moved.
+    `model` and `optimizer` are those of the central copy, so that a saver
+    of a trainer's rows works here too; `changed` (n_rows,) marks the rows that moved.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Replicas:
             SyncEvent.SYNCED: self._synchronise,
             SyncEvent.LOST: self._lose,
             SyncEvent.REPLACED: self._replace,
-            SyncEvent.SERVER_LOST: lambda *_: None,  # nobody reads it: exchanges stand still
+            SyncEvent.SERVER_LOST: lambda *_: None,  # exchanges stand still: no replica reads it
             SyncEvent.SERVER_REPLACED: lambda server, _: self._lost_parts.add(server),
         }
 

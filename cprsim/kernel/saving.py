@@ -29,7 +29,7 @@ from cprsim.records import Ints, SmallTables, SubSaves
 class Savable(Protocol):
     """What trains and can be saved: a trainer, or replicas with their central copy."""
 
-    changed: Array  # (n_rows,) marks the rows that moved; whoever saves clears it
+    changed: Array  # (n_rows,) marks the rows that moved; a save clears it
     observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
 
     @property
@@ -103,7 +103,7 @@ class SavedState:
             self._trainer.changed[rows] = 0
 
     def revert_dense(self) -> None:
-        """The layers and their optimiser state go back: no trainer is left that knows better."""
+        """The layers and their optimiser state go back: no trainer is left."""
         self._require_idle()
         self._trainer.weights.write_dense(self.weights.read_dense())
 
@@ -168,7 +168,7 @@ class Priorities:
 
     @property
     def observe(self) -> Callable[[Array], None] | None:
-        """Told the rows of each batch; None: nobody has to."""
+        """To be called with the rows of each batch; None where every save is whole."""
         return None if self.tracker is None else self.tracker.observe
 
     def parts(self, ends_interval: bool) -> list[slice | Ints]:

@@ -1,9 +1,9 @@
-"""Many trials of one run: its beginning is trained once, each trial from its first failure on.
+"""Many trials of one run: their common part is trained once, each trial from its first failure on.
 
 Saving changes no weight, so one run without failures serves every way of saving at once: each has
 a saver that follows the run. Where a trial's first failure strikes, the run as that saver sees it
 is copied into a fork, which goes on alone to the end. A fork is bit by bit what a run from scratch
-would have been; the run itself is the twin of all of them.
+would have been; the run itself is the baseline (the twin) of all of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TrainingRun(Savable, Protocol):
 
 
 class Forkable(Protocol):
-    """What every trial of one run shares, whoever trains it."""
+    """What every trial of one run shares, for any trainer."""
 
     @property
     def shards(self) -> Shards:
@@ -161,7 +161,7 @@ class SharedRun:
         return saving.due(self.at_fraction, min(until, self.until[saving]))
 
     def _train(self, at_fraction: float) -> None:
-        """Train up to a share of the run; every saver then knows what changed."""
+        """Train up to a share of the run, and mark for every saver what changed."""
         self.trainer.run(self.trainer.on_grid(at_fraction * self.trainer.n_samples))
         for one in self._followed.values():
             one.note(self.trainer.changed)

@@ -61,7 +61,7 @@ class TrainingPlan:
 class ProxyTrainer:
     """A model on its way through the clicks.
 
-    `changed` (n_rows,) marks the embedding rows that moved; whoever saves rows clears it.
+    `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
     """
 

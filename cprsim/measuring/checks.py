@@ -1,4 +1,4 @@
-"""What a measurement says of itself: whether losses follow PLS and add up, and what differs."""
+"""Checks of a measurement: whether losses follow PLS and add up, and which strategies differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cprsim.records import Bools, Floats
 from cprsim.staleness import MORE_BYTES, WHOLE
 
 CONTROL = "round-robin"
-HOLDS_WITHIN = 0.2  # of the prediction: up to here losses are said to add up
+HOLDS_WITHIN = 0.2  # of the prediction: up to here losses count as adding up
 POWER = 0.8  # of the test whose smallest detectable difference is named
 
 

@@ -1,6 +1,6 @@
 """Runs made elsewhere: a plan of them, and a table of their results as a measurement.
 
-One CSV is both: `write_plan` leaves the columns of results empty, whoever runs a row fills them,
+One CSV is both: `write_plan` leaves the columns of results empty, the user's runs fill them,
 and `read_runs` takes the rows that are filled. A row is one run beside its twin of the same seed;
 a run with several failures has them in order, separated by semicolons.
 

@@ -1,4 +1,4 @@
-"""What a measurement can be expected to give, said before its runs: one run without failures tells.
+"""What a measurement can be expected to give, from one run without failures before it.
 
 Its AUC stands beside what costs nothing to reach: the base rate, whose AUC is 1/2, and a logistic
 regression on the same clicks. What hardly learned has little to lose, and its curve would say so.

@@ -159,7 +159,7 @@ def fit(seen: Observed, metric: Metric, shape: Shape | None = None) -> Fitted:
     Raises
     ------
     ParameterError : fewer than three seeds, whose spread is the only measure of error; or losing
-        samples did not cost anything
+        samples cost nothing
     """
     if len(seen.seeds) < FEWEST_SEEDS:
         raise ParameterError(

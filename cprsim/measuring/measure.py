@@ -1,7 +1,7 @@
 """Seeds run until the slopes are known well enough, or the time is up; what is finished is kept.
 
-A measurement is a folder of journals and the file that says whose they are. The same command again
-goes on where it was: what a journal holds is not run twice.
+A measurement is a folder of journals and a file with the identity of the measurement. The same
+command again goes on where it was: what a journal holds is not run twice.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
     return SeedRuns(request.loaded, seed, trials, request.folder, until, where=where)
 
 
-# --------------------------------------------------------------------------- whose runs they are
+# --------------------------------------------------------------------------- identity
 
 
 def identity(request: MeasureRequest) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _claimed(request: MeasureRequest) -> Iterator[None]:
 
 
 def _require_ours(path: Path, ours: dict[str, Any]) -> None:
-    """Write whose runs these are, or find that it is written. Raises ResultError otherwise."""
+    """Write the identity of the measurement, or compare it. Raises ResultError for another's."""
     try:
         if not path.exists():
             write_whole(path, json.dumps(ours, indent=2) + "\n")
@@ -298,11 +298,11 @@ def memory_of_forks(setting: PluggedSetting, request: MeasureRequest) -> MemoryO
     """One copy for each way of saving of a seed, and one for the fork that runs."""
     design, seed = request.design, request.kernel.seed
     trials = (*design.scenes(seed, request.n_servers), *design.checks(seed, request.n_servers))
-    ways = {trial.saving for trial in trials}
-    ways |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
+    savings = {trial.saving for trial in trials}
+    savings |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
     n_workers = request.workers.n_local if request.workers.backend == "local" else 1
     if request.n_seeds is not None:
         n_workers = min(n_workers, request.n_seeds)
     return MemoryOfForks(
-        len(ways) + 1, setting.copy_bytes(), n_workers, int(SHARE * memory_bytes())
+        len(savings) + 1, setting.copy_bytes(), n_workers, int(SHARE * memory_bytes())
     )

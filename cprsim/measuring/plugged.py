@@ -69,7 +69,7 @@ def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints,
 
 
 class TableRows:
-    """Rows of several tables by fused ids, whoever holds them."""
+    """Rows of several tables by fused ids."""
 
     def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
         self.layout, self.tables = layout, tables

@@ -95,7 +95,7 @@ def normalised(weight: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """By how much a run misses its due, whatever it lost: less, the later it left its twin.
+    """Random deviation of a run from what it should lose: smaller, the later it left its twin.
 
     Two runs that differ a little drift apart as training goes on; the standard deviation is taken
     to fall exponentially with the share of the run done at the failure.

@@ -17,8 +17,7 @@ from cprsim.sync.load_model import (
     never_synchronises,
     sync_h,
 )
-from cprsim.sync.log import SyncLog
-from cprsim.sync.setting import SyncSetting
+from cprsim.sync.setting import SyncLog, SyncSetting
 from cprsim.sync.trainers import Outage, Trainers
 
 WARM_UP_ROUNDS, ROUNDS = 3, 10  # of iterations and a synchronisation
@@ -75,7 +74,7 @@ def run_log(
 
     Parameters
     ----------
-    n_batches : of the whole run, dealt out to whoever asks next
+    n_batches : of the whole run, dealt out one by one
     outages : trainers and sync servers that fail
     """
     env = simpy.Environment()

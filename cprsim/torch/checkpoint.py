@@ -249,9 +249,10 @@ class PriorityCheckpoint:
         parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
         tables = list(self.followed.tables.values())
         for number, at, ours in self._by_table(rows):
-            mine, parts = parts[: len(tables[number].parts)], parts[len(tables[number].parts) :]
+            n_parts = len(tables[number].parts)
+            of_table, parts = parts[:n_parts], parts[n_parts:]
             some = np.flatnonzero(wanted[rows[at]])
-            tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in mine])
+            tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in of_table])
         return int(wanted[rows].sum())
 
     def _by_table(self, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:

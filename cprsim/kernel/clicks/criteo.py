@@ -231,8 +231,8 @@ def describe(line: str, problem: int, field: int) -> str:
     if field > N_INTEGERS:
         name = f"C{field - N_INTEGERS}"
     value = line.split("\t")[field]
-    shown = value if len(value) <= 40 else f"{value[:40]}..."
-    return f"field {field + 1} ({name}): `{shown}` {WHAT_IS_WRONG[problem]}"
+    start = value if len(value) <= 40 else f"{value[:40]}..."
+    return f"field {field + 1} ({name}): `{start}` {WHAT_IS_WRONG[problem]}"
 
 
 def read_log(path: Path, most: int | None = None, skip_bad: bool = False) -> tuple[RawClicks, int]:

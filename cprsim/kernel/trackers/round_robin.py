@@ -1,7 +1,7 @@
 """Round robin: each sub-save writes the next part of every segment, whatever was accessed.
 
-The control of every claim about priorities: it writes as much and knows nothing. Where it stands
-is the job's own knowledge and outlives a server.
+The control of every claim about priorities: it writes as much and uses no
+accesses. Its position belongs to the job and survives the failure of a server.
 """
 
 from __future__ import annotations
