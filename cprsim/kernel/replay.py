@@ -17,9 +17,7 @@ from itertools import groupby
 
 import numpy as np
 
-from cprsim.kernel.loops import Array
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.snapshot import restore, take
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, Ints
 
@@ -43,6 +41,14 @@ class LossCurve:
 
     position: Ints  # (n,) samples, ascending
     loss: Floats  # (n,) mean since the position before [nats]
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A position of a training, and the losses noted up to it."""
+
+    position: int  # samples
+    summed: Floats  # (n_marks,)
 
 
 class TracedTraining:
@@ -71,9 +77,14 @@ class TracedTraining:
         mean = self._summed / np.diff(self._marks, prepend=0)
         return LossCurve(self._marks[passed], mean[passed])
 
-    def state(self) -> dict[str, Array]:
-        """The array that it fills, live: what is done again is noted once."""
-        return {"course/summed": self._summed}
+    def bookmark(self) -> Bookmark:
+        """Where it stands, to go back to."""
+        return Bookmark(self.trainer.position, self._summed.copy())
+
+    def go_back(self, to: Bookmark) -> None:
+        """Go back in the data, not in the weights; a batch that is trained again is noted once."""
+        self.trainer.rewind(to.position)
+        self._summed[:] = to.summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +135,15 @@ def replay(
     course, saver : of a trainer at the start of its run
     """
     trainer = course.trainer
-    rolls_back = bool((log.kind == EventKind.ROLLED_BACK).any())  # else no snapshots are needed
-    last_save = pending = take(trainer, course) if rolls_back else None
+    last_save = pending = course.bookmark()
     for moment in moments(log):
-        if moment.kind is EventKind.ROLLED_BACK and last_save is not None:
-            restore(last_save, trainer, course)
+        if moment.kind is EventKind.ROLLED_BACK:
+            saver.lose(range(saver.shards.n_servers))
+            course.go_back(last_save)
             continue
         course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
         if moment.kind in STARTS:
-            pending = take(trainer, course) if rolls_back else None
+            pending = course.bookmark()
         elif moment.kind in COMMITS:
             last_save = pending
         act(moment, saver, shard_slots.start)

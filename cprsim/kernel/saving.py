@@ -26,6 +26,27 @@ from cprsim.kernel.weights import Parcel, Sliced, Weights
 from cprsim.records import Ints, SmallTables, SubSaves
 
 
+class Stateful(Protocol):
+    """A part of a run, such as a trainer or a tracker."""
+
+    def state(self) -> dict[str, Array]:
+        """The arrays that decide how it goes on, by name, live."""
+
+
+def copy_state(source: Stateful, target: Stateful) -> None:
+    """Make `target` what `source` is: it then goes on bit by bit as that does.
+
+    Raises ParameterError, and changes nothing, where names or shapes of their arrays differ.
+    """
+    arrays, live = source.state(), target.state()
+    for name in sorted(arrays.keys() | live.keys()):
+        shapes = [state[name].shape if name in state else None for state in (arrays, live)]
+        if shapes[0] != shapes[1]:
+            raise ParameterError(f"`{name}` is {shapes[0]} there and {shapes[1]} in this run")
+    for name, array in arrays.items():
+        np.copyto(live[name], array, casting="no")
+
+
 class Savable(Protocol):
     """What trains and can be saved: a trainer, or replicas with their central copy."""
 
@@ -106,11 +127,6 @@ class SavedState:
         """The layers and their optimiser state go back: no trainer is left."""
         self._require_idle()
         self._trainer.weights.write_dense(self.weights.read_dense())
-
-    def state(self) -> dict[str, Array]:
-        """The arrays of the store, live. Raises RuntimeError while a save is under way."""
-        self._require_idle()
-        return {f"saved/{name}": array for name, array in self.weights.state().items()}
 
     def _take_pending(self) -> _Content:
         if self._pending is None:
@@ -207,10 +223,6 @@ class Priorities:
             n_bytes += self._layout.rows[table] * stored[first : first + 1].nbytes
         return self.tracker.memory_bytes / n_bytes
 
-    def state(self) -> dict[str, Array]:
-        """The arrays that decide later choices, live."""
-        return {} if self.tracker is None else self.tracker.state()
-
 
 class Saver:
     """Saves a trainer's state, and takes shards back to it. Made where a run starts.
@@ -248,9 +260,8 @@ class Saver:
         """
         other = Saver(trainer, self.shards, self.sub_saves, self.saved.fork(trainer))
         other._bytes[:] = self._bytes
-        theirs = other._priorities.state()
-        for name, array in self._priorities.state().items():
-            np.copyto(theirs[name], array, casting="no")
+        if self.tracker is not None and other.tracker is not None:
+            copy_state(self.tracker, other.tracker)
         return other
 
     @property
@@ -296,7 +307,3 @@ class Saver:
     def tracker_fraction(self) -> float:
         """Memory of the tracker, on all servers together, over that of the rows it tracks."""
         return self._priorities.memory_fraction(self.saved.weights.table)
-
-    def state(self) -> dict[str, Array]:
-        """Every array that decides what later saves and failures do, live."""
-        return {**self.saved.state(), **self._priorities.state(), "saved/bytes": self._bytes}

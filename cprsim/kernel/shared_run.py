@@ -17,10 +17,9 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.saving import Savable, Saver
+from cprsim.kernel.saving import Savable, Saver, copy_state
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import restore, take
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 
@@ -85,7 +84,7 @@ class Setting:
         """A second trainer of the same plan, in the state of the first."""
         assert isinstance(run, ProxyTrainer)
         other = ProxyTrainer(self.shape, self.train, self.plan)
-        restore(take(run), other)
+        copy_state(run, other)
         yield other
 
     def evaluate(self, run: TrainingRun) -> Quality:

@@ -148,9 +148,6 @@ class LiveWeights(TableRows):
         copies = [CopiedTable.of(table, self._room) for table in self.tables]
         return CopiedWeights(self.layout, copies, self.read_dense(), self._room)
 
-    def state(self) -> dict[str, Array]:
-        raise TypeError("the arrays of a foreign trainer are its own")
-
 
 class CopiedWeights(TableRows):
     """A copy on the host."""
@@ -174,13 +171,6 @@ class CopiedWeights(TableRows):
     def copy(self) -> CopiedWeights:
         copies = [CopiedTable.of(table, self._room) for table in self._copies]
         return CopiedWeights(self.layout, copies, self._dense, self._room)
-
-    def state(self) -> dict[str, Array]:
-        return {
-            f"{number}/{part}": array
-            for number, table in enumerate(self._copies)
-            for part, array in enumerate(table.parts)
-        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

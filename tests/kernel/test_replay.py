@@ -11,9 +11,9 @@ import pytest
 from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import joint_state
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import Activity, EventKind, EventLog, OnFailure, SubSaves
+from tests.kernel.states import joint_state
 from tests.simulate.building import PARTIAL as PARTIALLY
 from tests.simulate.building import failures, policy, run
 from tests.simulate.building import setting as simulated

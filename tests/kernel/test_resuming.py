@@ -9,9 +9,9 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import Snapshot, joint_state, restore, take
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
+from tests.kernel.states import joint_state, restore, take
 
 END, SAVE_EVERY = 1500, 150
 
@@ -74,7 +74,7 @@ def test_reverting_everything_equals_resuming_from_a_file(new_run, optimizer, tm
     trainer.rewind(600)
 
     resumed, _ = new_run(optimizer=optimizer)
-    restore(Snapshot(read_arrays(tmp_path / "saved", {})), resumed)
+    restore(read_arrays(tmp_path / "saved", {}), resumed)
     for run in (trainer, resumed):
         run.run(END)
     ours, theirs = trainer.state(), resumed.state()
@@ -88,7 +88,7 @@ def test_resuming_from_a_file_is_bit_exact(new_run, tracker, tmp_path):
     go_on(*straight, END, failures)
     go_on(*interrupted, 950, failures)
     write_arrays(tmp_path / "saved", 950, joint_state(*interrupted), {})
-    restore(Snapshot(read_arrays(tmp_path / "saved", {})), *resumed)
+    restore(read_arrays(tmp_path / "saved", {}), *resumed)
     go_on(*resumed, END, failures)
     assert_equal_bits(joint_state(*resumed), joint_state(*straight))
 

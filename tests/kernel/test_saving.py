@@ -113,9 +113,9 @@ def test_losing_all_servers_takes_the_layers_too(run):
 
 
 def test_saves_come_one_at_a_time(run):
-    _, saver = run()
+    trainer, saver = run()
     saver.start()
-    for forbidden in (lambda: saver.start(), lambda: saver.lose([0]), saver.state):
+    for forbidden in (saver.start, lambda: saver.lose([0]), lambda: saver.fork(trainer)):
         with pytest.raises(RuntimeError, match="a save is under way"):
             forbidden()
     saver.commit()

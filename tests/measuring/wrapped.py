@@ -13,9 +13,9 @@ import numpy as np
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.snapshot import Snapshot, restore, take
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.measuring.protocol import Predictions
+from tests.kernel.states import State, restore, take
 
 
 class WrappedTable:
@@ -84,10 +84,10 @@ class Wrapped:
         for array, part in zip(self._dense(), (both[:n], both[n:]), strict=True):
             array[:] = part
 
-    def get_state(self) -> Snapshot:
+    def get_state(self) -> State:
         return take(self.inner)
 
-    def set_state(self, state: Snapshot) -> None:
+    def set_state(self, state: State) -> None:
         restore(state, self.inner)
 
     def describe(self) -> dict[str, Any]:
