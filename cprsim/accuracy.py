@@ -20,7 +20,7 @@ from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, re
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, RecoveryPolicy
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
 from cprsim.train_in_step import Team, loss_curve, train_with_failures
 
 OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples to do
@@ -52,7 +52,7 @@ class StrategyAccuracy:
 class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: StandIn
+    stand_in: ProxyModel
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
@@ -61,7 +61,7 @@ class TrainingOutcome:
 
 def measure(
     experiment: Experiment,
-    what: StandIn,
+    what: ProxyModel,
     replication: int,
     on_progress: OnProgress,
     team: Team | None = None,
@@ -120,7 +120,7 @@ class _OneModel:
     """Runs of one model."""
 
     experiment: Experiment
-    what: StandIn
+    what: ProxyModel
     on_progress: OnProgress
 
     def without_failures(self) -> Trained:

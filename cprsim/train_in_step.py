@@ -21,7 +21,7 @@ from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.durations import duration_of
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
 from cprsim.sync import (
     ALL,
     Algorithm,
@@ -72,7 +72,7 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
 class Team:
     """Replicas to train: how they stay in step, and the model that all begin with."""
 
-    what: StandIn
+    what: ProxyModel
     setting: SyncSetting  # of the stand-in
     start: ProxyTrainer
 
@@ -96,7 +96,7 @@ class Team:
         return run_log(self.setting, self.n_batches, self.what.plan.seed, outages)
 
 
-def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
+def team_of(loaded: LoadedScenario, what: ProxyModel) -> Team:
     """The stand-in's trainers as a scenario describes them."""
     setting, section = sync_setting(loaded), loaded.scenario.sync
     assert section is not None, "else there is no setting"
@@ -104,7 +104,7 @@ def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
     return Team(what, small, warm_start(what, section.stand_in.warm_start_fraction))
 
 
-def warm_start(what: StandIn, fraction: float) -> ProxyTrainer:
+def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
     """One trainer that has trained a share of the clicks alone.
 
     Raises ParameterError where a plan has several epochs: trainers in step train in one pass.

@@ -23,7 +23,7 @@ from cprsim.measuring.room import SHARE, Room, memory_bytes
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
-from cprsim.stand_in import StandIn, stand_in
+from cprsim.stand_in import ProxyModel, stand_in
 from cprsim.streams import stream
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
@@ -200,7 +200,7 @@ def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
     return Setting(what.shape, train, what.test, what.plan, what.shards)
 
 
-def _in_another_order(what: StandIn, seed: int) -> Clicks:
+def _in_another_order(what: ProxyModel, seed: int) -> Clicks:
     rng = stream(seed, 0, "measuring/order")
     stretches = np.array_split(np.arange(len(what.train)), min(ORDERS, len(what.train)))
     order = np.concatenate([rng.permutation(stretch) for stretch in stretches])

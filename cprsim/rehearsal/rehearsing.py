@@ -42,7 +42,7 @@ from cprsim.rehearsal.verdict import (
     load_of,
     mean_of,
 )
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
 
 ATTEMPTS = 2  # at one run, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
@@ -83,7 +83,7 @@ class Rehearsal:
     """Everything that `cprsim rehearse` shows."""
 
     experiment: Experiment
-    stand_in: StandIn
+    stand_in: ProxyModel
     calibration: RunCalibration
     policies: tuple[RecoveryPolicy, ...]
     digest: str  # of what was written before the first judged run
@@ -132,7 +132,7 @@ class Rehearsal:
 
 def rehearse(
     experiment: Experiment,
-    what: StandIn,
+    what: ProxyModel,
     names: tuple[str, ...],
     n_traces: int,
     journal: Path,
@@ -169,7 +169,7 @@ def rehearse(
 class _Session:
     """Where runs take place: the fork server starts with the first."""
 
-    def __init__(self, experiment: Experiment, what: StandIn, stack: ExitStack) -> None:
+    def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
         self.experiment, self.what = experiment, what
         self.material: Material = material_of(what)
         self.speeds = speeds_of(experiment, self.material)

@@ -15,7 +15,7 @@ from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse,
 from cprsim.rehearsal.shard import TRACKERS
 from cprsim.scenario import Scenario
 from cprsim.scenario.failures_schema import InjectedFailures
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2
@@ -47,7 +47,7 @@ def chosen_names(strategies: str, scenario: Scenario, smoke: bool) -> tuple[str,
     return names
 
 
-def material_of(what: StandIn) -> Material:
+def material_of(what: ProxyModel) -> Material:
     """What the processes of a rehearsal train."""
     return Material(what.shape, what.train, what.plan, what.shards)
 
