@@ -22,13 +22,13 @@ from cprsim.errors import ParameterError, ResultError
 from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
+from cprsim.measuring.array_pool import SHARE, memory_bytes
 from cprsim.measuring.checks import Checks, MeasuringEffort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.plugged import PluggedSetting
-from cprsim.measuring.room import SHARE, memory_bytes
 from cprsim.measuring.runs import (
     COUNTED_INTERVAL,
     SeedResult,

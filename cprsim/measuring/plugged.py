@@ -23,8 +23,8 @@ from cprsim.kernel.shards import Shards
 from cprsim.kernel.shared_run import TrainingRun
 from cprsim.kernel.trackers import ABSENT
 from cprsim.kernel.weights import Parcel
+from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
-from cprsim.measuring.room import Room
 from cprsim.records import Ints
 
 NEEDED = ("auc", "log_loss")
@@ -122,17 +122,17 @@ class HasWeights(Protocol):
         """The same back."""
 
 
-class LiveWeights(TableRows):
-    """What a trainer holds."""
+class ModelWeights(TableRows):
+    """The weights of a trainer, or of a copy of what it holds.
 
-    def __init__(self, trainer: HasWeights, layout: TableLayout, room: Room) -> None:
+    Parameters
+    ----------
+    pool : where copies go
+    """
+
+    def __init__(self, trainer: HasWeights, layout: TableLayout, pool: ArrayPool) -> None:
         super().__init__(layout, list(trainer.tables.values()))
-        self._trainer, self._room = trainer, room
-
-    @property
-    def room(self) -> Room:
-        """Where copies go."""
-        return self._room
+        self._trainer, self.pool = trainer, pool
 
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())
@@ -144,33 +144,9 @@ class LiveWeights(TableRows):
     def dense_bytes(self) -> int:
         return len(self._trainer.get_dense())
 
-    def copy(self) -> CopiedWeights:
-        copies = [CopiedTable.of(table, self._room) for table in self.tables]
-        return CopiedWeights(self.layout, copies, self.read_dense(), self._room)
-
-
-class CopiedWeights(TableRows):
-    """A copy on the host."""
-
-    def __init__(
-        self, layout: TableLayout, tables: Sequence[CopiedTable], dense: bytes, room: Room
-    ) -> None:
-        super().__init__(layout, tables)
-        self._copies, self._dense, self._room = tables, dense, room
-
-    def read_dense(self) -> bytes:
-        return self._dense
-
-    def write_dense(self, parcel: bytes) -> None:
-        self._dense = parcel
-
-    @property
-    def dense_bytes(self) -> int:
-        return len(self._dense)
-
-    def copy(self) -> CopiedWeights:
-        copies = [CopiedTable.of(table, self._room) for table in self._copies]
-        return CopiedWeights(self.layout, copies, self._dense, self._room)
+    def copy(self) -> ModelWeights:
+        tables = {str(i): CopiedTable.of(table, self.pool) for i, table in enumerate(self.tables)}
+        return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout, self.pool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,10 +156,10 @@ class CopiedTable:
     parts: tuple[Array, ...]  # (n_rows, ...) each
 
     @classmethod
-    def of(cls, table: OwnTable, room: Room, at_once: int = 1 << 16) -> CopiedTable:
+    def of(cls, table: OwnTable, pool: ArrayPool, at_once: int = 1 << 16) -> CopiedTable:
         """A copy, made in pieces: a table on another device need not fit twice."""
         shaped = [np.asarray(part) for part in table.get_rows(np.zeros(0, np.int64))]
-        parts = tuple(room.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
+        parts = tuple(pool.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
         for first in range(0, table.n_rows, at_once):
             rows = np.arange(first, min(first + at_once, table.n_rows))
             for part, found in zip(parts, table.get_rows(rows), strict=True):
@@ -202,12 +178,28 @@ class CopiedTable:
             ours[rows] = theirs
 
 
+@dataclass(slots=True, eq=False)
+class CopiedModel:
+    """A copy on the host of all that a save holds of a trainer."""
+
+    tables: Mapping[str, OwnTable]
+    dense: bytes
+
+    def get_dense(self) -> bytes:
+        return self.dense
+
+    def set_dense(self, blob: bytes) -> None:
+        self.dense = blob
+
+
 class FollowedTables:
     """The tables of a trainer as savers see them, with marks of the rows that moved."""
 
-    def __init__(self, trainer: HasWeights, layout: TableLayout, seed: int, room: Room) -> None:
+    def __init__(
+        self, trainer: HasWeights, layout: TableLayout, seed: int, pool: ArrayPool
+    ) -> None:
         self.layout, self.seed = layout, seed
-        self.weights = LiveWeights(trainer, layout, room)
+        self.weights = ModelWeights(trainer, layout, pool)
         self.changed: Array = np.zeros(layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
         self._column = {name: number for number, name in enumerate(trainer.tables)}
@@ -223,8 +215,10 @@ class FollowedTables:
 class Plugged(FollowedTables):
     """A run of a trainer of the user's own; see `cprsim.kernel.shared_run.TrainingRun`."""
 
-    def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
-        super().__init__(trainer, layout, seed, room)
+    def __init__(
+        self, trainer: OwnTrainer, layout: TableLayout, seed: int, pool: ArrayPool
+    ) -> None:
+        super().__init__(trainer, layout, seed, pool)
         self.trainer = trainer
         self.position = [0]  # shared with followers
 
@@ -289,13 +283,13 @@ class PluggedSetting:
     own: OwnTrainer
     shards: Shards
     seed: int
-    room: Room
+    pool: ArrayPool
     start: Any  # its state at the start of the run
 
     def trainer(self) -> Plugged:
         """The trainer, put back to the start of its run."""
         self.own.set_state(self.start)
-        return Plugged(self.own, self.shards.layout, self.seed, self.room)
+        return Plugged(self.own, self.shards.layout, self.seed, self.pool)
 
     @contextmanager
     def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
@@ -315,7 +309,7 @@ class PluggedSetting:
 
     def copy_bytes(self) -> int:
         """Of one copy of the tables, optimiser rows included, and of the dense state."""
-        weights = LiveWeights(self.own, self.shards.layout, self.room)
+        weights = ModelWeights(self.own, self.shards.layout, self.pool)
         tables = zip(weights.row_bytes, self.shards.layout.rows, strict=True)
         return sum(each * n_rows for each, n_rows in tables) + weights.dense_bytes
 

@@ -16,10 +16,10 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
+from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
 from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
-from cprsim.measuring.room import SHARE, Room, memory_bytes
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
@@ -182,8 +182,8 @@ def own_setting(loaded: LoadedScenario, seed: int, where: Where = HERE) -> Plugg
     assert section is not None
     own = make_trainer(loaded, seed, where.here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    room = Room(int(memory_bytes() * SHARE) // where.n_beside)
-    return PluggedSetting(own, shards, seed, room, own.get_state())
+    pool = ArrayPool(int(memory_bytes() * SHARE) // where.n_beside)
+    return PluggedSetting(own, shards, seed, pool, own.get_state())
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:

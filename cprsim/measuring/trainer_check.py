@@ -13,7 +13,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
 from cprsim.measuring.expectation import BASE_AUC, Expected
-from cprsim.measuring.plugged import LiveWeights, Plugged, PluggedSetting, quality_of
+from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 
@@ -112,7 +112,7 @@ def _require_rows(name: str, table: OwnTable) -> None:
 
 def _require_noted(run: Plugged, setting: PluggedSetting, until: int) -> None:
     """Train on; every row that moved was noted."""
-    before = LiveWeights(setting.own, setting.shards.layout, setting.room).copy()
+    before = ModelWeights(setting.own, setting.shards.layout, setting.pool).copy()
     run.run(until)
     layout = setting.shards.layout
     for number, name in enumerate(setting.own.tables):

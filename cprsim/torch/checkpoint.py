@@ -99,9 +99,9 @@ class PriorityCheckpoint:
 
     def _copied(self) -> TableRows:
         """SCAR's copy of the vectors as last saved."""
-        room = self.followed.weights.room
+        pool = self.followed.weights.pool
         tables = self.followed.tables.values()
-        vectors = [CopiedTable(CopiedTable.of(one, room).parts[:1]) for one in tables]
+        vectors = [CopiedTable(CopiedTable.of(one, pool).parts[:1]) for one in tables]
         return TableRows(self.followed.layout, vectors)
 
     def _prioritise(self) -> Priorities:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.kernel.shape import TableLayout
+from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.plugged import FollowedTables
-from cprsim.measuring.room import Room
 from cprsim.torch.tables import Accesses, make_states, tables_of
 from cprsim.torch.trainer import dense_bytes, dense_tensors, write_dense
 
@@ -32,7 +32,7 @@ class Followed(FollowedTables):
         make_states(module, self.optimizers)
         self.tables = tables_of(module, self.optimizers)
         layout = TableLayout(tuple(table.n_rows for table in self.tables.values()))
-        super().__init__(self, layout, seed, Room())
+        super().__init__(self, layout, seed, ArrayPool())
         self._all_move = not all(table.moves_only_accessed for table in self.tables.values())
         self.accesses = Accesses(module, self.tables)
         self.accesses.listens = True
