@@ -16,7 +16,7 @@ from typing import Any
 from cprsim.engines import with_parts
 from cprsim.pipeline import Outcome, StrategyOutcome
 from cprsim.records import RecoveryPolicy, stacked
-from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Identity, Logbook, Result, write_result
 
@@ -80,7 +80,7 @@ def _outcome(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Outcome:
     return Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
 
 
-def _strategy(policy: RecoveryPolicy, runs: list[Run]) -> StrategyOutcome:
+def _strategy(policy: RecoveryPolicy, runs: list[FoldedRun]) -> StrategyOutcome:
     parts = runs[0].costs.parts
     return StrategyOutcome(
         policy,

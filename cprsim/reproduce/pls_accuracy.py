@@ -18,7 +18,7 @@ from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.shipping import shipped_names, shipped_path
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
-from cprsim.measuring.measure import Measured, Request, measure
+from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
@@ -92,7 +92,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
         return None
     loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
     journals = work.folder("curve", (SCENARIO,))
-    request = Request(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
+    request = MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
     return measure(request)
 
 

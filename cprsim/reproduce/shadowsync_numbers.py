@@ -11,10 +11,10 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.reproduce.study import Part, Work
 from cprsim.stand_in import stand_in
 from cprsim.sync import SyncSetting, load_model, throughput
+from cprsim.train_in_step import Team, sync_setting, train_in_step, warm_start
 
 SCENARIO = "shadowsync.yaml"
 FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted

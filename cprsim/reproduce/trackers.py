@@ -19,7 +19,7 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
 from cprsim.reproduce.paper import Claim, Mark, about, between, words
@@ -131,7 +131,7 @@ def _bytes(n_clicks: int) -> dict[str, float]:
     clicks = generate(shape.tables, n_clicks, 1).clicks
     found = {}
     for name in SHOWN:
-        trainer = Trainer(shape, clicks, TrainingPlan(128, 0.1))
+        trainer = ProxyTrainer(shape, clicks, TrainingPlan(128, 0.1))
         trainer.initialise()
         shards = Shards(shape.tables, N_SERVERS)
         whole = Saver(trainer, shards)

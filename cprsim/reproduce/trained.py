@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline, Setting, run_trials
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.kernel.trunk import Setting, Twin, run_trials
 from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
 
@@ -53,7 +53,7 @@ def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
     twin: Quality | None = None
     found: dict[Trial, Quality] = {}
     for outcome in run_trials(setting, trials):
-        if isinstance(outcome, Twin):
+        if isinstance(outcome, Baseline):
             twin = outcome.quality
         else:
             found[outcome[0]] = outcome[1]

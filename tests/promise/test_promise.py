@@ -12,10 +12,10 @@ from rich.console import Console
 
 from cprsim import pipeline
 from cprsim.assemble import assemble
-from cprsim.kernel.replay import Course
+from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.replay import replay as replay_log
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.trunk import Setting, run_trial
+from cprsim.kernel.shared_run import Setting
 from cprsim.promise.cells import Cell, limits
 from cprsim.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
 from cprsim.promise.keeping import estimate
@@ -24,6 +24,7 @@ from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.stand_in import stand_in
+from tests.kernel.scratch import run_trial
 
 SCENARIO = """
 job: {useful: 50 h}
@@ -75,7 +76,9 @@ def test_a_history_trains_as_the_log_of_its_job_does(loaded, histories, strategy
         log = pipeline.replay(fresh, number)[policy.name]
         trainer = setting.trainer()
         saver = Saver(trainer, setting.shards, policy.sub_saves)
-        replay_log(log, experiment.useful_h, experiment.cluster.shard_slots, Course(trainer), saver)
+        replay_log(
+            log, experiment.useful_h, experiment.cluster.shard_slots, TracedTraining(trainer), saver
+        )
         trial = ours.trial(number)
         n_lost += trial is not None
         if trial is None:

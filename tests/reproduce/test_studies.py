@@ -12,8 +12,8 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Twin
 from cprsim.measuring.runs import SeedResult
 from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
 from cprsim.reproduce.fleet import Fleet, mean, percentile, worst
@@ -166,7 +166,7 @@ def test_a_bend_is_seen_and_a_line_is_none() -> None:
 
 def test_failures_measured_anew_are_set_beside_the_shipped_slope_with_both_errors() -> None:
     trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))  # loses 0.1 of the samples
-    twin = Twin(Quality(0.8, 0.5), {})
+    twin = Baseline(Quality(0.8, 0.5), {})
     seeds = [
         SeedResult(seed, twin, {trial: Quality(0.8 - 0.1 * slope, 0.5)}, 1.0)
         for seed, slope in enumerate((0.020, 0.024, 0.022))

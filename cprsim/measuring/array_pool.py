@@ -1,4 +1,4 @@
-"""Room for copies of tables: memory up to half of the machine's, files beyond."""
+"""ArrayPool for copies of tables: memory up to half of the machine's, files beyond."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-class Room:
+class ArrayPool:
     """Arrays in memory while there is room, then in files that vanish with them.
 
     Parameters

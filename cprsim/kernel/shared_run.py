@@ -1,9 +1,9 @@
-"""Many trials of one run: its beginning is trained once, each trial from its first failure on.
+"""Many trials of one run: their common part is trained once, each trial from its first failure on.
 
 Saving changes no weight, so one run without failures serves every way of saving at once: each has
 a saver that follows the run. Where a trial's first failure strikes, the run as that saver sees it
 is copied into a fork, which goes on alone to the end. A fork is bit by bit what a run from scratch
-would have been; the run itself is the twin of all of them.
+would have been; the run itself is the baseline (the twin) of all of them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.saved import Savable
-from cprsim.kernel.saving import Saver
+from cprsim.kernel.saving import Savable, Saver, copy_state
 from cprsim.kernel.shape import ModelShape
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import restore, take
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 
 MOST_COPIED_BYTES = 8 << 30  # of tables that all savers of one run hold together
 
 
-class Run(Savable, Protocol):
+class TrainingRun(Savable, Protocol):
     """A model on its way through its samples."""
 
     @property
@@ -41,24 +39,24 @@ class Run(Savable, Protocol):
     def run(self, until: int | None = None) -> object:
         """Train up to a position on the grid; None: the end."""
 
-    def follower(self) -> Run:
+    def follower(self) -> TrainingRun:
         """The same run seen by one more saver: it moves with this one, its marks are its own."""
 
 
 class Forkable(Protocol):
-    """What every trial of one run shares, whoever trains it."""
+    """What every trial of one run shares, for any trainer."""
 
     @property
     def shards(self) -> Shards:
         """Which server holds which rows."""
 
-    def trainer(self) -> Run:
+    def trainer(self) -> TrainingRun:
         """A run at its start."""
 
-    def fork_of(self, run: Run) -> AbstractContextManager[Run]:
+    def fork_of(self, run: TrainingRun) -> AbstractContextManager[TrainingRun]:
         """A run of its own that goes on from where another is; that one stands still meanwhile."""
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """How good the model of a run is on samples that it is not trained on."""
 
     def require_memory(self, n_savers: int) -> None:
@@ -75,23 +73,23 @@ class Setting:
     plan: TrainingPlan
     shards: Shards
 
-    def trainer(self) -> Trainer:
+    def trainer(self) -> ProxyTrainer:
         """A trainer at the start of the run."""
-        trainer = Trainer(self.shape, self.train, self.plan)
+        trainer = ProxyTrainer(self.shape, self.train, self.plan)
         trainer.initialise()
         return trainer
 
     @contextmanager
-    def fork_of(self, run: Run) -> Iterator[Run]:
+    def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
         """A second trainer of the same plan, in the state of the first."""
-        assert isinstance(run, Trainer)
-        other = Trainer(self.shape, self.train, self.plan)
-        restore(take(run), other)
+        assert isinstance(run, ProxyTrainer)
+        other = ProxyTrainer(self.shape, self.train, self.plan)
+        copy_state(run, other)
         yield other
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """On the test clicks."""
-        assert isinstance(run, Trainer)
+        assert isinstance(run, ProxyTrainer)
         return run.evaluate(self.test)
 
     def require_memory(self, n_savers: int) -> None:
@@ -105,7 +103,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Baseline:
     """The run without failures."""
 
     quality: Quality
@@ -115,7 +113,7 @@ class Twin:
 class _Followed:
     """A run and one saver that follows it, with marks of what changed of its own."""
 
-    def __init__(self, run: Run, shards: Shards, saving: Saving) -> None:
+    def __init__(self, run: TrainingRun, shards: Shards, saving: Saving) -> None:
         self.saving = saving
         self.trainer = run.follower()
         self.saver = Saver(self.trainer, shards, saving.sub_saves)
@@ -124,7 +122,7 @@ class _Followed:
         self.trainer.changed |= changed
 
 
-class Trunk:
+class SharedRun:
     """One run without failures, and all that may branch off it.
 
     `until` says of each way of saving up to which share of the run it is followed.
@@ -162,7 +160,7 @@ class Trunk:
         return saving.due(self.at_fraction, min(until, self.until[saving]))
 
     def _train(self, at_fraction: float) -> None:
-        """Train up to a share of the run; every saver then knows what changed."""
+        """Train up to a share of the run, and mark for every saver what changed."""
         self.trainer.run(self.trainer.on_grid(at_fraction * self.trainer.n_samples))
         for one in self._followed.values():
             one.note(self.trainer.changed)
@@ -175,7 +173,7 @@ class Trunk:
                 self._followed.pop(saving, None)
 
     @contextmanager
-    def fork(self, saving: Saving) -> Iterator[tuple[Run, Saver]]:
+    def fork(self, saving: Saving) -> Iterator[tuple[TrainingRun, Saver]]:
         """A run of its own that goes on from here, saved in one of the ways."""
         one = self._followed[saving]
         with self.setting.fork_of(one.trainer) as run:
@@ -188,7 +186,7 @@ class Trunk:
 
 def run_trials(
     setting: Forkable, trials: Iterable[Trial], savings: Iterable[Saving] = ()
-) -> Iterator[tuple[Trial, Quality] | Twin]:
+) -> Iterator[tuple[Trial, Quality] | Baseline]:
     """Train every trial, in the order of their first failures, and at the end their twin.
 
     Parameters
@@ -198,27 +196,19 @@ def run_trials(
     """
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
     last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
-    trunk = Trunk(setting, last | dict.fromkeys(savings, 1.0))
+    shared = SharedRun(setting, last | dict.fromkeys(savings, 1.0))
     for trial in waiting:
-        trunk.leave(before=trial.failures[0].at_fraction)
-        trunk.advance(trial.failures[0].at_fraction)
-        with trunk.fork(trial.saving) as (run, saver):
+        shared.leave(before=trial.failures[0].at_fraction)
+        shared.advance(trial.failures[0].at_fraction)
+        with shared.fork(trial.saving) as (run, saver):
             quality = _finish(setting, trial, run, saver)
         yield trial, quality
-    trunk.leave(before=1.0)
-    trunk.advance(1.0)
-    yield Twin(setting.evaluate(trunk.trainer), trunk.bytes_written())
+    shared.leave(before=1.0)
+    shared.advance(1.0)
+    yield Baseline(setting.evaluate(shared.trainer), shared.bytes_written())
 
 
-def run_trial(setting: Forkable, trial: Trial) -> Quality:
-    """One trial from scratch, alone: what its fork has to equal."""
-    trainer = setting.trainer()
-    saver = Saver(trainer, setting.shards, trial.saving.sub_saves)
-    _save_up_to(trainer, saver, trial.saving, 0.0, trial.failures[0].at_fraction)
-    return _finish(setting, trial, trainer, saver)
-
-
-def _finish(setting: Forkable, trial: Trial, trainer: Run, saver: Saver) -> Quality:
+def _finish(setting: Forkable, trial: Trial, trainer: TrainingRun, saver: Saver) -> Quality:
     """From a trial's first failure to its end."""
     for failure, later in _with_next(trial.failures):
         saver.lose(failure.servers)
@@ -235,7 +225,9 @@ def _with_next(
     yield from zip(failures, (*failures[1:], None), strict=True)
 
 
-def _save_up_to(trainer: Run, saver: Saver, saving: Saving, after: float, until: float) -> None:
+def _save_up_to(
+    trainer: TrainingRun, saver: Saver, saving: Saving, after: float, until: float
+) -> None:
     def go_to(at: float) -> None:
         trainer.run(trainer.on_grid(at * trainer.n_samples))
 

@@ -9,10 +9,11 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
+from cprsim.kernel.shared_run import Baseline, Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Stale, Trial, stale_shards
-from cprsim.kernel.trunk import Setting, Twin, run_trial, run_trials
 from cprsim.staleness import STRATEGIES
+from tests.kernel.scratch import run_trial
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
 ONE = (ShardFailure(0.6, (1, 2)),)
@@ -44,14 +45,14 @@ def test_the_twin_is_the_run_that_nobody_saved(setting: Setting) -> None:
     *_, twin = run_trials(setting, trials)
     alone = setting.trainer()
     alone.run()
-    assert isinstance(twin, Twin)
+    assert isinstance(twin, Baseline)
     assert twin.quality == alone.evaluate(setting.test)
 
 
 def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None:
     savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
     (twin,) = run_trials(setting, [], savings)
-    assert isinstance(twin, Twin)
+    assert isinstance(twin, Baseline)
     written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
     assert written["partial"] > 0
     for tracker in ("mfu", "ssu", "scar"):
@@ -63,7 +64,7 @@ def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None
 def test_a_failure_right_after_a_save_loses_nothing(setting: Setting) -> None:
     trial = Trial(Saving("partial", 0.25), (ShardFailure(0.5, (0, 1, 2)),))
     (_, quality), twin = run_trials(setting, [trial])
-    assert isinstance(twin, Twin)
+    assert isinstance(twin, Baseline)
     assert quality == twin.quality
 
 

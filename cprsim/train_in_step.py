@@ -1,7 +1,7 @@
 """Trainers in step, from a scenario: their setting, and a stand-in trained on as many replicas.
 
-The course in time comes from `sync`, what it does to a model from `kernel`. The stand-in has fewer
-threads and smaller batches than the scenario's job, and the same course in time.
+The order of events in time comes from `sync`, what they do to a model from `kernel`. The stand-in
+has fewer threads and smaller batches than the scenario's job, and synchronises at the same times.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import COMMITS, N_MARKS, STARTS, LossCurve, Moment, moments
+from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, Moment, act, moments
 from cprsim.kernel.replicas import Replicas
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.durations import duration_of
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
 from cprsim.sync import (
     ALL,
     Algorithm,
@@ -72,9 +72,9 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
 class Team:
     """Replicas to train: how they stay in step, and the model that all begin with."""
 
-    what: StandIn
+    what: ProxyModel
     setting: SyncSetting  # of the stand-in
-    start: Trainer
+    start: ProxyTrainer
 
     @property
     def n_trained(self) -> int:
@@ -92,11 +92,11 @@ class Team:
         return new
 
     def log(self, outages: Sequence[Outage] = ()) -> SyncLog:
-        """Their course in time; outages in the stand-in's time."""
+        """Their events in time; outages in the stand-in's time."""
         return run_log(self.setting, self.n_batches, self.what.plan.seed, outages)
 
 
-def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
+def team_of(loaded: LoadedScenario, what: ProxyModel) -> Team:
     """The stand-in's trainers as a scenario describes them."""
     setting, section = sync_setting(loaded), loaded.scenario.sync
     assert section is not None, "else there is no setting"
@@ -104,14 +104,14 @@ def team_of(loaded: LoadedScenario, what: StandIn) -> Team:
     return Team(what, small, warm_start(what, section.stand_in.warm_start_fraction))
 
 
-def warm_start(what: StandIn, fraction: float) -> Trainer:
+def warm_start(what: ProxyModel, fraction: float) -> ProxyTrainer:
     """One trainer that has trained a share of the clicks alone.
 
     Raises ParameterError where a plan has several epochs: trainers in step train in one pass.
     """
     if what.plan.epochs != 1:
         raise ParameterError("trainers in step train in one pass: `kernel.epochs` must be 1")
-    trainer = Trainer(what.shape, what.train, what.plan)
+    trainer = ProxyTrainer(what.shape, what.train, what.plan)
     trainer.initialise()
     trainer.run(trainer.on_grid(fraction * trainer.n_samples))
     return trainer
@@ -197,22 +197,16 @@ class Saves:
     def _do(self, moment: Moment) -> None:
         if moment.kind in STARTS:
             self._replicas.gather()
-            self._saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
-        elif moment.kind in COMMITS:
-            self._saver.commit()
-        elif moment.kind is EventKind.SAVE_ABANDONED:
-            self._saver.abandon()
-        elif moment.kind is EventKind.REVERTED:
-            servers = {slot - self._first_slot for slot in moment.slots}
-            self._saver.lose(sorted(servers))
-            if len(servers) == self._saver.shards.n_servers:
-                self._replicas.restart_from_central()
+        act(moment, self._saver, self._first_slot)
+        n_servers = self._saver.shards.n_servers
+        if moment.kind is EventKind.REVERTED and len(set(moment.slots)) == n_servers:
+            self._replicas.restart_from_central()
 
 
 def train_with_failures(
     team: Team, log: EventLog, useful_h: float, cluster: Cluster, sub_saves: SubSaves | None
 ) -> tuple[Replicas, Saver]:
-    """Train the rest of the clicks as a simulated job went whose failed nodes alone went back."""
+    """Train the rest of the clicks with the failures of a simulated job under partial recovery."""
     replicas = team.replicas()
     saver = Saver(replicas, team.what.shards, sub_saves)
     saves = Saves(log, useful_h, cluster, replicas, saver)

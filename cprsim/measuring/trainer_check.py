@@ -12,9 +12,8 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
-from cprsim.measuring.evaluated import quality_of
 from cprsim.measuring.expectation import BASE_AUC, Expected
-from cprsim.measuring.plugged import LiveWeights, Plugged, PluggedSetting
+from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
 from cprsim.measuring.protocol import OwnTable, Predictions
 from cprsim.records import Ints
 
@@ -23,7 +22,7 @@ AT_ONCE = 1 << 16  # rows compared at once
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class TrainerCheck:
     """What trying a trainer showed.
 
     Parameters
@@ -47,7 +46,7 @@ class Rehearsal:
         return noisy.seeds_for(precision), self.expected.seeds_for(precision)
 
 
-def rehearse(setting: PluggedSetting, again: PluggedSetting) -> Rehearsal:
+def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerCheck:
     """Try a trainer; `again` is the same, made anew.
 
     Raises ParameterError where it does not do what the protocol says.
@@ -75,7 +74,7 @@ def rehearse(setting: PluggedSetting, again: PluggedSetting) -> Rehearsal:
             "decides how the run goes on (weights, optimiser, position, random numbers)"
         )
     others = (forked, second)
-    return Rehearsal(
+    return TrainerCheck(
         _expected(found, first),
         max(abs(one.auc - first.auc) for one in others),
         max(abs(one.log_loss - first.log_loss) for one in others),
@@ -113,7 +112,7 @@ def _require_rows(name: str, table: OwnTable) -> None:
 
 def _require_noted(run: Plugged, setting: PluggedSetting, until: int) -> None:
     """Train on; every row that moved was noted."""
-    before = LiveWeights(setting.own, setting.shards.layout, setting.room).copy()
+    before = ModelWeights(setting.own, setting.shards.layout, setting.pool).copy()
     run.run(until)
     layout = setting.shards.layout
     for number, name in enumerate(setting.own.tables):
