@@ -13,13 +13,13 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cprsim.errors import ResultError
-
-SUFFIX = ".unfinished"
+from cprsim.results.manifest import damage
+from cprsim.whole_file import UNFINISHED
 
 
 def require_writable(root: Path) -> None:
@@ -32,16 +32,11 @@ def require_writable(root: Path) -> None:
 
 
 @contextmanager
-def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Path]:
+def publishing(final: Path) -> Iterator[Path]:
     """A folder to write into; it becomes `final` when the block ends without an error.
 
     Where a sound folder of that name has appeared meanwhile (the same command run twice at once),
     that one stays; a damaged one is replaced.
-
-    Parameters
-    ----------
-    final : where the folder is to stand
-    damage : says what is wrong with a folder, None where it is sound
 
     Raises
     ------
@@ -56,7 +51,7 @@ def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Pa
             new = bench / "new"
             new.mkdir()
             yield new
-            _put_in_place(new, final, damage)
+            _put_in_place(new, final)
     except OSError as error:
         raise ResultError(f"can't write {final}: {error.strerror or error}") from error
     finally:
@@ -122,7 +117,7 @@ def workshop(final: Path) -> Iterator[Path]:
 def _open_workshop(final: Path) -> tuple[Path, int]:
     """A new locked workshop beside `final`: its path and the descriptor that holds the lock."""
     while True:
-        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{SUFFIX}"
+        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{UNFINISHED}"
         folder.mkdir()
         with suppress(FileNotFoundError):  # swept away before it was locked: once more
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -148,7 +143,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     The folders deleted.
     """
     removed = []
-    for folder in root.glob(f".*{SUFFIX}"):
+    for folder in root.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
             try:
@@ -160,7 +155,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     return removed
 
 
-def _put_in_place(new: Path, final: Path, damage: Callable[[Path], str | None]) -> None:
+def _put_in_place(new: Path, final: Path) -> None:
     for _ in range(10):  # each further turn needs yet another run to interfere
         if final.exists():
             if damage(final) is None:

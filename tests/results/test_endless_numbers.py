@@ -14,7 +14,7 @@ from cprsim.curves.identity import canonical_digest
 from cprsim.errors import CurveError, ResultError, TraceError
 from cprsim.failures.traces import read_infinitehbd
 from cprsim.measuring.journal import read_journal
-from cprsim.results.read import read_folder
+from cprsim.results.run import read_folder
 from cprsim.selector.folder import read_selection
 from cprsim.sweeps.folder import _read as read_sweep
 from cprsim.sweeps.store import Store
