@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from cprsim.errors import ResultError
@@ -42,18 +42,25 @@ def publishing(final: Path) -> Iterator[Path]:
     ------
     ResultError : it can't be written, e.g. because the disk is full; nothing is left behind
     """
-    root = final.parent
+    try:
+        with _there(final.parent):
+            remove_leftovers(final.parent)
+            with workshop(final) as folder:
+                new = folder / "new"
+                new.mkdir()
+                yield new
+                _put_in_place(new, final)
+    except OSError as error:
+        raise ResultError(f"can't write {final}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _there(root: Path) -> Iterator[None]:
+    """A folder is there while the block lasts; folders made for it go again if they are empty."""
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
         root.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(root)
-        with workshop(final) as bench:
-            new = bench / "new"
-            new.mkdir()
-            yield new
-            _put_in_place(new, final)
-    except OSError as error:
-        raise ResultError(f"can't write {final}: {error.strerror or error}") from error
+        yield
     finally:
         for folder in made:
             with suppress(OSError):
@@ -71,14 +78,27 @@ def sole(final: Path) -> Iterator[None]:
     ResultError : another process is at it, or the file can't be written
     """
     path = final.parent / f".{final.name}.lock"
-    while True:
+    with ExitStack() as stack:
         try:
-            final.parent.mkdir(parents=True, exist_ok=True)
-            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            stack.enter_context(_there(final.parent))
+            lock = _open_lock(path, final)
         except OSError as error:
-            raise ResultError(
-                f"can't write to {final.parent}: {error.strerror or error}"
-            ) from error
+            message = f"can't write to {final.parent}: {error.strerror or error}"
+            raise ResultError(message) from error
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(lock)
+
+
+def _open_lock(path: Path, final: Path) -> int:
+    """The descriptor that holds the lock of `final`. Raises ResultError where another does."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -89,14 +109,7 @@ def sole(final: Path) -> Iterator[None]:
                 "it and run this again; what it has finished is kept"
             ) from None
         if _is_still(path, lock):
-            break
-        os.close(lock)
-    try:
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
-        yield
-    finally:
-        path.unlink(missing_ok=True)
+            return lock
         os.close(lock)
 
 

@@ -46,13 +46,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An input at which the decision for or against full recovery would change."""
+    """An input at which the decision for or against full recovery would change.
+
+    Values are whole numbers where the input counts something.
+    """
 
     name: str
     unit: str
-    now: float
-    at: float | None  # None: at no value that was tried
-    furthest: tuple[float, ...] = ()  # values that were tried in vain, the last in each direction
+    now: int | float
+    at: int | float | None  # None: at no value that was tried
+    # values that were tried in vain, the last in each direction
+    furthest: tuple[int | float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

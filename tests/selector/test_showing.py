@@ -72,7 +72,8 @@ def test_flips_say_from_what_to_what(selection: Selection) -> None:
 def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     partial = selection.best["partial"]
     assert partial is not None
-    beyond = replace(selection, best={"partial": replace(partial, beyond_fraction=0.07)})
+    best = {**selection.best, "partial": replace(partial, beyond_fraction=0.07)}
+    beyond = replace(selection, best=best)
     assert "7.00 % of the jobs lose more than the curve was measured for" in said(beyond)
     assert "Warning" not in said(selection)
 
