@@ -152,7 +152,7 @@ def test_what_is_missing_is_named(key) -> None:
 
 @pytest.mark.parametrize("plain", [None, [], "a", 3])
 def test_what_is_no_object_is_no_record(plain) -> None:
-    with pytest.raises(CodecError, match="it is .*; it holds an object"):
+    with pytest.raises(CodecError, match="it holds an object"):
         decode(Everything, plain, path=HERE)
 
 

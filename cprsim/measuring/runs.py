@@ -16,10 +16,10 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.kernel.trunk import Forkable, Setting, Twin, run_trials
-from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.own import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.measuring.room import SHARE, Room, memory_bytes
+from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES

@@ -37,6 +37,7 @@ from cprsim.rehearsal.setting import (
 from cprsim.rehearsal.supervisor import Ran, Supervisor
 from cprsim.rehearsal.verdict import Judged, judge, mean_of
 from cprsim.stand_in import StandIn
+from cprsim.whole_file import write_whole
 
 ATTEMPTS = 2  # at one run, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
@@ -256,9 +257,7 @@ def _write_before(journal: Path, calibration: Calibration, planned: list[Planned
 
 def _write(path: Path, plain: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(json.dumps(plain, sort_keys=True) + "\n")
-    unfinished.rename(path)
+    write_whole(path, json.dumps(plain, sort_keys=True) + "\n")
 
 
 def _plain(attempt: Attempt) -> dict[str, Any]:

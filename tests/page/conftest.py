@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from markupsafe import Markup
 
-from cprsim.curves.shipping import shipped_path
+from cprsim.curves.choosing import shipped_path
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results.folder import Target
 from cprsim.results.identity import Identity
