@@ -7,7 +7,6 @@ results/reproduction/    in the repository: the folders of the last full run, by
 
 from __future__ import annotations
 
-import csv
 import shutil
 import sys
 from collections.abc import Mapping
@@ -15,12 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
+
 import cprsim
 from cprsim.codec import digest_of, json_text
-from cprsim.foreign import read_json, spreadsheet_cell
+from cprsim.foreign import read_json
 from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
 from cprsim.reproduce.summary import Summary
-from cprsim.results.folder import finished_or_make, readable
+from cprsim.results.folder import finished_or_make, readable, write_csv
 from cprsim.results.identity import N_DIGITS, file_digest
 from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
 from cprsim.results.publish import publishing
@@ -138,13 +139,8 @@ def reproduce(study: Study, request: Request) -> Reproduced:
 
 def _write(folder: Path, summary: Summary) -> None:
     (folder / SUMMARY).write_text(json_text(summary.as_json(), indent=1), "utf-8")
-    with (folder / COMPARISONS).open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows(
-            map(spreadsheet_cell, (row.quantity, row.paper, row.mark, row.ours, str(row.verdict)))
-            for row in summary.rows
-        )
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
     _draw(folder, summary)
 
 
