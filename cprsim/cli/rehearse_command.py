@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -87,9 +86,9 @@ def _too_busy_is_an_exit_code() -> Iterator[None]:
 
 def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
     """Names a journal: what decides the runs, but not how many there are."""
-    from cprsim.cli import running
+    from cprsim.results.identity import identity_of
 
-    identity = running.identity_of(loaded, None)
+    identity = identity_of(loaded)
     digest = hashlib.sha256("\0".join([identity.digest, *names]).encode()).hexdigest()
     return f"{identity.folder_name}-{digest[:8]}"
 
@@ -108,14 +107,12 @@ def _rehearsed(
 def _kept(
     rehearsal: Rehearsal, loaded: LoadedScenario, out: Path, started: datetime
 ) -> Result | None:
+    from cprsim.cli.finished import target_of
     from cprsim.plots import draw_result
     from cprsim.rehearsal.keeping import keep
-    from cprsim.scenario import dump_scenario
 
-    return keep(
-        out, rehearsal, dump_scenario(loaded.scenario), loaded.scenario.name,
-        ["cprsim", *sys.argv[1:]], started, lambda result: draw_result(result, result.path),
-    )  # fmt: skip
+    target = target_of(out, loaded, started)
+    return keep(target, rehearsal, lambda result: draw_result(result, result.path))
 
 
 def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:

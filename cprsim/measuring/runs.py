@@ -17,9 +17,9 @@ from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
-from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
+from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel_schema import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
-from cprsim.curves.shipping import shipped_names, shipped_path
+from cprsim.curves.choosing import shipped_names, shipped_path
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from math import floor, log10, nan
 from typing import Any
 
+from cprsim.codec import number_from, plain_number
 from cprsim.plots.chart import Chart
 from cprsim.reproduce.paper import Claim
 from cprsim.reproduce.verdicts import (
@@ -22,7 +23,6 @@ from cprsim.reproduce.verdicts import (
     judge,
     judge_cases,
 )
-from cprsim.results.plain import number_from, plain_number
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
