@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cprsim.reproduce import (
     accuracy,
     distribution,
@@ -22,7 +24,7 @@ from cprsim.reproduce import (
 )
 from cprsim.reproduce.study import Study
 
-STUDIES: dict[str, Study] = {
+STUDIES: dict[str, Study[Any]] = {
     study.name: study
     for study in (
         failure_analysis.STUDY,
