@@ -22,6 +22,7 @@ from cprsim.reproduce import (
     systems,
     trackers,
 )
+from cprsim.reproduce.promise import study as promised
 from cprsim.reproduce.study import Study
 
 STUDIES: dict[str, Study[Any]] = {
@@ -40,6 +41,7 @@ STUDIES: dict[str, Study[Any]] = {
         distribution.STUDY,
         shadowsync.STUDY,
         systems.STUDY,
+        promised.STUDY,
     )
 }
 """What can be reproduced, by name, in the order in which it is shown."""
