@@ -54,19 +54,19 @@ def _trained(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _lost(found: Trials, strategy: str, metric: str) -> Floats:
+def _lost(runs: Trials, strategy: str, metric: str) -> Floats:
     """What one strategy lost, seed by seed."""
-    return np.array([trial[metric] for (trial,) in found.of(strategy)])
+    return np.array([trial[metric] for (trial,) in runs.of(strategy)])
 
 
-def _saved(found: Trials, strategy: str) -> Estimate:
+def _saved(runs: Trials, strategy: str) -> Estimate:
     """Paired difference to whole saves: the same failures, so most of the noise cancels."""
-    return Estimate.mean(_lost(found, "partial", "auc") - _lost(found, strategy, "auc"))
+    return Estimate.mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
 
 
 def _saves_more(strategy: str) -> Target[Trials]:
-    def tested(found: Trials) -> Tested:
-        saved = _saved(found, strategy)
+    def tested(runs: Trials) -> Tested:
+        saved = _saved(runs, strategy)
         return Tested(True if saved.low > 0 else False if saved.high < 0 else None, saved.shown())
 
     quantity = f"AUC that {shown(strategy)} saves against whole saves"
@@ -74,7 +74,7 @@ def _saves_more(strategy: str) -> Target[Trials]:
 
 
 def _mean_lost(strategy: str, metric: str) -> Callable[[Trials], Estimate]:
-    return lambda found: Estimate.mean(_lost(found, strategy, metric))
+    return lambda runs: Estimate.mean(_lost(runs, strategy, metric))
 
 
 TARGETS: list[Target[Trials]] = [
@@ -91,11 +91,11 @@ TARGETS: list[Target[Trials]] = [
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listings(found: Trials) -> list[Listing]:
+def _listings(runs: Trials) -> list[Listing]:
     def cell(metric: str) -> Callable[[str], str]:
-        without_failures = np.mean([seed["twin"][metric] for seed in found.seeds])
+        without_failures = np.mean([seed["twin"][metric] for seed in runs.seeds])
         return lambda strategy: (
-            _mean_lost(strategy, metric)(found).shown()
+            _mean_lost(strategy, metric)(runs).shown()
             if strategy
             else f"of {without_failures:.5f}: 0"
         )
@@ -108,23 +108,20 @@ def _listings(found: Trials) -> list[Listing]:
             *((label, cell(metric)) for metric, label in METRICS.items()),
             (
                 "AUC saved against whole saves",
-                lambda name: "" if name in ("", "partial") else _saved(found, name).shown(),
+                lambda name: "" if name in ("", "partial") else _saved(runs, name).shown(),
             ),
         )
     ]
 
 
-def _chart(found: Trials) -> Chart:
+def _chart(runs: Trials) -> Chart:
     def line(metric: str, suffix: str, label: str) -> Series:
         names = {name: short for name, short in SHOWN.items() if suffix == "" or name in PRIORITY}
-        lost = [_mean_lost(name + suffix, metric)(found) for name in names]
+        lost = [_mean_lost(name + suffix, metric)(runs) for name in names]
         return series(label, names.values(), lost, "points")
 
     def panel(metric: str, unit: str) -> Panel:
-        lines = (
-            line(metric, "", "equal bytes"),
-            line(metric, MORE_BYTES, "small tables often"),
-        )
+        lines = (line(metric, "", "equal bytes"), line(metric, MORE_BYTES, "small tables often"))
         return Panel(METRICS[metric], "", f"{METRICS[metric]}{unit}", lines)
 
     return Chart(
@@ -139,16 +136,16 @@ STUDY = Study(
     shows="AUC and log-loss by strategy, measured on a small model (--clicks FILE: on your clicks)",
     module=__name__,
     title="Accuracy by strategy",
-    question=lambda found: (
+    question=lambda runs: (
         "What do the emulation's two failures cost in AUC and log-loss, by strategy "
-        f"({found.clicks})?"
+        f"({runs.clicks})?"
     ),
     numbers=numbers,
     targets=TARGETS,
     listings=_listings,
     notes=(
-        lambda found: (
-            f"Mean over {len(found.seeds)} seeds with its 95 % interval (Student's t); each run "
+        lambda runs: (
+            f"Mean over {len(runs.seeds)} seeds with its 95 % interval (Student's t); each run "
             "beside the run without failures of the same clicks, order and initial weights. Full "
             "recovery loses exactly 0."
         ),

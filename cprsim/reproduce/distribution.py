@@ -97,7 +97,7 @@ class Overheads:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FormCosts:
     """One kind of failures."""
 
     failures: str
@@ -107,14 +107,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OneLog:
     """The table of a log, and what is said below it."""
 
     rows: Sequence[Sequence[str]]
     note: str
 
 
-def numbers(work: Work) -> dict[str, Found]:
+def numbers(work: Work) -> dict[str, OneLog]:
     """Simulate the job under the failures of both logs.
 
     Raises
@@ -125,13 +125,13 @@ def numbers(work: Work) -> dict[str, Found]:
     if why := missing():
         raise ParameterError(f"'distribution' needs data: {why}")
     return {
-        name: Found(**work.once(name, partial(_of_log, work, name, title), [f"{name}.yaml", name]))
+        name: OneLog(**work.once(name, partial(_of_log, work, name, title), [f"{name}.yaml", name]))
         for name, title in TITLES.items()
     }
 
 
-def _note_of(name: str) -> Callable[[Mapping[str, Found]], str]:
-    return lambda found: found[name].note
+def _note_of(name: str) -> Callable[[Mapping[str, OneLog]], str]:
+    return lambda runs: runs[name].note
 
 
 def _of_log(work: Work, name: str, title: str) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _of_log(work: Work, name: str, title: str) -> dict[str, Any]:
     return {"rows": rows, "note": f"{note} {as_fitted(replay, experiment)}"}
 
 
-def _row(title: str, line: Line) -> tuple[str, ...]:
+def _row(title: str, line: FormCosts) -> tuple[str, ...]:
     return (
         title,
         line.failures,
@@ -167,7 +167,7 @@ def _experiment(work: Work, name: str) -> Experiment:
     return assemble(work.scenario(f"{name}.yaml", [*JOB, cluster]))
 
 
-def line_of(failures: str, experiment: Experiment) -> Line:
+def line_of(failures: str, experiment: Experiment) -> FormCosts:
     """Simulate a job under one kind of failures.
 
     Raises
@@ -184,10 +184,10 @@ def line_of(failures: str, experiment: Experiment) -> Line:
         Overheads.of(of[name]["overhead_fraction"].to_numpy(np.float64))
         for name in ("full", "partial")
     )
-    return Line(failures, float(of["partial"]["failures"].mean()), full, partial)
+    return FormCosts(failures, float(of["partial"]["failures"].mean()), full, partial)
 
 
-def verdict(lines: Sequence[Line]) -> str:
+def verdict(lines: Sequence[FormCosts]) -> str:
     """By how much the forms differ."""
     by_name = {line.failures: line for line in lines}
     exponential = by_name[EXPONENTIAL]
@@ -269,7 +269,7 @@ def with_mtbf(
     Raises
     ------
     ParameterError
-        where no stretch was found.
+        where no stretch was runs.
     """
     stretch = 1.0
     for _ in range(100):
@@ -301,11 +301,9 @@ STUDY = Study(
     f"cluster, {N_EMB_PS} of them embedding servers; save 5.62 min every 2 h, load 3.39 min, "
     "rescheduling 2 min, wall clock; 2,000 replications.",
     numbers=numbers,
-    listings=lambda found: [
+    listings=lambda runs: [
         Listing(
-            "Overheads:",
-            HEADINGS,
-            tuple(tuple(row) for one in found.values() for row in one.rows),
+            "Overheads:", HEADINGS, tuple(tuple(row) for one in runs.values() for row in one.rows)
         )
     ],
     notes=(*NOTES, *map(_note_of, TITLES)),

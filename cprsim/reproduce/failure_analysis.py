@@ -71,7 +71,7 @@ class GammaFit:
 
 
 @dataclass(frozen=True)
-class Found:
+class TimesToFailure:
     """Times to failure of several draws, expected MTBFs, and fits to public logs."""
 
     draws: Sequence[Times]
@@ -106,7 +106,7 @@ def _lifetimes(hours: Any, seen: Any) -> Lifetimes:
     return lifetimes_of(np.array(hours), np.array(seen, dtype=bool))
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> TimesToFailure:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs = work.pick(1000, 4000, 17_000)
     n_draws = work.pick(3, 6, 12)
@@ -114,7 +114,7 @@ def numbers(work: Work) -> Found:
         Part(f"jobs, draw {seed}", partial(_times, work, seed, n_jobs), (SCENARIO,))
         for seed in range(1, n_draws + 1)
     ]
-    return Found(
+    return TimesToFailure(
         work.each(parts),
         {n_nodes: _mtbf_h(work, n_nodes) for n_nodes in NODES},
         {name: GammaFit.to(_gaps(work, name)) for name in logs()},
@@ -163,15 +163,17 @@ def _gaps(work: Work, name: str) -> Lifetimes:
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _over(quantity: Callable[[GammaFit], float], scale: float = 1.0) -> Callable[[Found], Estimate]:
+def _over(
+    quantity: Callable[[GammaFit], float], scale: float = 1.0
+) -> Callable[[TimesToFailure], Estimate]:
     """Mean over the fits to the draws."""
-    return lambda found: Estimate.mean(scale * np.array([quantity(one) for one in found.fits]))
+    return lambda runs: Estimate.mean(scale * np.array([quantity(one) for one in runs.fits]))
 
 
-def _hazard(found: Found) -> Tested:
+def _hazard(runs: TimesToFailure) -> Tested:
     """The hazard in the first two hours over that from ten hours on, draw by draw."""
     ratios = []
-    for one in found.lifetimes:
+    for one in runs.lifetimes:
         early, _, late = hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0]
         ratios.append(early / late)
     ratio = Estimate.mean(ratios)
@@ -179,27 +181,27 @@ def _hazard(found: Found) -> Tested:
     return Tested(met, f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on")
 
 
-def _slope(found: Found) -> Tested:
-    mtbf_h = found.mtbf_h
+def _slope(runs: TimesToFailure) -> Tested:
+    mtbf_h = runs.mtbf_h
     slope = np.polyfit([log(n) for n in mtbf_h], np.log(list(mtbf_h.values())), 1)[0]
     return Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.2f}")
 
 
-def _rmse_of_log(name: str) -> Target[Found]:
-    def rmse(found: Found) -> Estimate | None:
-        return Estimate(100 * found.logs[name].rmse) if name in found.logs else None
+def _rmse_of_log(name: str) -> Target[TimesToFailure]:
+    def rmse(runs: TimesToFailure) -> Estimate | None:
+        return Estimate(100 * runs.logs[name].rmse) if name in runs.logs else None
 
     return Target(f"{TITLES[name]}: gamma fit to the gaps, RMSE", FITS, rmse)
 
 
-def _median_at(end_h: float) -> Target[Found]:
+def _median_at(end_h: float) -> Target[TimesToFailure]:
     gamma = Gamma.from_mean(end_h, GAMMA_SHAPE.low)
     median = Estimate(float(gamma.quantile(np.array([0.5]))[0]))
     quantity = f"median at MTBF {end_h:g} h and shape 0.67"
-    return Target(quantity, MEDIAN_TTF, lambda found: median, FITTED)
+    return Target(quantity, MEDIAN_TTF, lambda runs: median, FITTED)
 
 
-TARGETS: list[Target[Found]] = [
+TARGETS: list[Target[TimesToFailure]] = [
     Target("gamma fit: RMSE of the survival curve", FITS, _over(lambda one: one.rmse, 100), FREE),
     alone("exponential fit: RMSE, likewise", _over(lambda one: one.rmse_of_exponential, 100), "%"),
     Target("gamma fit: shape", GAMMA_SHAPE, _over(lambda one: one.shape), FREE),
@@ -207,7 +209,7 @@ TARGETS: list[Target[Found]] = [
     Target(
         f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes",
         MTBF,
-        lambda found: tuple(map(Estimate, found.mtbf_h.values())),
+        lambda runs: tuple(map(Estimate, runs.mtbf_h.values())),
         FREE,
     ),
     Target("hazard", FALLING, _hazard, FREE),
@@ -227,11 +229,11 @@ def hazards(lifetimes: Lifetimes, borders_h: Floats) -> tuple[Floats, Floats]:
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listings(found: Found) -> list[Listing]:
+def _listings(runs: TimesToFailure) -> list[Listing]:
     fits = {
-        **{f"jobs, draw {number}": one for number, one in enumerate(found.fits, start=1)},
-        **found.by_size(),
-        **{f"{TITLES[name]}: gaps": one for name, one in found.logs.items()},
+        **{f"jobs, draw {number}": one for number, one in enumerate(runs.fits, start=1)},
+        **runs.by_size(),
+        **{f"{TITLES[name]}: gaps": one for name, one in runs.logs.items()},
     }
     return [
         Listing.of(
@@ -243,16 +245,13 @@ def _listings(found: Found) -> list[Listing]:
             ("mean, h", lambda name: f"{fits[name].mean_h:.2f}"),
             ("median, h", lambda name: f"{fits[name].median_h:.2f}"),
             ("RMSE, %", lambda name: f"{100 * fits[name].rmse:.2f}"),
-            (
-                "RMSE of exponential, %",
-                lambda name: f"{100 * fits[name].rmse_of_exponential:.2f}",
-            ),
+            ("RMSE of exponential, %", lambda name: f"{100 * fits[name].rmse_of_exponential:.2f}"),
         )
     ]
 
 
-def _chart(found: Found) -> Chart:
-    lifetimes, mtbf_h = found.lifetimes[0], found.mtbf_h
+def _chart(runs: TimesToFailure) -> Chart:
+    lifetimes, mtbf_h = runs.lifetimes[0], runs.mtbf_h
     fitted = GammaFit.to(lifetimes)
     gamma = Gamma.from_mean(fitted.mean_h, fitted.shape)
     curve = survival_curve(lifetimes)

@@ -49,7 +49,7 @@ NOTES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class Emulation:
     """What came of one data set: simulated twice, and by two formulas (strategy -> share)."""
 
     injected: Simulated  # the emulation's two failures
@@ -58,20 +58,20 @@ class Numbers:
     counted: dict[str, float]
 
 
-Found = dict[str, Numbers]  # by scenario
+Emulations = dict[str, Emulation]  # by scenario
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> Emulations:
     """Run both scenarios, with the emulation's two failures and with exponential ones."""
     scenarios = {name: f"{name}.yaml" for name in OVERHEADS}
     injected = simulate_cases(work, {name: (file, []) for name, file in scenarios.items()})
     exponential = simulate_cases(
         work, {f"{name}, exponential": (file, [EXPONENTIAL]) for name, file in scenarios.items()}
     )
-    found = {}
+    runs = {}
     for name, file in scenarios.items():
         experiment = assemble(work.scenario(file))
-        found[name] = Numbers(
+        runs[name] = Emulation(
             injected[name],
             exponential[f"{name}, exponential"],
             {
@@ -80,14 +80,14 @@ def numbers(work: Work) -> Found:
             },
             {policy.name: counted_fraction(experiment, policy) for policy in experiment.policies},
         )
-    return found
+    return runs
 
 
-def _targets(name: str) -> list[Target[Found]]:
+def _targets(name: str) -> list[Target[Emulations]]:
     title = TITLES[name]
 
-    def overhead(strategy: str) -> Callable[[Found], Estimate]:
-        return lambda found: found[name].injected.percent(strategy)
+    def overhead(strategy: str) -> Callable[[Emulations], Estimate]:
+        return lambda runs: runs[name].injected.percent(strategy)
 
     return [
         *(
@@ -103,17 +103,17 @@ def _targets(name: str) -> list[Target[Found]]:
         Target(
             f"{title}: removed by CPR-MFU",
             REDUCTIONS[name],
-            lambda found: found[name].injected.removed_percent("cpr-mfu"),
+            lambda runs: runs[name].injected.removed_percent("cpr-mfu"),
             FITTED,
         ),
     ]
 
 
-def _details(found: Found) -> list[Listing]:
+def _details(runs: Emulations) -> list[Listing]:
     return [
         Listing.of(
             "The same in detail, in % of useful time:",
-            ((name, strategy, one) for name, one in found.items() for strategy in STRATEGIES),
+            ((name, strategy, one) for name, one in runs.items() for strategy in STRATEGIES),
             ("scenario", lambda line: line[0]),
             ("strategy", lambda line: line[1]),
             ("paper, %", lambda line: str(OVERHEADS[line[0]].get(line[1], ""))),
@@ -125,11 +125,11 @@ def _details(found: Found) -> list[Listing]:
     ]
 
 
-def _chart(found: Found) -> Chart:
+def _chart(runs: Emulations) -> Chart:
     return Chart(
         "What failures cost in the emulation, by strategy",
         "Mean over replications; error bars: 95 % interval of the mean.",
-        tuple(_panel(name, one.injected) for name, one in found.items()),
+        tuple(_panel(name, one.injected) for name, one in runs.items()),
     )
 
 

@@ -25,13 +25,7 @@ from cprsim.pipeline import simulate
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.reproduce.estimates import Estimate
-from cprsim.reproduce.paper import (
-    FLEET_MACHINE_YEARS,
-    FLEET_MEAN,
-    FLEET_P90,
-    FLEET_WORST,
-    Claim,
-)
+from cprsim.reproduce.paper import FLEET_MACHINE_YEARS, FLEET_MEAN, FLEET_P90, FLEET_WORST, Claim
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
 from cprsim.reproduce.verdicts import Assumptions, agreement
@@ -58,7 +52,7 @@ Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherAssumption:
     """Another assumption about the fleet, or several."""
 
     overrides: tuple[str, ...] = ()  # of the scenario
@@ -66,7 +60,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Population:
+class AssumedFleet:
     """How the jobs of the fleet differ from the scenario's, as the file says it.
 
     Parameters
@@ -81,7 +75,7 @@ class Population:
     seed: int
     vary: Mapping[str, Mapping[str, Any]]
     nodes: Mapping[str, Any]
-    others: Mapping[str, Other]
+    others: Mapping[str, OtherAssumption]
 
     def scenario(self, typical: Path, title: str = AS_FIXED) -> LoadedScenario:
         """The scenario of a typical job with a fleet like this, under one of the assumptions.
@@ -90,7 +84,7 @@ class Population:
         ------
         ParameterError : an entry can't be used
         """
-        other = self.others.get(title, Other())
+        other = self.others.get(title, OtherAssumption())
         vary = {
             key: {**entries, **other.population.get(key, {})} for key, entries in self.vary.items()
         }
@@ -111,18 +105,20 @@ class Population:
             raise ParameterError(f"{self.path}: {error}") from error
 
 
-def read_population(path: Path) -> Population:
+def read_population(path: Path) -> AssumedFleet:
     """Read the file. Raises ParameterError where it can't be used."""
     try:
         read = tomllib.loads(path.read_text("utf-8"))
-        others = {title: Other(tuple(overrides)) for title, overrides in read["others"].items()}
+        others = {
+            title: OtherAssumption(tuple(overrides)) for title, overrides in read["others"].items()
+        }
         for title, population in read["others-of-the-population"].items():
-            others[title] = Other(population=population)
+            others[title] = OtherAssumption(population=population)
         for title, both in read["afterwards"].items():
             overrides, population = both.get("overrides", ()), both.get("population", {})
-            others[AFTERWARDS + title] = Other(tuple(overrides), population)
+            others[AFTERWARDS + title] = OtherAssumption(tuple(overrides), population)
         entries = {name: read[name] for name in ("n_jobs", "window", "seed", "vary", "nodes")}
-        return Population(path, **entries, others=others)
+        return AssumedFleet(path, **entries, others=others)
     except KeyError as error:
         raise ParameterError(f"{path}: the entry {error} is missing or has no meaning") from error
     except (OSError, ValueError, TypeError) as error:
@@ -137,13 +133,13 @@ def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[Kind]:
 
 def assumed_in(*paths: Path) -> tuple[str, ...]:
     """The keys whose line says that it was assumed: the free inputs."""
-    found = [
+    keys = [
         f"{path.name}: {key}"
         for path in paths
         for line in path.read_text("utf-8").splitlines()
         if (key := _assumed(line))
     ]
-    return tuple(found)
+    return tuple(keys)
 
 
 def _assumed(line: str) -> str:
@@ -159,7 +155,7 @@ def _assumed(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Costs:
+class FleetCosts:
     """What the jobs of one fleet cost; arrays are (kinds of jobs, jobs of a kind)."""
 
     overhead: Mapping[str, Floats]  # strategy -> share of useful time
@@ -233,23 +229,23 @@ SHOWN: dict[str, Statistic] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class FleetRuns:
     """The fleet as fixed, and under each of the other assumptions."""
 
-    population: Population
+    population: AssumedFleet
     assumptions: Assumptions
-    fleets: Mapping[str, Costs]  # by title
+    fleets: Mapping[str, FleetCosts]  # by title
 
     @property
-    def fixed(self) -> Costs:
+    def fixed(self) -> FleetCosts:
         return self.fleets[AS_FIXED]
 
     @property
-    def others(self) -> dict[str, Costs]:
+    def others(self) -> dict[str, FleetCosts]:
         return {title: one for title, one in self.fleets.items() if title != AS_FIXED}
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> FleetRuns:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
     population = read_population(work.input(POPULATION))
     typical = work.input(SCENARIO)
@@ -259,10 +255,10 @@ def numbers(work: Work) -> Found:
     fleets = {AS_FIXED: _costs(work, population, AS_FIXED, n_kinds)}
     fleets |= {title: _costs(work, population, title, n_others) for title in population.others}
     free = assumed_in(typical, population.path)
-    return Found(population, Assumptions(free), fleets)
+    return FleetRuns(population, Assumptions(free), fleets)
 
 
-def _costs(work: Work, population: Population, title: str, n_kinds: int) -> Costs:
+def _costs(work: Work, population: AssumedFleet, title: str, n_kinds: int) -> FleetCosts:
     """Simulate a fleet, so many kinds of jobs at a time."""
     pieces = work.each(
         [
@@ -277,7 +273,7 @@ def _costs(work: Work, population: Population, title: str, n_kinds: int) -> Cost
     def of(strategy: str, name: str) -> Floats:
         return np.concatenate([np.array(piece[strategy][name]) for piece in pieces])
 
-    return Costs(
+    return FleetCosts(
         {strategy: of(strategy, "overhead") for strategy in STRATEGIES},
         {strategy: {part: of(strategy, part) for part in PARTS} for strategy in STRATEGIES},
         {strategy: of(strategy, "lost_node_h") for strategy in STRATEGIES},
@@ -287,20 +283,20 @@ def _costs(work: Work, population: Population, title: str, n_kinds: int) -> Cost
 
 
 def _some(
-    work: Work, population: Population, title: str, n_kinds: int, first: int
+    work: Work, population: AssumedFleet, title: str, n_kinds: int, first: int
 ) -> dict[str, dict[str, list[list[float]]]]:
     fleet = population.scenario(work.input(SCENARIO), title)
     each = min(population.n_jobs // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": each}, fleet.place)
     kinds = kinds_of(fleet, n_kinds)[first : first + N_TOGETHER]
-    found: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
+    costs: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
     for number, kind in enumerate(kinds, start=first):
         experiment = assemble(scenario_of(fleet, kind, number))
         rows = replication_rows(simulate(experiment))
         for strategy in STRATEGIES:
             for name, values in _of_jobs(rows, strategy, experiment.cluster.n_nodes).items():
-                found[strategy].setdefault(name, []).append(values)
-    return found
+                costs[strategy].setdefault(name, []).append(values)
+    return costs
 
 
 def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
@@ -318,20 +314,20 @@ def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
 # ------------------------------------------------------------------------------ what it says
 
 
-def _overhead(strategy: str, statistic: Statistic) -> Callable[[Found], Estimate]:
-    return lambda found: found.fixed.percent(strategy, statistic)
+def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], Estimate]:
+    return lambda runs: runs.fixed.percent(strategy, statistic)
 
 
-def _machine_years(strategy: str) -> Callable[[Found], Estimate]:
-    return lambda found: found.fixed.machine_years(strategy)
+def _machine_years(strategy: str) -> Callable[[FleetRuns], Estimate]:
+    return lambda runs: runs.fixed.machine_years(strategy)
 
 
-def _rests_on(found: Found) -> Assumptions:
-    return found.assumptions
+def _rests_on(runs: FleetRuns) -> Assumptions:
+    return runs.assumptions
 
 
 CLAIMS = dict(zip(STATISTICS, (FLEET_MEAN, FLEET_P90, FLEET_WORST, FLEET_WORST), strict=True))
-TARGETS: list[Target[Found]] = [
+TARGETS: list[Target[FleetRuns]] = [
     *(
         Target(
             f"full recovery, overhead: {name}",
@@ -350,10 +346,10 @@ TARGETS: list[Target[Found]] = [
 ]
 
 
-def _listings(found: Found) -> list[Listing]:
+def _listings(runs: FleetRuns) -> list[Listing]:
     groups = {"all": (0.0, 1.0), **RANKS}
     splits = [
-        (strategy, name, found.fixed.split(strategy, *ranks))
+        (strategy, name, runs.fixed.split(strategy, *ranks))
         for strategy in STRATEGIES
         for name, ranks in groups.items()
     ]
@@ -362,7 +358,7 @@ def _listings(found: Found) -> list[Listing]:
         return lambda line: f"{abs(line[2][part]):.2f}"
 
     def overhead(statistic: Statistic) -> Callable[[str], str]:
-        return lambda title: found.fleets[title].percent("full", statistic).shown()
+        return lambda title: runs.fleets[title].percent("full", statistic).shown()
 
     return [
         Listing.of(
@@ -377,28 +373,28 @@ def _listings(found: Found) -> list[Listing]:
         Listing.of(
             "The same fleet under other assumptions, one change at a time, fixed beforehand but "
             "for the last ones; overheads in %:",
-            found.fleets,
+            runs.fleets,
             ("assumption", str),
             *((f"full: {name}", overhead(statistic)) for name, statistic in STATISTICS.items()),
-            ("machine-years", lambda title: found.fleets[title].machine_years("full").shown()),
-            ("CPR: mean", lambda title: found.fleets[title].percent("cpr", mean).shown()),
+            ("machine-years", lambda title: runs.fleets[title].machine_years("full").shown()),
+            ("CPR: mean", lambda title: runs.fleets[title].percent("cpr", mean).shown()),
         ),
     ]
 
 
-def _free_note(found: Found) -> str:
-    free = found.assumptions.free
+def _free_note(runs: FleetRuns) -> str:
+    free = runs.assumptions.free
     return (
         f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(free)} free inputs "
         f"are: {', '.join(free)}."
     )
 
 
-def _tail_note(found: Found) -> str:
+def _tail_note(runs: FleetRuns) -> str:
     """Which other assumptions have the paper's tail, and which its mean as well."""
     with_tail = {
         title: one
-        for title, one in found.others.items()
+        for title, one in runs.others.items()
         if agreement(FLEET_P90, _p90(one)) is not False
     }
     return (
@@ -406,13 +402,13 @@ def _tail_note(found: Found) -> str:
         "and all save at the best interval tables of much the same size, so that their overheads "
         "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
         "and with tables of more different size, which raise the mean least. P90 is over "
-        f"30 %, or can't be told from it, with: {_met(found.others, FLEET_P90, _p90)}. The mean is "
+        f"30 %, or can't be told from it, with: {_met(runs.others, FLEET_P90, _p90)}. The mean is "
         f"as published too, or can't be told from it, with: {_met(with_tail, FLEET_MEAN, _mean)}."
     )
 
 
-def _years_note(found: Found) -> str:
-    fleet = found.fixed
+def _years_note(runs: FleetRuns) -> str:
+    fleet = runs.fixed
     needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fleet.n_jobs / 0.125
     return (
         f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
@@ -420,34 +416,36 @@ def _years_note(found: Found) -> str:
         f"{float(fleet.node_h.mean()):,.0f}. "
         "Jobs that are larger, or of more different length, have them, at the same overheads. "
         "The published number is met, or can't be told from it, with: "
-        f"{_met(found.others, FLEET_MACHINE_YEARS, _years)}."
+        f"{_met(runs.others, FLEET_MACHINE_YEARS, _years)}."
     )
 
 
-def _p90(fleet: Costs) -> Estimate:
+def _p90(fleet: FleetCosts) -> Estimate:
     return fleet.percent("full", STATISTICS["P90"])
 
 
-def _mean(fleet: Costs) -> Estimate:
+def _mean(fleet: FleetCosts) -> Estimate:
     return fleet.percent("full", mean)
 
 
-def _years(fleet: Costs) -> Estimate:
+def _years(fleet: FleetCosts) -> Estimate:
     return fleet.machine_years("full")
 
 
-def _met(others: Mapping[str, Costs], claim: Claim, number: Callable[[Costs], Estimate]) -> str:
+def _met(
+    others: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], Estimate]
+) -> str:
     """The other assumptions under which a number of the paper is met, or may be."""
-    found = [
+    titles = [
         f"{title} ({number(one).shown(claim.unit)})"
         for title, one in others.items()
         if agreement(claim, number(one)) is not False
     ]
-    return "; ".join(found) or "none"
+    return "; ".join(titles) or "none"
 
 
-def _chart(found: Found) -> Chart:
-    fleet = found.fixed
+def _chart(runs: FleetRuns) -> Chart:
+    fleet = runs.fixed
     curves = tuple(
         Series(name, *_exceedance(fleet.overhead[strategy]), kind="steps")
         for strategy, name in (("full", "full recovery"), ("cpr", "CPR"))
@@ -469,7 +467,7 @@ def _chart(found: Found) -> Chart:
     )
 
 
-def bars(fleet: Costs) -> Panel:
+def bars(fleet: FleetCosts) -> Panel:
     """Where the hours of full recovery go, by percentile of overhead."""
     groups = {"mean": (0.0, 1.0), **RANKS}
     splits = {name: fleet.split("full", *ranks) for name, ranks in groups.items()}
@@ -500,9 +498,9 @@ STUDY = Study(
     shows="overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
     module=__name__,
     title="A fleet under full recovery, and under CPR",
-    question=lambda found: (
-        f"What do failures cost {found.population.n_jobs:,} jobs of different length and size in "
-        f"{found.population.window}?"
+    question=lambda runs: (
+        f"What do failures cost {runs.population.n_jobs:,} jobs of different length and size in "
+        f"{runs.population.window}?"
     ),
     numbers=numbers,
     targets=TARGETS,

@@ -51,7 +51,7 @@ SET_UP = Assumptions(FREE)
 
 
 @dataclass(frozen=True)
-class Found:
+class PlsRuns:
     """Fresh runs, the shipped curve, and that curve measured anew."""
 
     trials: Trials
@@ -87,13 +87,13 @@ def _points(trials: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats]:
     return np.array([t["pls_net"] for t in trials]), np.array([t["auc"] for t in trials])
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> PlsRuns:
     """Train fresh seeds with more and less PLS, and measure the shipped curve anew."""
     n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
     compute = partial(_trained, work, histories)
     seeds = work.per_seed(compute, n_seeds, FIRST_SEED, (SCENARIO,))
     shipped = work.clicks is None and CURVE in shipped_names()
-    return Found(
+    return PlsRuns(
         Trials(clicks_of(work), seeds),
         read_curve(shipped_path(CURVE)) if shipped else None,
         _measured_anew(work, work.pick(0, 6, 20)),
@@ -153,34 +153,34 @@ def linear(pls: Floats, lost: Floats) -> Tested:
     return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
 
 
-def _ordered(found: Found) -> Tested:
+def _ordered(runs: PlsRuns) -> Tested:
     below = [
         True if ratio.high < 1 else False if ratio.low > 1 else None
-        for ratio in map(found.slope_ratio, ORDERED)
+        for ratio in map(runs.slope_ratio, ORDERED)
     ]
     return Tested(None if None in below else all(below), "see the slopes")
 
 
-def _slope_ratio(strategy: str) -> Target[Found]:
+def _slope_ratio(strategy: str) -> Target[PlsRuns]:
     quantity = f"slope of {shown(strategy)} over that of whole saves"
-    return alone(quantity, lambda found: found.slope_ratio(strategy), "times")
+    return alone(quantity, lambda runs: runs.slope_ratio(strategy), "times")
 
 
-def _beside_the_curve(strategy: str) -> list[Target[Found]]:
+def _beside_the_curve(strategy: str) -> list[Target[PlsRuns]]:
     """What fresh runs lost over what the shipped curve predicts, and its slopes measured anew."""
 
-    def over_prediction(found: Found) -> Estimate | None:
-        response = found.response(strategy)
+    def over_prediction(runs: PlsRuns) -> Estimate | None:
+        response = runs.response(strategy)
         if response is None:
             return None
-        seeds = found.trials.of(strategy)
+        seeds = runs.trials.of(strategy)
         return Estimate.mean([_over_prediction(trials, response) for trials in seeds])
 
-    def anew(found: Found) -> Estimate | None:
-        response = found.response(strategy)
-        if response is None or found.anew is None:
+    def anew(runs: PlsRuns) -> Estimate | None:
+        response = runs.response(strategy)
+        if response is None or runs.anew is None:
             return None
-        return over_shipped(found.anew.results, strategy, response)
+        return over_shipped(runs.anew.results, strategy, response)
 
     name = shown(strategy)
     return [
@@ -189,16 +189,16 @@ def _beside_the_curve(strategy: str) -> list[Target[Found]]:
     ]
 
 
-TARGETS: list[Target[Found]] = [
+TARGETS: list[Target[PlsRuns]] = [
     Target(
         "correlation of AUC lost and PLS, whole saves",
         CORRELATION,
-        lambda found: correlation(*found.points("partial")),
+        lambda runs: correlation(*runs.points("partial")),
         SET_UP,
     ),
-    Target("a line describes it", LINEAR, lambda found: linear(*found.points("partial")), SET_UP),
+    Target("a line describes it", LINEAR, lambda runs: linear(*runs.points("partial")), SET_UP),
     Target("order of the slopes", ORDER, _ordered, SET_UP),
-    alone("AUC lost per PLS, whole saves", lambda found: found.slope("partial")),
+    alone("AUC lost per PLS, whole saves", lambda runs: runs.slope("partial")),
     *(_slope_ratio(strategy) for strategy in STRATEGIES[1:]),
     *_beside_the_curve("partial"),
     *_beside_the_curve("mfu"),
@@ -253,15 +253,15 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listings(found: Found) -> list[Listing]:
+def _listings(runs: PlsRuns) -> list[Listing]:
     def anew(strategy: str) -> str:
-        if found.anew is None:
+        if runs.anew is None:
             return ""
-        slopes = found.anew.fitted[Metric.AUC].slopes
+        slopes = runs.anew.fitted[Metric.AUC].slopes
         return _with_error(slopes.mean(strategy), slopes.standard_error(strategy))
 
     def shipped(strategy: str) -> str:
-        response = found.response(strategy)
+        response = runs.response(strategy)
         return "" if response is None else _with_error(*_slope_of(response))
 
     return [
@@ -269,7 +269,7 @@ def _listings(found: Found) -> list[Listing]:
             "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):",
             STRATEGIES,
             ("strategy", shown),
-            ("fresh runs, per PLS", lambda strategy: found.slope(strategy).shown()),
+            ("fresh runs, per PLS", lambda strategy: runs.slope(strategy).shown()),
             ("measured anew, per weighted PLS (standard error)", anew),
             ("shipped curve, likewise", shipped),
         )
@@ -280,32 +280,32 @@ def _with_error(slope: float, error: float) -> str:
     return f"{slope:.4f} ({error:.4f})"
 
 
-def _curve_note(found: Found) -> str:
-    if found.curve is None:
+def _curve_note(runs: PlsRuns) -> str:
+    if runs.curve is None:
         return "No shipped curve belongs to these clicks and this training."
     return (
-        f"The shipped curve {CURVE} was measured on other seeds, by `{found.curve.command}`; the "
+        f"The shipped curve {CURVE} was measured on other seeds, by `{runs.curve.command}`; the "
         "fresh runs check it. Its slope is that of single failures."
     )
 
 
-def _anew_note(found: Found) -> str:
-    if found.anew is None:
+def _anew_note(runs: PlsRuns) -> str:
+    if runs.anew is None:
         return ""
     return (
-        f"Measured anew: single failures of {len(found.anew.results)} further seeds, as `cprsim "
+        f"Measured anew: single failures of {len(runs.anew.results)} further seeds, as `cprsim "
         "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
         "slopes of two fits differ even where the losses agree; the ratios of single failures "
         "take the shipped curve's weights for both."
     )
 
 
-def _chart(found: Found) -> Chart:
-    ends = np.array([0.0, float(found.points("partial")[0].max())])
+def _chart(runs: PlsRuns) -> Chart:
+    ends = np.array([0.0, float(runs.points("partial")[0].max())])
 
     def both(strategy: str) -> tuple[Series, Series]:
-        pls, lost = found.points(strategy)
-        slope, name = found.slope(strategy).value, shown(strategy)
+        pls, lost = runs.points(strategy)
+        slope, name = runs.slope(strategy).value, shown(strategy)
         return (
             Series(f"{name}, runs", floats(pls.tolist()), floats(lost.tolist()), kind="points"),
             Series(
@@ -338,9 +338,9 @@ STUDY = Study(
     "curve",
     module=__name__,
     title="Accuracy loss over PLS",
-    question=lambda found: (
+    question=lambda runs: (
         "Does accuracy fall linearly with the portion of lost samples, and how steeply under each "
-        f"strategy ({found.trials.clicks})?"
+        f"strategy ({runs.trials.clicks})?"
     ),
     numbers=numbers,
     targets=TARGETS,

@@ -39,7 +39,7 @@ FREE = ("shard size and storage bandwidth", "rescheduling time", "target PLS")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ProductionCase:
     """One choice of what the paper leaves open, and of the form of CPR's interval."""
 
     storage: str
@@ -59,7 +59,7 @@ class Case:
         return agreement(PRODUCTION_REMOVED, self.removed)
 
 
-Cases = list[Case]
+Cases = list[ProductionCase]
 
 
 def numbers(work: Work) -> Cases:
@@ -69,7 +69,7 @@ def numbers(work: Work) -> Cases:
         work, {choice: (SCENARIO, overrides) for choice, overrides in choices.items()}
     )
     return [
-        Case(*choice, policy.name, simulated[choice], first_order_removed(policy))
+        ProductionCase(*choice, policy.name, simulated[choice], first_order_removed(policy))
         for choice, overrides in choices.items()
         for policy in assemble(work.scenario(SCENARIO, overrides)).policies
         if policy.name in FORMS

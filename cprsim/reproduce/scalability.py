@@ -46,10 +46,10 @@ STAYS = words("CPR's overhead does not grow with the number of nodes", Mark.RECA
 FALLS = words("the MTBF falls as 1/nodes", Mark.RECALLED)
 
 OverNodes = dict[int, Simulated]
-Found = dict[str, OverNodes]  # by kind of failures
+ByKind = dict[str, OverNodes]  # by kind of failures
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> ByKind:
     """Run the emulation on Kaggle with more and more embedding servers."""
     replications = f"simulation.replications={work.pick(500, 4000, 40_000)}"
     simulated = simulate_cases(
@@ -83,24 +83,24 @@ def _overrides(kind: str, n: int) -> list[str]:
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _falls(found: Found) -> Tested:
+def _falls(runs: ByKind) -> Tested:
     """Failures per job of the partial strategy, which adds next to no wall time, over nodes."""
-    cases = found[LINEAR]
+    cases = runs[LINEAR]
     failures = [one["cpr", "failures"].value / one["cpr", "wall_h"].value for one in cases.values()]
     slope = -np.polyfit([log(n) for n in cases], np.log(failures), 1)[0]
     return Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}")
 
 
-def _grows(found: Found) -> Tested:
-    values = [one.percent("full") for one in found[LINEAR].values()]
+def _grows(runs: ByKind) -> Tested:
+    values = [one.percent("full") for one in runs[LINEAR].values()]
     met = all(less.ends[1] < more.ends[0] for less, more in pairwise(values))
     return Tested(met, _from_to(values))
 
 
-def _stays(kind: str) -> Target[Found]:
-    def tested(found: Found) -> Tested:
+def _stays(kind: str) -> Target[ByKind]:
+    def tested(runs: ByKind) -> Tested:
         """It does not grow if its overhead at most nodes is within a tenth of that at fewest."""
-        values = [one.percent("cpr") for one in found[kind].values()]
+        values = [one.percent("cpr") for one in runs[kind].values()]
         met = values[-1].ends[0] <= (1 + TOLERANCE) * values[0].ends[1]
         return Tested(met, _from_to(values))
 
@@ -112,11 +112,11 @@ def _from_to(values: Sequence[Estimate]) -> str:
     return f"{ends} from {FEWEST} to {MOST} nodes"
 
 
-def _over_linear(kind: str) -> Callable[[Found], Estimate]:
-    return lambda found: found[kind][MOST].percent("full").over(found[LINEAR][MOST].percent("full"))
+def _over_linear(kind: str) -> Callable[[ByKind], Estimate]:
+    return lambda runs: runs[kind][MOST].percent("full").over(runs[LINEAR][MOST].percent("full"))
 
 
-TARGETS: list[Target[Found]] = [
+TARGETS: list[Target[ByKind]] = [
     Target("slope of log MTBF over log nodes", FALLS, _falls, FITTED),
     Target(f"full recovery, {LINEAR}", GROWS, _grows, RECALLED),
     _stays(LINEAR),
@@ -147,14 +147,14 @@ def _listing(kind: str, cases: OverNodes) -> Listing:
     )
 
 
-def _chart(found: Found) -> Chart:
+def _chart(runs: ByKind) -> Chart:
     return Chart(
         "Overhead over the number of embedding servers",
         "56 h of work, node MTBF 224 h, costs of the emulation on Kaggle. Means; error bars: 95 % "
         "interval.",
         tuple(
             overheads_over(kind, "embedding servers", cases, STRATEGIES, x_log=True, y_log=True)
-            for kind, cases in found.items()
+            for kind, cases in runs.items()
         ),
     )
 
@@ -168,7 +168,7 @@ STUDY = Study(
     f"nodes with an MTBF of {NODE_MTBF_H:g} h each?",
     numbers=numbers,
     targets=TARGETS,
-    listings=lambda found: [_listing(kind, cases) for kind, cases in found.items()],
+    listings=lambda runs: [_listing(kind, cases) for kind, cases in runs.items()],
     notes=(
         "Why CPR's overhead grows here: the costs of the emulation charge the same load at "
         "each failure, however small the failed server's share of the tables is. T_save "

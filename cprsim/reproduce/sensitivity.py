@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.simulated import (
-    Simulated,
-    line_over,
-    overheads_over,
-    simulate_cases,
-)
+from cprsim.reproduce.simulated import Simulated, line_over, overheads_over, simulate_cases
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import RECALLED
@@ -38,7 +33,7 @@ REACTS = words("CPR then shortens T_save or reverts to full recovery", Mark.RECA
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SensitivityRuns:
     """The emulation over each of the inputs."""
 
     counts: Mapping[float, Simulated]  # failures
@@ -47,7 +42,7 @@ class Found:
     whole: Mapping[float, Simulated]  # servers, in a job of a whole number of intervals
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> SensitivityRuns:
     """Run the emulation on Kaggle over failures, servers failing together, and targets."""
     cases: dict[str, dict[float, list[str]]] = {
         "counts": {n: _failing(count=n) for n in COUNTS},
@@ -63,7 +58,7 @@ def numbers(work: Work) -> Found:
             for value, overrides in over.items()
         },
     )
-    return Found(
+    return SensitivityRuns(
         **{of: {value: simulated[f"{of} {value}"] for value in over} for of, over in cases.items()}
     )
 
@@ -89,14 +84,14 @@ def _whole_job(together: int) -> list[str]:
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _shrinks(found: Found) -> Tested:
-    before, after = (found.counts[n].removed_percent("cpr-undivided") for n in (FEW, MANY))
+def _shrinks(runs: SensitivityRuns) -> Tested:
+    before, after = (runs.counts[n].removed_percent("cpr-undivided") for n in (FEW, MANY))
     return Tested(after.ends[1] < before.ends[0], f"{after.shown('%')} against {before.shown('%')}")
 
 
-def _reacts(found: Found) -> Tested:
-    few, many = (found.counts[n]["cpr-undivided", "save_interval_h"].value for n in (FEW, MANY))
-    partial = found.counts[MANY]["cpr-undivided", "chose_partial"].value
+def _reacts(runs: SensitivityRuns) -> Tested:
+    few, many = (runs.counts[n]["cpr-undivided", "save_interval_h"].value for n in (FEW, MANY))
+    partial = runs.counts[MANY]["cpr-undivided", "chose_partial"].value
     chose = "partial" if partial else "full"
     return Tested(
         many < few or chose == "full",
@@ -104,13 +99,13 @@ def _reacts(found: Found) -> Tested:
     )
 
 
-def _pls(strategy: str, together: int, *, whole: bool = False) -> Target[Found]:
+def _pls(strategy: str, together: int, *, whole: bool = False) -> Target[SensitivityRuns]:
     """The PLS that the formula says: the target, or k times it where the interval is undivided."""
     value = USUAL * (together if strategy == "cpr-undivided" else 1)
     what = f"{WHOLE} intervals: " if whole else ""
 
-    def pls(found: Found) -> Estimate:
-        return (found.whole if whole else found.together)[together][strategy, "pls"]
+    def pls(runs: SensitivityRuns) -> Estimate:
+        return (runs.whole if whole else runs.together)[together][strategy, "pls"]
 
     return Target(
         f"{what}PLS, {100 * together / N_EMB_PS:g} % of the servers failing, "
@@ -156,16 +151,16 @@ def _listing(title: str, heading: str, cases: Mapping[float, Simulated]) -> List
     )
 
 
-def _listings(found: Found) -> list[Listing]:
+def _listings(runs: SensitivityRuns) -> list[Listing]:
     return [
-        _listing("Over the number of failures:", "failures", found.counts),
-        _listing("Over the servers that fail together (2 failures):", "servers", found.together),
-        _listing("Over the target PLS (2 failures of 1 server):", "target PLS", found.targets),
+        _listing("Over the number of failures:", "failures", runs.counts),
+        _listing("Over the servers that fail together (2 failures):", "servers", runs.together),
+        _listing("Over the target PLS (2 failures of 1 server):", "target PLS", runs.targets),
     ]
 
 
-def _chart(found: Found) -> Chart:
-    shares = {100 * k / N_EMB_PS: one for k, one in found.together.items()}
+def _chart(runs: SensitivityRuns) -> Chart:
+    shares = {100 * k / N_EMB_PS: one for k, one in runs.together.items()}
     failing = "servers failing, %"
     by_formula = Series(
         "k times the target (derived)",
@@ -180,7 +175,7 @@ def _chart(found: Found) -> Chart:
             overheads_over(
                 "Over the number of failures in 56 h",
                 "failures per job",
-                found.counts,
+                runs.counts,
                 STRATEGIES,
                 x_log=True,
             ),
@@ -190,7 +185,7 @@ def _chart(found: Found) -> Chart:
             overheads_over(
                 "Over the target PLS (2 failures): what it costs",
                 "target PLS",
-                found.targets,
+                runs.targets,
                 {"cpr": "CPR, 1 server failing"},
                 x_log=True,
             ),

@@ -78,7 +78,7 @@ Curve = Mapping[str, Any]  # over trainers: examples per second and sync gap, si
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SyncCase:
     """An algorithm and a number of trainers."""
 
     name: str
@@ -129,12 +129,12 @@ def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
 # ----------------------------------------------------------------------------- quality
 
 
-def cases() -> list[Case]:
+def cases() -> list[SyncCase]:
     """Every algorithm with every number of trainers."""
-    return [Case(name, n) for name in ALGORITHMS for n in N_QUALITY]
+    return [SyncCase(name, n) for name in ALGORITHMS for n in N_QUALITY]
 
 
-class Start:
+class SeedStart:
     """Clicks of one seed, and the model that all replicas begin with on them."""
 
     def __init__(self, work: Work, seed: int) -> None:
@@ -145,7 +145,7 @@ class Start:
         self.what, self._scaled, self._work = stand_in(loaded), section.stand_in, work
         self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
 
-    def train(self, case: Case) -> dict[str, float]:
+    def train(self, case: SyncCase) -> dict[str, float]:
         """Train the rest on replicas."""
         run = train_in_step(Team(self.what, self._small(case), self._warm))
         return {
@@ -156,7 +156,7 @@ class Start:
             "gain": self._small(case).step_gain,
         }
 
-    def _small(self, case: Case) -> SyncSetting:
+    def _small(self, case: SyncCase) -> SyncSetting:
         setting = setting_of(self._work, case.name).with_trainers(case.n_trainers)
         return setting.stand_in(self._scaled.threads, self.what.plan.batch)
 
@@ -175,9 +175,9 @@ class Start:
 
 def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     """Every case from the same start on the same clicks."""
-    start = Start(work, seed)
-    found: dict[str, Any] = {str(case): start.train(case) for case in cases()}
-    return found | {"stands for": start.stands_for(), "alone": start.alone()}
+    start = SeedStart(work, seed)
+    runs: dict[str, Any] = {str(case): start.train(case) for case in cases()}
+    return runs | {"stands for": start.stands_for(), "alone": start.alone()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def no_worse(losses: Sequence[Paired]) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Found:
+class InStepRuns:
     """Throughput by form and servers, quality by seed, and the one number that is fitted."""
 
     curves: Mapping[tuple[str, int], Curve]
@@ -236,18 +236,18 @@ class Found:
             n: paired([loss_of(seed, shadow, other, n) for seed in self.seeds]) for n in N_QUALITY
         }
 
-    def mean(self, case: Case, key: str) -> float:
+    def mean(self, case: SyncCase, key: str) -> float:
         """Over seeds."""
         return float(np.mean([seed[str(case)][key] for seed in self.seeds]))
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> InStepRuns:
     """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
     forms = [(name, n) for name in EASGD for n in SERVERS]
     parts = [
         Part(f"{name}, {n} servers", partial(over_trainers, work, name, n)) for name, n in forms
     ]
-    return Found(
+    return InStepRuns(
         dict(zip(forms, work.each(parts), strict=True)),
         work.per_seed(partial(quality_of_a_seed, work), work.pick(1, 5, 20)),
         calibrated_h(work),
@@ -277,48 +277,48 @@ def exponent(curve: Mapping[str, Any]) -> float:
 
 def _linear(
     quantity: str, claim: Claim, form: tuple[str, int], assumptions: Assumptions = NONE
-) -> Target[Found]:
-    def tested(found: Found) -> Tested:
-        curve = found.curves[form]
+) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
+        curve = runs.curves[form]
         share, n = share_of_linear(curve), curve["trainers"][-1]
         return Tested(share > 1 - LINEAR_WITHIN, f"{100 * share:.1f} % of linear at {n} trainers")
 
     return Target(quantity, claim, tested, assumptions)
 
 
-def _gap_grows(found: Found) -> Tested:
-    growth = exponent(found.curves["S-EASGD", 2])
+def _gap_grows(runs: InStepRuns) -> Tested:
+    growth = exponent(runs.curves["S-EASGD", 2])
     return Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
 
 
-def _gap_falls(found: Found) -> Tested:
-    two, four = (found.curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
+def _gap_falls(runs: InStepRuns) -> Tested:
+    two, four = (runs.curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
     return Tested(
         abs(two / four - 2) < 0.2, f"with 4 servers {two / four:.2f} times smaller than with 2"
     )
 
 
-def _elp(found: Found) -> Tested:
-    curve = found.curves["S-EASGD", 2]
+def _elp(runs: InStepRuns) -> Tested:
+    curve = runs.curves["S-EASGD", 2]
     elp = curve["elp"][curve["trainers"].index(20)]
     estimate = Estimate(float(elp))
     return Tested(agreement(ELP, estimate), f"{elp:,}: 200 x 24 x 20", estimate)
 
 
-def _no_worse(shadow: str, other: str, claim: Claim) -> Target[Found]:
-    def tested(found: Found) -> Tested:
-        losses = found.losses(shadow, other).values()
+def _no_worse(shadow: str, other: str, claim: Claim) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
+        losses = runs.losses(shadow, other).values()
         worst = max(losses, key=lambda one: one.difference.high)
-        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {len(found.seeds)}"
+        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {len(runs.seeds)}"
         return Tested(no_worse(list(losses)), shown)
 
     return Target(f"{shadow} against {other}", claim, tested, OF_QUALITY)
 
 
-def _worse(shadow: str, other: str) -> Target[Found]:
-    def tested(found: Found) -> Tested:
+def _worse(shadow: str, other: str) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
         most = max(N_QUALITY)
-        last = found.losses(shadow, other)[most]
+        last = runs.losses(shadow, other)[most]
         loss = last.difference
         met = True if loss.high < 0 else False if loss.low > 0 else None
         return Tested(met, f"gains {last.shown} x 1e-4 AUC at {most}")
@@ -326,11 +326,11 @@ def _worse(shadow: str, other: str) -> Target[Found]:
     return Target(f"{other} against {shadow}", FR_WORSE, tested, OF_QUALITY)
 
 
-TARGETS: list[Target[Found]] = [
+TARGETS: list[Target[InStepRuns]] = [
     Target(
         "FR-EASGD-5, 2 sync servers",
         FLATTENS,
-        lambda found: Estimate(flattens_at(found.curves["FR-EASGD-5", 2])),
+        lambda runs: Estimate(flattens_at(runs.curves["FR-EASGD-5", 2])),
         FITTED,
     ),
     _linear("S-EASGD, 2 sync servers", SHADOW_LINEAR, ("S-EASGD", 2), FREE),
@@ -349,7 +349,7 @@ TARGETS: list[Target[Found]] = [
 
 def _over_trainers(
     title: str,
-    found: Found,
+    runs: InStepRuns,
     cell: Callable[[Curve, int], str],
     *more: tuple[str, Callable[[int], str]],
 ) -> Listing:
@@ -362,40 +362,40 @@ def _over_trainers(
     """
 
     def column(form: tuple[str, int]) -> tuple[str, Callable[[int], str]]:
-        return f"{form[0]}, {form[1]}", lambda i: cell(found.curves[form], i)
+        return f"{form[0]}, {form[1]}", lambda i: cell(runs.curves[form], i)
 
-    trainers = found.curves["S-EASGD", 2]["trainers"]
+    trainers = runs.curves["S-EASGD", 2]["trainers"]
     head = ("trainers", lambda i: str(trainers[i]))
-    return Listing.of(title, range(len(trainers)), head, *more, *map(column, found.curves))
+    return Listing.of(title, range(len(trainers)), head, *more, *map(column, runs.curves))
 
 
-def _listings(found: Found) -> list[Listing]:
-    elp = found.curves["S-EASGD", 2]["elp"]
+def _listings(runs: InStepRuns) -> list[Listing]:
+    elp = runs.curves["S-EASGD", 2]["elp"]
     losses = [
         (shadow, other, n, loss)
         for shadow, other, _ in PAIRS
-        for n, loss in found.losses(shadow, other).items()
+        for n, loss in runs.losses(shadow, other).items()
     ]
     in_words = {True: "yes", False: "no", None: "can't tell"}
     alone = {
-        key: np.mean([seed["alone"][key] for seed in found.seeds]) for key in ("auc", "log_loss")
+        key: np.mean([seed["alone"][key] for seed in runs.seeds]) for key in ("auc", "log_loss")
     }
     return [
         _over_trainers(
             "Thousand examples per second by trainers (algorithm, sync servers): simulated, and "
             "the load model in brackets:",
-            found,
+            runs,
             lambda one, i: f"{one['eps'][i] / 1e3:.1f} ({one['eps model'][i] / 1e3:.1f})",
             ("ELP", lambda i: f"{elp[i]:,}"),
         ),
         _over_trainers(
             "Sync gap, iterations of a trainer between two of its synchronisations, simulated:",
-            found,
+            runs,
             lambda one, i: f"{one['gap'][i]:.2f}",
         ),
         Listing.of(
             f"AUC that shadow forms lose to their foreground forms, in 1e-4, over "
-            f"{len(found.seeds)} paired seeds (95 % interval; what 8 of 10 such experiments would "
+            f"{len(runs.seeds)} paired seeds (95 % interval; what 8 of 10 such experiments would "
             "find):",
             losses,
             ("shadow", lambda line: line[0]),
@@ -411,10 +411,10 @@ def _listings(found: Found) -> list[Listing]:
             cases(),
             ("algorithm", lambda case: case.name),
             ("trainers", lambda case: str(case.n_trainers)),
-            ("AUC", lambda case: f"{found.mean(case, 'auc'):.4f}"),
-            ("log-loss", lambda case: f"{found.mean(case, 'log_loss'):.4f}"),
-            ("syncs per trainer", lambda case: f"{found.mean(case, 'syncs'):,.0f}"),
-            ("step gain", lambda case: f"{found.mean(case, 'gain'):.2f}"),
+            ("AUC", lambda case: f"{runs.mean(case, 'auc'):.4f}"),
+            ("log-loss", lambda case: f"{runs.mean(case, 'log_loss'):.4f}"),
+            ("syncs per trainer", lambda case: f"{runs.mean(case, 'syncs'):,.0f}"),
+            ("step gain", lambda case: f"{runs.mean(case, 'gain'):.2f}"),
         ),
     ]
 
@@ -423,28 +423,28 @@ def _detectable(loss: Paired) -> str:
     return NO_NUMBER if isnan(loss.detectable) else f"{1e4 * loss.detectable:.1f}"
 
 
-def _fitted_note(found: Found) -> str:
+def _fitted_note(runs: InStepRuns) -> str:
     return (
-        f"Fitted: one iteration takes {3.6e6 * found.iteration_h:.0f} ms, so that by the load "
+        f"Fitted: one iteration takes {3.6e6 * runs.iteration_h:.0f} ms, so that by the load "
         f"model FR-EASGD-5 saturates at {FLATTENS_AT} trainers with 2 sync servers of 25 Gbit/s "
         "and 8 MB of dense weights; only the ratio of the three is determined. 4 servers, k = 30 "
         "and the background are predictions."
     )
 
 
-def _quality_note(found: Found) -> str:
+def _quality_note(runs: InStepRuns) -> str:
     return (
         "Quality: a small model on generated clicks, half of them trained by one trainer first; 5 "
         "threads per trainer for 24, batch 8 for 200, every 5 iterations becoming every 1, so that "
         "a run synchronises as often as one of the whole job on "
-        f"{found.seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of "
+        f"{runs.seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of "
         "S-MA and S-BMUF 0.1; block momentum 0.5, block rate 0.5. The 0.1 was chosen on other "
         "seeds."
     )
 
 
-def _chart(found: Found) -> Chart:
-    curves = found.curves
+def _chart(runs: InStepRuns) -> Chart:
+    curves = runs.curves
     shown = {("S-EASGD", 2), ("FR-EASGD-30", 2), *(("FR-EASGD-5", n) for n in SERVERS)}
     speed = Panel(
         "Throughput",
@@ -475,7 +475,7 @@ def _chart(found: Found) -> Chart:
             Series(
                 name,
                 floats(N_QUALITY),
-                floats([found.mean(Case(name, n), "log_loss") for n in N_QUALITY]),
+                floats([runs.mean(SyncCase(name, n), "log_loss") for n in N_QUALITY]),
             )
             for name in DRAWN
         ),
@@ -483,7 +483,7 @@ def _chart(found: Found) -> Chart:
     )
     return Chart(
         "Trainers in step: background and foreground",
-        f"Simulated; loss: mean of {len(found.seeds)} seeds.",
+        f"Simulated; loss: mean of {len(runs.seeds)} seeds.",
         (speed, gap, loss),
     )
 

@@ -42,11 +42,7 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.recovery.systems.asynchronous import checkfreq_steps
-from cprsim.recovery.systems.moc import (
-    expert_staleness,
-    portion_of_lost_tokens,
-    save_fraction,
-)
+from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
 from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
@@ -64,7 +60,7 @@ TABLE = "elastic/bert-large-throughput.csv"
 ARTIFACT = "throughput"
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
-Found = dict[str, Estimate]  # by the target's name
+Estimates = dict[str, Estimate]  # by the target's name
 
 # --------------------------------------------------------------------------- jobs and failures
 
@@ -197,20 +193,20 @@ def over(estimate: Estimate, by: float) -> Estimate:
 # --------------------------------------------------------------------------- GEMINI
 
 
-def gemini_survives(work: Work) -> Found:
+def gemini_survives(work: Work) -> Estimates:
     """Whether hosts' memory survives: closed form, count of all sets, and simulated jobs."""
     n_drawn = work.pick(4_000, 20_000, 100_000)
     cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
-    found: Found = {}
+    estimates: Estimates = {}
     for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
         closed = analytic.p_groups_survive if place == "groups" else analytic.p_ring_survives
         p = closed(n, 2, k)
         what = f"gemini {place} {n} {k}"
-        found[f"{what} exact"] = exactly(p)
+        estimates[f"{what} exact"] = exactly(p)
         if n <= 16:
-            found[f"{what} counted"] = exactly(counted(n, k, place) - p)
-        found[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
-    return found
+            estimates[f"{what} counted"] = exactly(counted(n, k, place) - p)
+        estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
+    return estimates
 
 
 def counted(n: int, k: int, place: str) -> float:
@@ -237,7 +233,7 @@ def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> Estimate:
     return mean_of((costs.hours_of("load") < 1.0).astype(float))
 
 
-def gemini_wasted(work: Work) -> Found:
+def gemini_wasted(work: Work) -> Estimates:
     """Minutes that are lost and loaded where all machines' memory is gone."""
     whole_h = 530e9 * 12.0 / (20e9 / 8.0 * 3600.0)
     job = facts(
@@ -259,7 +255,7 @@ def gemini_wasted(work: Work) -> Found:
 # --------------------------------------------------------------------------- PCcheck, CheckFreq
 
 
-def pccheck(work: Work) -> Found:
+def pccheck(work: Work) -> Estimates:
     """The age of the content beyond PCcheck's formula, and its saves per interval."""
     every_h, write_h = 1.0, 1.5
     job = facts(useful_h=400 * every_h)
@@ -280,7 +276,7 @@ def pccheck(work: Work) -> Found:
     }
 
 
-def by_rule(work: Work) -> Found:
+def by_rule(work: Work) -> Estimates:
     """What needs no simulation: rules and sizes."""
     steps = checkfreq_steps(1.0, 10.5, 0.6)
     period = analytic.increments_before_whole(0.26, 0.28) + 1
@@ -298,7 +294,7 @@ def by_rule(work: Work) -> Found:
 # --------------------------------------------------------------------------- ECRec, MoC
 
 
-def ecrec(work: Work) -> Found:
+def ecrec(work: Work) -> Estimates:
     """Parity that is rebuilt while the job goes on, beside its closed form."""
     job = facts(100, useful_h=1000.0, scopes=(NODE,))
     options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0, "backstop": job.useful_h}
@@ -307,12 +303,12 @@ def ecrec(work: Work) -> Found:
     failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
     costs = ran(simulated, failures)
     closed = analytic.erasure_coded_overhead_fraction(rate, 0.05, DETECT_H, RESCHEDULE_H, 1.0, 0.9)
-    found = mean_of(costs.wall_h / job.useful_h - 1.0)
+    overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
     alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
-    return {"ecrec": over(found, closed), "ecrec no failures": exactly(alone)}
+    return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
 
 
-def moc(work: Work) -> Found:
+def moc(work: Work) -> Estimates:
     """Overhead beside the published form, and how stale experts are."""
     every_h, snapshot_h = 1.0, 0.2
     job = facts(useful_h=200.0)
@@ -343,9 +339,9 @@ def moc(work: Work) -> Found:
 # --------------------------------------------------------------------------- replay, replicas
 
 
-def swift(work: Work) -> Found:
+def swift(work: Work) -> Estimates:
     """What the struck replay, over half an interval."""
-    every_h, found = 4.0, {}
+    every_h, estimates = 4.0, {}
     job = facts(save_stall=Constant(0.0), save_background=None)
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
         policy = planned("swift", job, every=every_h, replay_speed=speed)
@@ -354,11 +350,11 @@ def swift(work: Work) -> Found:
             simulated, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift"
         )
         costs = ran(simulated, failures)
-        found[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
-    return found
+        estimates[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
+    return estimates
 
 
-def just_in_time(work: Work) -> Found:
+def just_in_time(work: Work) -> Estimates:
     """Saving after the failure over saving periodically, at the rate where both cost as much."""
     job = facts()
     after_h = STALL_H + 0.5 + STEP_H / 2.0  # what just-in-time takes more
@@ -380,21 +376,23 @@ def just_in_time(work: Work) -> Found:
     return {"just-in-time": ratio_of(*overheads)}
 
 
-def hsdp(work: Work) -> Found:
+def hsdp(work: Work) -> Estimates:
     """Effective time with a failure each 18 min, on the clock that 44 % imply and on others."""
     between_h = 0.3
-    found = {}
+    estimates = {}
     for name, minutes in (("hsdp stall 10", 10.0), ("hsdp stall 3", 3.0)):
-        found[name] = exactly(_evenly(minutes / 60.0, between_h))
-    found["hsdp stall 3 published"] = found["hsdp stall 3"]
+        estimates[name] = exactly(_evenly(minutes / 60.0, between_h))
+    estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
     for name, clock in (("wall", Clock.WALL), ("uptime", Clock.UPTIME)):
         job, policy = _groups(10.0 / 60.0, 6.0)
         simulated = job_of(job, policy, clock)
         n = work.pick(1_000, 5_000, 20_000)
         costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
         longer = mean_of(costs.wall_h / job.useful_h)
-        found[f"hsdp poisson {name}"] = Estimate(1 / longer.value, 1 / longer.high, 1 / longer.low)
-    return found
+        estimates[f"hsdp poisson {name}"] = Estimate(
+            1 / longer.value, 1 / longer.high, 1 / longer.low
+        )
+    return estimates
 
 
 def _groups(stall_h: float, useful_h: float) -> tuple[JobFacts, Policy]:
@@ -414,7 +412,7 @@ def _evenly(stall_h: float, between_h: float) -> float:
     return float(costs.useful_h[0] / costs.wall_h[0])
 
 
-def spare(work: Work) -> Found:
+def spare(work: Work) -> Estimates:
     """Failures until a shard has lost all of its three groups, counted, over the formula."""
     n, copies, n_drawn = 200, 3, work.pick(1_000, 4_000, 20_000)
     rng = stream(SEED, 0, "spare")
@@ -445,20 +443,20 @@ def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Int
 LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per hour
 
 
-def levels(work: Work) -> Found:
+def levels(work: Work) -> Estimates:
     """Two levels at their optimal intervals, beside the formula and the linear system."""
     stalls_h, rates = LEVELS
     job, policy, exact = _two_levels(stalls_h)
     simulated = job_of(job, policy, Clock.UPTIME)
     n = work.pick(2_000, 30_000, 100_000)
     failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
-    found = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
+    overhead = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
     formula = analytic.least_tier_overhead_fraction(stalls_h, rates)
     _, _, of_quarter = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4))
     gap = (exact - formula) / (of_quarter - formula / 2.0)
     return {
-        "levels simulated": found,
-        "levels system": over(found, exact),
+        "levels simulated": overhead,
+        "levels system": over(overhead, exact),
         "levels gap": exactly(gap),
     }
 
@@ -496,7 +494,7 @@ def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]
 # --------------------------------------------------------------------------- fleets
 
 
-def goodput(work: Work) -> Found:
+def goodput(work: Work) -> Estimates:
     """Productive time of the public lab's scenario and of its variants, in percent."""
     replications = f"simulation.replications={work.pick(200, 1_000, 4_000)}"
     variants: dict[str, list[str]] = {
@@ -514,18 +512,18 @@ BATCH = 8192
 VARUNA_STALL_S = 15.8
 
 
-def elastic(table: Path) -> Found:
+def elastic(table: Path) -> Estimates:
     """Samples per second of Oobleck and Varuna on the course of their artifact."""
     with table.open(encoding="utf-8") as lines:
         rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
     rows = rows[: MOST - FEWEST + 1]
     restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
-    found: Found = {}
+    estimates: Estimates = {}
     for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
         speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
         for gap, minutes in GAPS_MIN.items():
-            found[f"{name} {gap}"] = exactly(_samples_per_s(name, speeds, minutes / 60.0, more))
-    return found
+            estimates[f"{name} {gap}"] = exactly(_samples_per_s(name, speeds, minutes / 60.0, more))
+    return estimates
 
 
 def _samples_per_s(
@@ -557,7 +555,7 @@ PARTS = (
 )  # fmt: skip
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> Estimates:
     """All estimates; those of the artifact's table where the user has it."""
     parts = [
         Part(part.__name__, partial(_plain, partial(part, work)), (GOODPUT,)) for part in PARTS
@@ -565,14 +563,14 @@ def numbers(work: Work) -> Found:
     table = artifact().get(ARTIFACT)
     if table is not None:
         parts.append(Part("elastic", partial(_plain, partial(elastic, table))))
-    found = goodput(work)
+    estimates = goodput(work)
     for outcome in work.each(parts):
-        found |= {name: Estimate(*ends) for name, ends in outcome.items()}
-    return found
+        estimates |= {name: Estimate(*ends) for name, ends in outcome.items()}
+    return estimates
 
 
-def _plain(part: Callable[[], Found]) -> dict[str, tuple[float, float, float]]:
-    """What a part found, as JSON can hold it."""
+def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
+    """What a part gives, as JSON can hold it."""
     return {name: (one.value, *one.ends) for name, one in part().items()}
 
 
@@ -601,8 +599,8 @@ def artifact() -> Mapping[str, Path]:
     return {ARTIFACT: path} if path is not None and path.is_file() else {}
 
 
-def _without_table(found: Mapping[str, Estimate]) -> str:
-    if found.keys() & ELASTIC.keys():
+def _without_table(estimates: Mapping[str, Estimate]) -> str:
+    if estimates.keys() & ELASTIC.keys():
         return ""
     return (
         f"Oobleck and Varuna are left out: {DATA} names no folder with {TABLE}, the table of "
@@ -618,7 +616,7 @@ STUDY = Study(
     question="Does each system do here what its paper says of it, or what arithmetic says of it?",
     numbers=numbers,
     targets=[*TARGETS.values(), *ELASTIC.values()],
-    listings=lambda found: [_availabilities()],
+    listings=lambda estimates: [_availabilities()],
     notes=(
         "The tolerance stands behind each quantity; targets and tolerances were written before the "
         "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",

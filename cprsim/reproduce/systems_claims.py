@@ -23,26 +23,22 @@ HUNDREDTH = Tolerance(0.01, absolute=True)
 POINT = Tolerance(1.0, absolute=True)  # of a percentage
 ERRORS = Tolerance(None)  # 4 standard errors
 PERCENT, TWO, FIVE = Tolerance(0.01), Tolerance(0.02), Tolerance(0.05)
-Found = Mapping[str, Estimate]  # by the target's name
-Held = tuple[str, Target[Found]]
+Estimates = Mapping[str, Estimate]  # by the target's name
+Held = tuple[str, Target[Estimates]]
 
 
 def held(
-    name: str,
-    quantity: str,
-    claim: Claim,
-    tolerance: Tolerance,
-    undecided: tuple[str, ...] = (),
+    name: str, quantity: str, claim: Claim, tolerance: Tolerance, undecided: tuple[str, ...] = ()
 ) -> Held:
-    """A target and its name; it is left out where nothing of that name was found.
+    """A target and its name; it is left out where there is no estimate of that name.
 
     Parameters
     ----------
     undecided : inputs that nobody gives and we assumed
     """
 
-    def ours(found: Found) -> Estimate | Tested | None:
-        estimate = found.get(name)
+    def ours(estimates: Estimates) -> Estimate | Tested | None:
+        estimate = estimates.get(name)
         if estimate is None or has_noise(estimate):
             return estimate
         met = agreement(claim, estimate, tolerance)

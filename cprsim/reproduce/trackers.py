@@ -50,7 +50,7 @@ STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N h
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrackerCosts:
     """What the trackers took."""
 
     memory: Mapping[str, Mapping[str, float]]  # tracker -> dimension -> % of the rows tracked
@@ -58,12 +58,12 @@ class Found:
     times: Mapping[str, Mapping[str, Sequence[float]]]  # tracker -> rows -> s
 
 
-def numbers(work: Work) -> Found:
+def numbers(work: Work) -> TrackerCosts:
     """Measure the kernel's trackers."""
     sizes = work.pick((20_000, 200_000), (20_000, 60_000, 200_000, 600_000, 2_000_000), (
         20_000, 60_000, 200_000, 600_000, 2_000_000, 10_000_000))  # fmt: skip
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
-    return Found(
+    return TrackerCosts(
         work.once("memory", _memory),
         work.once("bytes", partial(_bytes, n_clicks)),
         {
@@ -84,14 +84,14 @@ def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
 def _memory() -> dict[str, dict[str, float]]:
     """Memory of each tracker over that of the rows it tracks, in percent, by dimension."""
     layout = TableLayout((80_000, 40_000))
-    found: dict[str, dict[str, float]] = {}
+    percent: dict[str, dict[str, float]] = {}
     for name in MEMORY:
         for dimension in DIMENSIONS:
             table = np.zeros((layout.n_rows, dimension), np.float32)
             tracked = _tracked(layout, table, layout.n_tables)
             share = TRACKERS[name](tracked).memory_bytes / table.nbytes
-            found.setdefault(name, {})[str(dimension)] = 100 * share
-    return found
+            percent.setdefault(name, {})[str(dimension)] = 100 * share
+    return percent
 
 
 def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
@@ -99,7 +99,7 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
 
     Between two times every row is used once or twice in random order, and moves a little.
     """
-    found: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
     for n in sizes:
         rng = np.random.default_rng(n)
         table = np.zeros((n, 16), np.float32)
@@ -113,15 +113,15 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
             took = process_time() - begin
             tracker.committed()
             if repeat:  # the first compiles
-                found.setdefault(str(n), []).append(took)
-    return found
+                seconds.setdefault(str(n), []).append(took)
+    return seconds
 
 
 def _bytes(n_clicks: int) -> dict[str, float]:
     """Bytes of one interval of sub-saves over those of a whole save, in percent, by tracker."""
     shape = ModelShape(CRITEO_KAGGLE.tables.capped(5000), 16)
     clicks = generate(shape.tables, n_clicks, 1).clicks
-    found = {}
+    percent = {}
     for name in SHOWN:
         trainer = Trainer(shape, clicks, TrainingPlan(128, 0.1))
         trainer.initialise()
@@ -133,16 +133,16 @@ def _bytes(n_clicks: int) -> dict[str, float]:
         for part in range(1, n_parts + 1):
             trainer.run(part * n_clicks // n_parts)
             saver.save(ends_interval=part == n_parts)
-        found[name] = 100 * saver.bytes_written / whole.bytes_written
-    return found
+        percent[name] = 100 * saver.bytes_written / whole.bytes_written
+    return percent
 
 
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _memory_target(name: str, claim: Claim) -> Target[Found]:
-    def range_of(found: Found) -> Tested | Estimate:
-        least, most = (of(found.memory[name].values()) for of in (min, max))
+def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
+    def range_of(runs: TrackerCosts) -> Tested | Estimate:
+        least, most = (of(runs.memory[name].values()) for of in (min, max))
         if claim.high == claim.low:
             return Estimate(least)
         ends = zip((least, most), (claim.low, claim.high), strict=True)
@@ -154,9 +154,9 @@ def _memory_target(name: str, claim: Claim) -> Target[Found]:
     return Target(quantity, claim, range_of, RECALLED)
 
 
-def _growth_target(name: str, claim: Claim) -> Target[Found]:
-    def steepness(found: Found) -> Tested:
-        slope, half = _slope(found.times[name])
+def _growth_target(name: str, claim: Claim) -> Target[TrackerCosts]:
+    def steepness(runs: TrackerCosts) -> Tested:
+        slope, half = _slope(runs.times[name])
         met = True if slope + half <= STRICTEST else False if slope - half > STRICTEST else None
         return Tested(met, f"{slope:.2f} ± {half:.2f}")
 
@@ -173,20 +173,20 @@ def _slope(times: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     return float(slope), 2 * float(np.sqrt(covariance[0, 0]))
 
 
-def _bytes_target(name: str) -> Target[Found]:
-    def no_more(found: Found) -> Tested:
-        percent = found.written[name]
+def _bytes_target(name: str) -> Target[TrackerCosts]:
+    def no_more(runs: TrackerCosts) -> Tested:
+        percent = runs.written[name]
         return Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
 
     quantity = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
     return Target(quantity, EQUAL_BYTES, no_more, RECALLED)
 
 
-def _rows_target(name: str, shape: ModelShape, claim: Claim) -> Target[Found]:
+def _rows_target(name: str, shape: ModelShape, claim: Claim) -> Target[TrackerCosts]:
     large = shape.tables.largest(N_LARGE)
     share = 100 * sum(shape.tables.rows[table] for table in large) / shape.tables.n_rows
     quantity = f"{name}: rows in the 7 largest tables"
-    return Target(quantity, claim, lambda found: Estimate(share), RECALLED)
+    return Target(quantity, claim, lambda runs: Estimate(share), RECALLED)
 
 
 TARGETS = [
@@ -200,27 +200,27 @@ TARGETS = [
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listings(found: Found) -> list[Listing]:
+def _listings(runs: TrackerCosts) -> list[Listing]:
     def milliseconds(n: str) -> tuple[str, Callable[[str], str]]:
         return (
             f"{int(n):,} rows",
-            lambda name: f"{1e3 * float(np.median(found.times[name][n])):.3g}",
+            lambda name: f"{1e3 * float(np.median(runs.times[name][n])):.3g}",
         )
 
     return [
         Listing.of(
             "Milliseconds to choose the rows of one sub-save, median of 5:",
-            found.times,
+            runs.times,
             ("tracker", lambda name: SHOWN[name]),
-            *map(milliseconds, found.times["mfu"]),
+            *map(milliseconds, runs.times["mfu"]),
         )
     ]
 
 
-def _chart(found: Found) -> Chart:
+def _chart(runs: TrackerCosts) -> Chart:
     memory = [
         Series(SHOWN[name], tuple(map(float, of)), floats(list(of.values())))
-        for name, of in found.memory.items()
+        for name, of in runs.memory.items()
     ]
     paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
                    (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
@@ -231,7 +231,7 @@ def _chart(found: Found) -> Chart:
             Panel("Memory", "floats per row", "memory added, % of the rows tracked",
                   (*memory, paper), x_log=True, y_log=True),
             Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
-                  tuple(_timed(name, found.times[name]) for name in GROWTH),
+                  tuple(_timed(name, runs.times[name]) for name in GROWTH),
                   x_log=True, y_log=True),
         ),
     )  # fmt: skip

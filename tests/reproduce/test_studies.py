@@ -20,8 +20,8 @@ from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, tr
 from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.fleet import (
     AS_FIXED,
-    Costs,
-    Population,
+    AssumedFleet,
+    FleetCosts,
     assumed_in,
     kinds_of,
     mean,
@@ -40,7 +40,7 @@ POPULATION = SCENARIOS / "fleet.toml"
 # --------------------------------------------------------------------------- the fleet
 
 
-def as_assumed(population: Population, title: str = AS_FIXED) -> LoadedScenario:
+def as_assumed(population: AssumedFleet, title: str = AS_FIXED) -> LoadedScenario:
     return population.scenario(SCENARIOS / "fleet.yaml", title)
 
 
@@ -134,7 +134,7 @@ def test_the_statistics_of_a_fleet() -> None:
     assert percentile(0.9)(jobs)[0] == pytest.approx(90.1)
     part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
     overhead = {"full": sum(part.values())}
-    whole = Costs(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
+    whole = FleetCosts(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
     assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
     assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
     assert whole.machine_years("full").value == pytest.approx(505.0)

@@ -90,11 +90,7 @@ def histories_of(
         replace(cell.policy, name=cell.name) for cell in selected if cell.policy is not None
     )
     fresh = replace(
-        experiment,
-        seed=FRESH_SEED,
-        policies=policies,
-        n_replications=n,
-        precision_fraction=None,
+        experiment, seed=FRESH_SEED, policies=policies, n_replications=n, precision_fraction=None
     )
     outcome = pipeline.simulate(fresh)
     return [
