@@ -67,7 +67,7 @@ def _saved(runs: Trials, strategy: str) -> Estimate:
 def _saves_more(strategy: str) -> Target[Trials]:
     def tested(runs: Trials) -> Tested:
         saved = _saved(runs, strategy)
-        return Tested(True if saved.low > 0 else False if saved.high < 0 else None, saved.shown())
+        return Tested(saved.above(0), saved.shown())
 
     quantity = f"AUC that {shown(strategy)} saves against whole saves"
     return Target(quantity, SAVES_MORE, tested, Assumptions(FREE))

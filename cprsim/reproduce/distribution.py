@@ -28,7 +28,7 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.pipeline import simulate
 from cprsim.records import Cluster, Floats
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import Z_95, Estimate
 from cprsim.reproduce.logs import TITLES, logs, missing
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing
@@ -57,7 +57,6 @@ NOTES = (
 )
 EXPONENTIAL, GROUPS, REPLAYED = "exponential", "groups and lemons", "the log, replayed"
 MATCHED = 1e-9  # by how much an MTBF may miss the log's, as a share
-Z_95 = 1.96
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from cprsim.results.metrics import interval_of_mean
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
+Z_95 = 1.96  # standard errors of a normal value in half its 95 % interval, rounded
 SMALL = 0.5  # values below it are shown with as many decimals as they deserve
 
 
@@ -48,6 +49,15 @@ class Estimate:
         """The ratio of two independent estimates, its interval to first order."""
         ratio = self.value / other.value
         return Estimate.around(ratio, ratio * relative_half_width(self, other))
+
+    def above(self, bound: float) -> bool | None:
+        """Whether the whole interval lies above a value; None where neither above nor below it."""
+        return True if self.low > bound else False if self.high < bound else None
+
+    def below(self, bound: float) -> bool | None:
+        """The opposite of `above`."""
+        is_above = self.above(bound)
+        return None if is_above is None else not is_above
 
     def shown(self, unit: str = "") -> str:
         """``8.36 ± 0.05 %``; the ends where the interval is not even."""

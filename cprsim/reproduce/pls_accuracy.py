@@ -23,7 +23,7 @@ from cprsim.measuring.measure import Measured, Request, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import Z_95, Estimate
 from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested, alone
@@ -46,7 +46,6 @@ ORDER = words("steepest for whole saves, flattest for SCAR and MFU, SSU close", 
 ORDERED = ("ssu", "mfu", "scar")
 History = tuple[int, int, float]
 TELLS_BEND = 50.0  # %, half-width of the square term's share: a wider interval tells nothing
-Z_95 = 1.96
 SET_UP = Assumptions(FREE)
 
 
@@ -154,10 +153,7 @@ def linear(pls: Floats, lost: Floats) -> Tested:
 
 
 def _ordered(runs: PlsRuns) -> Tested:
-    below = [
-        True if ratio.high < 1 else False if ratio.low > 1 else None
-        for ratio in map(runs.slope_ratio, ORDERED)
-    ]
+    below = [runs.slope_ratio(strategy).below(1) for strategy in ORDERED]
     return Tested(None if None in below else all(below), "see the slopes")
 
 

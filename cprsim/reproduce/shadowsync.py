@@ -319,9 +319,7 @@ def _worse(shadow: str, other: str) -> Target[InStepRuns]:
     def tested(runs: InStepRuns) -> Tested:
         most = max(N_QUALITY)
         last = runs.losses(shadow, other)[most]
-        loss = last.difference
-        met = True if loss.high < 0 else False if loss.low > 0 else None
-        return Tested(met, f"gains {last.shown} x 1e-4 AUC at {most}")
+        return Tested(last.difference.below(0), f"gains {last.shown} x 1e-4 AUC at {most}")
 
     return Target(f"{other} against {shadow}", FR_WORSE, tested, OF_QUALITY)
 

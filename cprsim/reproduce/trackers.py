@@ -157,8 +157,7 @@ def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
 def _growth_target(name: str, claim: Claim) -> Target[TrackerCosts]:
     def steepness(runs: TrackerCosts) -> Tested:
         slope, half = _slope(runs.times[name])
-        met = True if slope + half <= STRICTEST else False if slope - half > STRICTEST else None
-        return Tested(met, f"{slope:.2f} ± {half:.2f}")
+        return Tested(Estimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}")
 
     quantity = f"{SHOWN[name]}: slope of log time to choose over log rows"
     return Target(quantity, claim, steepness, RECALLED)

@@ -94,3 +94,11 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
     assert str(some) == "consistent, in 1 of 3 cases, with 2 free inputs"
     assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.OPEN
     assert judge_cases(PUBLISHED, [False, False], FREE).finding is Finding.NOT_CONSISTENT
+
+
+def test_above_and_below_need_the_whole_interval() -> None:
+    assert Estimate.around(1.0, 0.5).above(0.4) is True
+    assert Estimate.around(1.0, 0.5).above(1.2) is None
+    assert Estimate.around(1.0, 0.5).above(1.6) is False
+    assert Estimate.around(1.0, 0.5).below(1.6) is True
+    assert Estimate(1.0).above(0.0) is None  # one value alone says nothing of its spread
