@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -84,7 +85,7 @@ class Request:
     workers: Workers = HERE
     clicks: Path | None = None
 
-    def inputs(self, study: Study) -> dict[str, Path]:
+    def inputs(self, study: Study[Any]) -> dict[str, Path]:
         """The files that a study reads. Raises ParameterError where one is missing."""
         files = study.files(self.scenarios)
         if study.trains and self.clicks is not None:
@@ -96,14 +97,14 @@ class Request:
         """Where finished parts of results that are being made are kept."""
         return self.out / PARTS
 
-    def work(self, study: Study) -> Work:
+    def work(self, study: Study[Any]) -> Work:
         """What the study works with."""
         clicks = self.clicks if study.trains else None
         code = numbers_code(study)
         return Work(study, self.effort, self.scenarios, self.parts, code, self.workers, clicks)
 
 
-def reproduce(study: Study, request: Request) -> Reproduced:
+def reproduce(study: Study[Any], request: Request) -> Reproduced:
     """Find the finished folder of a study, or make it.
 
     Raises

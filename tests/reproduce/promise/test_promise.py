@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -16,15 +17,18 @@ from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.replay import replay as replay_log
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shared_run import Setting
-from cprsim.promise.cells import Cell, limits
-from cprsim.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
-from cprsim.promise.keeping import estimate
-from cprsim.promise.summary import print_summary
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.reproduce.promise.cells import PromiseCell, limits
+from cprsim.reproduce.promise.histories import FRESH_SEED, N_STRATA, Histories, histories_of
+from cprsim.reproduce.promise.losses import estimate
+from cprsim.reproduce.promise.study import STUDY, print_summary
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.stand_in import stand_in
 from tests.kernel.scratch import run_trial
+from tests.making import SCENARIOS, call
+
+ROOT = Path(__file__).parents[3]
 
 SCENARIO = """
 job: {useful: 50 h}
@@ -50,10 +54,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory):
     return load_scenario(path)
 
 
-def cell(strategy: str) -> Cell:
+def cell(strategy: str) -> PromiseCell:
     sub_saves = SubSaves("mfu") if strategy == "cpr-mfu" else None
     policy = RecoveryPolicy(strategy, OnFailure.RELOAD, INTERVAL_H, "given", sub_saves=sub_saves)
-    return Cell("small", 0.001, strategy, policy, 0.0009, 0.001)
+    return PromiseCell("small", 0.001, strategy, policy, 0.0009, 0.001)
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +145,25 @@ def test_a_strategy_that_never_saves_is_printed_too() -> None:
     row = next(line for line in console.file.getvalue().splitlines() if "made-up" in line)
     shown = ["0.00100", "–", "0.00040", "0.00050", "±", "0.00010", "8", "0.50"]
     assert row.split() == ["made-up", "partial", *shown]
+
+
+def test_the_study_tells_the_document_that_is_kept() -> None:
+    document = json.loads((ROOT / "results" / "promise" / "summary.json").read_text("utf-8"))
+    told = STUDY.summary(document)
+    assert [(row.ours, str(row.verdict)) for row in told.rows] == [
+        ("27 of 30", "consistent"), ("0.82", "consistent"),
+    ]  # fmt: skip
+    assert document["verdict"]["kept"] is True
+    for listing in told.listings:
+        assert len(listing.rows) == 30
+        assert not any("\n" in heading or "\\" in heading for heading in listing.headings)
+    few = document["verdict"] | {"below_limit": 26, "mean_measured_over_limit": 0.59}
+    missed = STUDY.summary(document | {"verdict": few}).rows
+    assert {str(row.verdict) for row in missed} == {"not consistent"}
+
+
+def test_it_is_made_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("cprsim.reproduce.STUDIES", {"promise": STUDY})
+    asked = call("reproduce", "--scenarios", str(SCENARIOS), "--out", str(tmp_path))
+    assert (asked.exit_code, asked.stdout.strip()) == (0, "")
+    assert not list(tmp_path.iterdir())

@@ -22,9 +22,9 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from cprsim.promise.cells import CONFIDENCE, STRATEGIES, Cell
-from cprsim.promise.histories import FRESH_SEED
-from cprsim.promise.keeping import Job, Kept
+from cprsim.reproduce.promise.cells import CONFIDENCE, STRATEGIES, PromiseCell
+from cprsim.reproduce.promise.histories import FRESH_SEED
+from cprsim.reproduce.promise.losses import CellLoss, PromisedJob
 from cprsim.selector import WAYS, Limit, Quantity
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import Bench, Priced
@@ -43,7 +43,7 @@ class Ratio:
     standard_error: float
 
     @classmethod
-    def of(cls, cells: Iterable[Kept]) -> Ratio:
+    def of(cls, cells: Iterable[CellLoss]) -> Ratio:
         """Pooled over cells, the error widened where they differ by more; NaN where none is."""
         known = [one for one in cells if one.n_runs >= 2 and one.predicted > 0]
         if not known:
@@ -60,7 +60,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class GridPoint:
     """A candidate: its saves per job and its overhead, a share of useful time."""
 
     saves: int
@@ -68,14 +68,14 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OnGrid:
     """The selector's choice in one cell, and what the grid has to say of it."""
 
-    cell: Cell
-    chosen: Point
-    same_risk: Point | None  # None: nothing on the grid keeps the limit
-    measured_same_risk: Point | None
-    loss_known: Point | None
+    cell: PromiseCell
+    chosen: GridPoint
+    same_risk: GridPoint | None  # None: nothing on the grid keeps the limit
+    measured_same_risk: GridPoint | None
+    loss_known: GridPoint | None
 
     @property
     def over_best(self) -> float:
@@ -90,7 +90,7 @@ class Beside:
         return 1.0 - self.loss_known.overhead / self.chosen.overhead
 
 
-def search(job: Job, kept: Iterable[Kept]) -> list[Beside]:
+def search(job: PromisedJob, kept: Iterable[CellLoss]) -> list[OnGrid]:
     """Every cell of a scenario that has an interval, beside the grid."""
     measured = list(kept)
     bench = _fresh_bench(job)
@@ -106,7 +106,7 @@ def search(job: Job, kept: Iterable[Kept]) -> list[Beside]:
     return beside
 
 
-def _fresh_bench(job: Job) -> Bench:
+def _fresh_bench(job: PromisedJob) -> Bench:
     fresh = replace(
         job.experiment, seed=FRESH_SEED, n_replications=N_REPLICATIONS, precision_fraction=None
     )
@@ -125,11 +125,11 @@ def _intervals(bench: Bench, strategy: str) -> list[float]:
     return [*grid, np.inf] if bench.ways[strategy] is None else grid
 
 
-def _beside(bench: Bench, cell: Cell, grid: list[Priced], ratio: Ratio) -> Beside:
+def _beside(bench: Bench, cell: PromiseCell, grid: list[Priced], ratio: Ratio) -> OnGrid:
     assert cell.policy is not None
     limit = _limit(cell.limit)
     (chosen,) = bench.price(cell.strategy, [cell.policy.save_interval_h])
-    return Beside(
+    return OnGrid(
         cell=cell,
         chosen=_point(chosen),
         same_risk=_cheapest(grid, lambda one: limit.bound(one.lost), cell.limit),
@@ -142,10 +142,10 @@ def _mean(one: Priced) -> float:
     return one.lost.mean().mean
 
 
-def _cheapest(grid: list[Priced], held: Callable[[Priced], float], most: float) -> Point | None:
+def _cheapest(grid: list[Priced], held: Callable[[Priced], float], most: float) -> GridPoint | None:
     within = [one for one in grid if one.finished and held(one) <= most]
     return _point(min(within, key=lambda one: one.mean_overhead)) if within else None
 
 
-def _point(one: Priced) -> Point:
-    return Point(one.n_saves, one.mean_overhead)
+def _point(one: Priced) -> GridPoint:
+    return GridPoint(one.n_saves, one.mean_overhead)

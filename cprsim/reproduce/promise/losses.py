@@ -16,9 +16,9 @@ import numpy as np
 from cprsim.assemble import Experiment, assemble
 from cprsim.kernel.trials import Trial
 from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
-from cprsim.promise.cells import Cell, cells_of
-from cprsim.promise.histories import Histories, histories_of
 from cprsim.records import Floats
+from cprsim.reproduce.promise.cells import PromiseCell, cells_of
+from cprsim.reproduce.promise.histories import Histories, histories_of
 from cprsim.scenario import LoadedScenario
 from cprsim.staleness import StalenessCurve
 from cprsim.workers import Workers, run_each
@@ -30,10 +30,10 @@ ENOUGH = 0.1  # of the limit, the standard error of a measured mean
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CellLoss:
     """What was measured of one cell."""
 
-    cell: Cell
+    cell: PromiseCell
     mean: float  # measured loss of AUC
     standard_error: float
     n_runs: int
@@ -53,17 +53,17 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PromisedJob:
     """One scenario of the promise."""
 
     loaded: LoadedScenario
     curve: StalenessCurve
     experiment: Experiment
-    cells: tuple[Cell, ...]
+    cells: tuple[PromiseCell, ...]
     histories: tuple[Histories, ...]  # of the cells that have an interval
 
     @classmethod
-    def of(cls, loaded: LoadedScenario, curve: StalenessCurve) -> Job:
+    def of(cls, loaded: LoadedScenario, curve: StalenessCurve) -> PromisedJob:
         experiment = assemble(loaded)
         cells = cells_of(loaded.scenario.name, experiment, curve)
         histories = histories_of(cells, experiment, curve)
@@ -74,25 +74,29 @@ class Job:
         return [one.trial(int(number)) for number in one.chosen(MOST_SEEDS, FIRST_SEED)]
 
 
-OnRound = Callable[[list[Kept], int], None]  # what is known, runs to come
+OnRound = Callable[[list[CellLoss], int], None]  # what is known, runs to come
 
 
-def keep(
-    jobs: list[Job],
+def no_report(losses: list[CellLoss], n_runs: int) -> None:
+    """Say nothing of a round."""
+
+
+def measure_losses(
+    jobs: list[PromisedJob],
     folder: Path,
     workers: Workers,
-    budget_ends: float,
-    on_round: OnRound = lambda kept, n: None,
-) -> list[Kept]:
+    until: float,
+    on_round: OnRound = no_report,
+) -> list[CellLoss]:
     """Measure every cell until its mean is known to a tenth of its limit.
 
     Parameters
     ----------
     folder : of the journals, a folder per scenario in it
-    budget_ends : instant [s since the epoch] after which no trial is begun
+    until : instant [s since the epoch] after which no trial is begun
     """
     planned = [{one.cell: job.trials(one) for one in job.histories} for job in jobs]
-    kept: list[list[Kept]] = [[] for _ in jobs]
+    kept: list[list[CellLoss]] = [[] for _ in jobs]
     for seeds in _rounds():
         tasks = []
         for number, job in enumerate(jobs):
@@ -103,16 +107,14 @@ def keep(
                 some = tuple(dict.fromkeys(trial for trial in trials if trial is not None))
                 if some:
                     where = folder / job.loaded.scenario.name
-                    tasks.append(
-                        SeedRuns(job.loaded, seed, some, where, budget_ends, count_bytes=False)
-                    )
+                    tasks.append(SeedRuns(job.loaded, seed, some, where, until, count_bytes=False))
         if not tasks:
             break
         on_round([one for some in kept for one in some], sum(len(t.trials) for t in tasks))
         for number, n_run in run_each(run_seed, tasks, workers):
             require_seen(tasks[number], n_run)
         kept = [
-            [measured(job, one, planned[n][one.cell], folder) for one in job.histories]
+            [loss_of(job, one, planned[n][one.cell], folder) for one in job.histories]
             for n, job in enumerate(jobs)
         ]
     return [one for some in kept for one in some]
@@ -126,11 +128,11 @@ def _rounds() -> Iterator[range]:
         first, n = first + n, ROUND
 
 
-def _is_known(kept: list[Kept], one: Histories) -> bool:
+def _is_known(kept: list[CellLoss], one: Histories) -> bool:
     return any(other.cell == one.cell and other.known for other in kept)
 
 
-def measured(job: Job, one: Histories, trials: list[Trial | None], folder: Path) -> Kept:
+def loss_of(job: PromisedJob, one: Histories, trials: list[Trial | None], folder: Path) -> CellLoss:
     """The measured mean loss of a cell, from the seeds that ran its history.
 
     Notes
@@ -160,10 +162,12 @@ def _loss(result: SeedResult, trial: Trial | None) -> float | None:
     return None if quality is None else result.twin.quality.auc - quality.auc
 
 
-def estimate(cell: Cell, off: Floats, predicted: float, error_of_predicted: float) -> Kept:
+def estimate(
+    cell: PromiseCell, off: Floats, predicted: float, error_of_predicted: float
+) -> CellLoss:
     """A cell's mean from differences of measured to predicted losses (n,)."""
     n = len(off)
     if n < 2:
-        return Kept(cell, float("nan"), float("inf"), n, predicted)
+        return CellLoss(cell, float("nan"), float("inf"), n, predicted)
     error = sqrt(float(off.var(ddof=1)) / n + error_of_predicted**2)
-    return Kept(cell, predicted + float(off.mean()), error, n, predicted)
+    return CellLoss(cell, predicted + float(off.mean()), error, n, predicted)

@@ -14,8 +14,8 @@ import numpy as np
 from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
-from cprsim.promise.cells import STRATEGIES, Cell, curve_loss
 from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss
+from cprsim.reproduce.promise.cells import STRATEGIES, PromiseCell, curve_loss
 from cprsim.staleness import StalenessCurve
 from cprsim.streams import stream
 
@@ -29,7 +29,7 @@ LONGER_THAN_THE_RUN = 2.0  # stands for an interval without end
 class Histories:
     """The simulated histories of one cell."""
 
-    cell: Cell
+    cell: PromiseCell
     predicted: Floats  # (n_histories,)
     losses: ShardLoss
     first_slot: int
@@ -82,7 +82,7 @@ def saving_of(policy: RecoveryPolicy, useful_h: float, key: str) -> Saving:
 
 
 def histories_of(
-    cells: list[Cell], experiment: Experiment, curve: StalenessCurve, n: int = N_HISTORIES
+    cells: list[PromiseCell], experiment: Experiment, curve: StalenessCurve, n: int = N_HISTORIES
 ) -> list[Histories]:
     """Fresh histories, n of each cell of one scenario; all cells meet the same failures."""
     selected = [cell for cell in cells if cell.policy is not None]
@@ -90,11 +90,7 @@ def histories_of(
         replace(cell.policy, name=cell.name) for cell in selected if cell.policy is not None
     )
     fresh = replace(
-        experiment,
-        seed=FRESH_SEED,
-        policies=policies,
-        n_replications=n,
-        precision_fraction=None,
+        experiment, seed=FRESH_SEED, policies=policies, n_replications=n, precision_fraction=None
     )
     outcome = pipeline.simulate(fresh)
     return [

@@ -29,7 +29,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PromiseCell:
     """One promise: under this strategy, so chosen, the job loses no more than the limit."""
 
     scenario: str
@@ -44,7 +44,7 @@ class Cell:
         return f"{self.scenario} {self.limit:.2g} {self.strategy}"
 
 
-def cells_of(name: str, experiment: Experiment, curve: StalenessCurve) -> list[Cell]:
+def cells_of(name: str, experiment: Experiment, curve: StalenessCurve) -> list[PromiseCell]:
     """The cells of one scenario: every limit, every strategy."""
     return [
         cell
@@ -53,16 +53,20 @@ def cells_of(name: str, experiment: Experiment, curve: StalenessCurve) -> list[C
     ]
 
 
-def _selected(name: str, experiment: Experiment, curve: StalenessCurve, most: float) -> list[Cell]:
+def _selected(
+    name: str, experiment: Experiment, curve: StalenessCurve, most: float
+) -> list[PromiseCell]:
     limit = Limit(Quantity.AUC, most, confidence=CONFIDENCE)
     best = select(experiment, curve, limit, explain=False).best
     cells = []
     for strategy in STRATEGIES:
         found = best.get(strategy)
         if found is None:
-            cells.append(Cell(name, most, strategy, None, np.nan, np.nan))
+            cells.append(PromiseCell(name, most, strategy, None, np.nan, np.nan))
         else:
-            cells.append(Cell(name, most, strategy, found.policy, found.loss.mean, found.held))
+            cells.append(
+                PromiseCell(name, most, strategy, found.policy, found.loss.mean, found.held)
+            )
     return cells
 
 
