@@ -375,8 +375,7 @@ def _hours(repair: str, option: str = "--repair") -> float:
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
     from cprsim.errors import ResultError
     from cprsim.fitting.windows import failures_by_window
-    from cprsim.plots.coalescing import coalescing_figure
-    from cprsim.plots.failure_fit import fit_figures
+    from cprsim.plots.fit import coalescing_figure, fit_figures
     from cprsim.plots.save import save_figure
 
     try:

@@ -157,8 +157,8 @@ def select_into(
     experiment = wanted.experiment
     draws = variants(wanted.loaded, experiment.n_replications or 0)
     selection = select(experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws)
-    from cprsim.plots.choice import selection_figure
     from cprsim.plots.save import save_figure
+    from cprsim.plots.selection import selection_figure
 
     about = {"command": ["cprsim", *sys.argv[1:]], "seed": wanted.experiment.seed}
 

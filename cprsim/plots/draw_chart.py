@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
+from cprsim.plots.axes import title_figure
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.plots.left_out import Shown
-from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, series_line, style
+from cprsim.plots.omissions import Omissions
+from cprsim.plots.style import FAINT, INK, LOOKS, series_line, style
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
-PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
+PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN = 4.4, 4.2, 4.0
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
@@ -45,37 +46,29 @@ def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
         for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
         if not narrow:
-            _title(figure, chart)
+            title_figure(figure, chart.title, chart.subtitle)
     return figure
-
-
-def _title(figure: Figure, chart: Chart) -> None:
-    width = int(13 * figure.get_figwidth())
-    figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
-    below_title = 1 - SUBTITLE_IN / figure.get_figheight()
-    text = fill(chart.subtitle, width)
-    figure.text(0.011, below_title, text, fontsize=8, color=CAPTION, va="top")
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
-    shown = Shown()
+    omissions = Omissions()
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
     drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
     for number, one in enumerate(drawn):
         _series(axes, one, number, names)
-        shown.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
+        omissions.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
     for band in panel.bands:
         _band(axes, band)
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
-            shown.add(_places(one, names), one.y, colour=INK)
+            omissions.add(_places(one, names), one.y, colour=INK)
     for one in (one for one in panel.series if one.kind == "stack"):
         bad = ~np.isfinite(one.y)
-        shown.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
+        omissions.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
     _dress(axes, panel, names)
-    shown.tell(axes)
+    omissions.annotate(axes)
 
 
 def _categories(panel: Panel) -> list[str]:

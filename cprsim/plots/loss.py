@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.axes import title_axes
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
@@ -35,12 +36,8 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
         _not_drawn(below, measured)
         for axes in (above, below):
             axes.yaxis.grid(True)
-        above.set_title(f"Loss with failures: {name}", loc="left", fontweight="bold", pad=30)
-        above.annotate(
-            fill(f"replication {measured.replication}; stand-in: {measured.stand_in}", 105),
-            (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
-            fontsize=7.5, color=CAPTION, va="bottom",
-        )  # fmt: skip
+        caption = f"replication {measured.replication}; stand-in: {measured.stand_in}"
+        title_axes(above, f"Loss with failures: {name}", fill(caption, 100))
         above.legend(loc="upper right", ncols=2)
         if not anew:
             _nothing_to_see(below)

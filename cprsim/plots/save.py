@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import matplotlib
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, Formatter, FuncFormatter
 
-from cprsim.plots.literal import make_literal
+from cprsim.foreign import printable
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.style import style
 from cprsim.plots.timeline import timeline_figure
@@ -26,6 +30,7 @@ _SILENT = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 FORMATS = tuple(_SILENT)
+_DONE: WeakSet[Figure] = WeakSet()
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
@@ -81,3 +86,42 @@ def draw_result(
         for name, figure in figures.items()
         for path in save_figure(figure, folder / f"{prefix}{name}", formats)
     ]
+
+
+def make_literal(figure: Figure) -> None:
+    """Draw every text of a finished figure as it is written, with control characters spelled out.
+
+    matplotlib sets what stands between two dollar signs as mathematics, and raises an error where
+    it is none. Names and values of users are no mathematics; only the powers of ten that label
+    logarithmic axes are.
+    """
+    if figure in _DONE:
+        return
+    _DONE.add(figure)
+    axes = [axis for one in figure.axes for axis in (one.xaxis, one.yaxis)]
+    labels = {id(label) for axis in axes for label in _labels(axis)}
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)  # as asked for
+        if id(text) not in labels:
+            text.set_parse_math(False)
+            text.set_text(printable(text.get_text()))
+    for axis in axes:
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FixedFormatter | FuncFormatter):
+            axis.set_major_formatter(_Literally(formatter))
+
+
+class _Literally(Formatter):
+    """A formatter whose labels are drawn as they are written."""
+
+    def __init__(self, inner: Formatter) -> None:
+        self.inner = inner
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return printable(self.inner(x, pos)).replace("$", r"\$")
+
+
+def _labels(axis: Axis) -> list[Text]:
+    """Labels of ticks: formatters write them anew whenever the figure is drawn."""
+    ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+    return [label for tick in ticks for label in (tick.label1, tick.label2)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -51,13 +51,22 @@ LOOKS = {
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
-_OTHERS = (("#009e73", "\\\\\\\\"), ("#f0e442", "//"), ("#999999", "xx"), ("#8c6bb1", "--"))
+# of recovery systems; whatever else a system of the user's names looks like one of them
+_OF_SYSTEMS = {
+    "rebuild": Look("rebuild", "#009e73", "\\\\\\\\"),
+    "regroup": Look("regroup", "#f0e442", "//"),
+    "replay": Look("replay", "#8c6bb1", "--"),
+    "degraded": Look("degraded", "#999999", "xx"),
+    "tax": Look("tax", "#b0a070", "||"),
+}
 
 
 def look_of(part: str) -> Look:
     """How a part of overhead is drawn; a part that is not listed is called by its name."""
-    colour, hatch = _OTHERS[crc32(part.encode()) % len(_OTHERS)]
-    return LOOKS.get(part, Look(part, colour, hatch))
+    known = LOOKS | _OF_SYSTEMS
+    looks = tuple(_OF_SYSTEMS.values())
+    like = looks[crc32(part.encode()) % len(looks)]
+    return known.get(part, replace(like, label=part))
 
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:

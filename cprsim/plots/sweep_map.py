@@ -15,16 +15,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-from cprsim.plots.axis_words import label
+from cprsim.plots.axes import log_scale, title_figure
 from cprsim.plots.style import INK, style
-from cprsim.plots.sweep_parts import (
+from cprsim.plots.sweep_axes import (
     OVERHEAD,
+    axis_label,
     is_wide,
-    log_scale,
     panels,
     rows_on,
     subtitle,
-    title,
 )
 from cprsim.records import Floats
 from cprsim.sweeps import AxisColumn, SweepResult
@@ -58,12 +57,12 @@ def map_figure(
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
             mesh = _panel(axes, grid, norm)
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
-            axes.set_xlabel(label(across))
+            axes.set_xlabel(axis_label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         for axes in every if narrow else every[:1]:
-            axes.set_ylabel(label(up))
+            axes.set_ylabel(axis_label(up))
         assert mesh is not None, "there are other strategies"
         bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
         scale = bar.ax.xaxis if narrow else bar.ax.yaxis
@@ -76,7 +75,7 @@ def map_figure(
         if handles := _handles(result.reference, list(grids.values())):
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
         if not narrow:
-            title(figure, f"Where which costs less: {result.name}", subtitle(result, held))
+            title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
     return figure
 
 

@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cprsim.plots.axes import OVERHEAD_LABEL, title_figure
 from cprsim.plots.style import INK, SERIES, style
-from cprsim.plots.sweep_parts import OVERHEAD, panels, said, subtitle, title
+from cprsim.plots.sweep_axes import OVERHEAD, axis_words, panels, subtitle, value_text
 from cprsim.sweeps import AxisColumn, SweepResult
 
 MOST_PANELS = 4
@@ -45,20 +46,20 @@ def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
     rows = result.of(OVERHEAD)
     shown = result.strategies[:MOST_PANELS]
     with style():
-        size_in = (1.8 + 3.6 * len(shown), 1.7 + 0.5 * len(result.axes))
+        size_in = (1.8 + 3.6 * len(shown), 2.0 + 0.5 * len(result.axes))
         figure, every = panels(len(shown), size_in, narrow=narrow, share_y=False)
         for axes, name in zip(every, shown, strict=True):
             mine = rows[rows["strategy"] == name]
             base = mine[mine["varied"] == ""]
             _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, mine))
             axes.set_title(fill(name, 28), fontsize=9.5)
-            axes.set_xlabel("overhead, % of useful time")
+            axes.set_xlabel(OVERHEAD_LABEL)
         figure.legend(
             handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
             loc="outside lower left", ncols=2,
         )  # fmt: skip
         if not narrow:
-            title(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
+            title_figure(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
     return figure
 
 
@@ -75,8 +76,10 @@ def _swings(result: SweepResult, mine: pd.DataFrame) -> list[Swing]:
 def _swing(axis: AxisColumn, rows: pd.DataFrame) -> Swing:
     mean = 100 * rows["mean"].to_numpy(np.float64)
     least, most = int(mean.argmin()), int(mean.argmax())
-    at = [said(value, axis) for value in rows[axis.column]]
-    return Swing(axis.key, float(mean[least]), at[least], float(mean[most]), at[most])
+    at = [value_text(value, axis) for value in rows[axis.column]]
+    return Swing(
+        fill(axis_words(axis), 20), float(mean[least]), at[least], float(mean[most]), at[most]
+    )
 
 
 def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:

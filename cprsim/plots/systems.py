@@ -17,7 +17,7 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
-from cprsim.plots.overhead import axis_top
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
 from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
 
@@ -85,9 +85,9 @@ def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list
     names = [f"{MARKS.get(one.verdict, '')}{one.name}" for one in found]
     axes.set_yticks(range(len(found)), names)
     axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    percent_axis(axes.xaxis)
     axes.xaxis.grid(True)
-    axes.set_xlabel("overhead, % of useful time")
+    axes.set_xlabel(OVERHEAD_LABEL)
     return parts
 
 

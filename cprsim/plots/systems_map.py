@@ -12,7 +12,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from cprsim.compare_systems.map_folder import MapAxis, SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
-from cprsim.plots.style import CAPTION, INK, series_line, style
+from cprsim.plots.axes import title_axes
+from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.results.words import count, hours
 
@@ -113,10 +114,8 @@ def _handles(made: SystemsMap, looks: Any) -> list[Line2D | Patch]:
 
 
 def _title(axes: Axes, made: SystemsMap) -> None:
-    axes.set_title(f"Cheapest system: {made.name}", loc="left", fontweight="bold", pad=22)
-    axes.annotate(
+    caption = (
         f"{hours(made.useful_h)} of useful work; {count(made.n_replications, 'replication')} at "
-        "each point, on the same failures",
-        (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
-        fontsize=8, color=CAPTION, va="bottom",
-    )  # fmt: skip
+        "each point, on the same failures"
+    )
+    title_axes(axes, f"Cheapest system: {made.name}", caption)

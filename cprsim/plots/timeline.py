@@ -66,6 +66,7 @@ def timeline_figure(result: Result, *, narrow: bool = False) -> Figure:
             _close_up(panels[1], rows, window)
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
         for axes in panels:
+            axes.locator_params(axis="x", nbins=5 if narrow else 10)
             axes.set_xlabel("wall time since the start of the job, h")
         _legend(figure, [row.lane for row in rows], n_columns=2 if narrow else 6)
     return figure

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from cprsim.plots import draw_result, overhead_figure, timeline_figure
-from cprsim.plots.overhead import axis_top
+from cprsim.plots.axes import axis_top
 from cprsim.plots.style import LOOKS, look_of, stacked
 from cprsim.records import PARTS
 from tests.plots.conftest import result

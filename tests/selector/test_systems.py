@@ -15,8 +15,7 @@ from rich.console import Console
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
 from cprsim.page.selection import chapter_of_selection, load_selected
-from cprsim.plots.choice import saves_figure
-from cprsim.plots.pareto import pareto_figure
+from cprsim.plots.selection import pareto_figure, saves_figure
 from cprsim.recovery.policy import (
     Capture,
     Medium,
