@@ -1,7 +1,8 @@
-"""What the axes of all figures share: titles with their captions, and scales."""
+"""What the axes of all figures share: titles with captions, words for keys, and scales."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from textwrap import fill
 
@@ -20,6 +21,49 @@ LINE_SPACING = 1.25
 CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
 HEADROOM = 1.16
 MOST_DECADES = 3.0  # of a logarithmic axis with ticks at 2 and 5 of each decade
+
+WORDS = {
+    "accuracy.max_auc_loss": "AUC that may be lost",
+    "cluster.emb_ps": "embedding servers",
+    "cluster.rack": "nodes of a rack",
+    "cluster.spares": "spare nodes",
+    "cluster.state": "state of the job",
+    "cluster.trainers": "trainers",
+    "cluster.workers": "workers",
+    "costs.detect": "time to detect a failure",
+    "costs.load": "cost of a load",
+    "costs.reschedule": "time to reschedule",
+    "costs.save": "cost of a save",
+    "failures.count": "failures per job",
+    "failures.family": "distribution of failures",
+    "failures.mtbf": "mean time between failures",
+    "failures.role": "what fails",
+    "failures.shape": "shape of the distribution",
+    "failures.together": "nodes that fail together",
+    "fleet.spares": "spare nodes",
+    "job.samples": "samples",
+    "job.throughput": "throughput",
+    "job.useful": "useful work",
+    "storage.bandwidth": "bandwidth of the storage",
+}
+WORDS_OF_STRATEGY = {"interval": "save interval", "target_pls": "target PLS"}
+
+
+def words_of_key(key: str) -> str:
+    """A key of a scenario in the field's words; a key that is not listed stays as it is."""
+    section, _, rest = key.partition(".")
+    strategy, _, option = rest.rpartition(".")
+    if section == "recovery" and option in WORDS_OF_STRATEGY:
+        of_strategy = f" of {strategy}" if strategy not in ("", "*") else ""
+        return WORDS_OF_STRATEGY[option] + of_strategy
+    return WORDS.get(key, key)
+
+
+def fold(text: str, width: int) -> str:
+    """The text in lines of so many characters; a number and its unit stay on one line."""
+    return fill(
+        re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", text), width, break_long_words=False
+    )
 
 
 def title_axes(axes: Axes, title: str, caption: str, *, room_points: float = 0.0) -> None:

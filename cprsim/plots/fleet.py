@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from cprsim.fleet.cells import USEFUL
 from cprsim.fleet.folder import FleetResult, OptionRow
+from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.save import save_figure
@@ -52,7 +53,7 @@ def _bars(result: FleetResult) -> Chart:
         )
         for key, label in OVERHEADS.items()
     ]
-    first = Panel("Overhead of the jobs", "option", "overhead, % of useful time", tuple(overheads))
+    first = Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads))
     return Chart(
         f"{result.name}: {result.n_jobs:,} jobs in {result.window_h:g} h",
         "Every option meets the same failures.",
@@ -100,13 +101,14 @@ def _curve(result: FleetResult) -> Chart | None:
         p90 = tuple(100 * one.statistics["p90"].mean for _, one in pairs)
         tail.append(Series(strategy, x, p90))
     what = f"{result.currency or 'money'} per month" if result.has_money else "node-hours per month"
-    others = ", ".join(f"{k} {v}" for k, v in held.items())
+    others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
+    along = words_of_key(key)
     return Chart(
-        f"{result.name} over {key}",
+        f"{result.name} over {along}",
         f"At {others}." if others else "Useful work, failures and spares together.",
         (
-            Panel("Cost in all", key, what, tuple(cost), y_from_zero=False),
-            Panel("Overhead that 90 % of the jobs stay below", key, "overhead, % of useful time",
+            Panel("Cost in all", along, what, tuple(cost), y_from_zero=False),
+            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL,
                   tuple(tail)),
         ),
     )  # fmt: skip

@@ -15,6 +15,8 @@ from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 if TYPE_CHECKING:
     from cprsim.accuracy import Accuracy, StrategyAccuracy
 
+LEGEND_ROOM = 0.3  # of the height of the values: free for the legend above them
+
 
 def loss_figure(measured: Accuracy, name: str) -> Figure:
     """Loss over samples above, and below what each strategy adds to it, which is far smaller.
@@ -38,7 +40,9 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
             axes.yaxis.grid(True)
         caption = f"replication {measured.replication}; stand-in: {measured.stand_in}"
         title_axes(above, f"Loss with failures: {name}", fill(caption, 100))
-        above.legend(loc="upper right", ncols=2)
+        low, high = above.get_ylim()
+        above.set_ylim(low, high + LEGEND_ROOM * (high - low))
+        above.legend(loc="upper right", ncols=3)
         if not anew:
             _nothing_to_see(below)
     return figure

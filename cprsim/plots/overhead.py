@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import isnan
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis, title_axes
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_axes
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
 from cprsim.results.metrics import FINISHED, Spread
 from cprsim.results.words import count, hours, percent, saves
@@ -118,7 +116,7 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
 
 def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     labels = [
-        "\n".join(_folded(words, fold_at) for words in _below(policy, result))
+        "\n".join(fold(words, fold_at) for words in _below(policy, result))
         for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
@@ -137,11 +135,6 @@ def _below(policy: RecoveryPolicy, result: Result) -> list[str]:
     if result.price is not None and not isnan(node_h):
         lines.append(result.price.said(node_h))
     return lines
-
-
-def _folded(words: str, at: int) -> str:
-    """Words on several lines; a number and its unit stay on one."""
-    return fill(re.sub(r"(\d) (\w+)\b", "\\1\N{NO-BREAK SPACE}\\2", words), at)
 
 
 def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:

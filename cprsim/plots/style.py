@@ -51,7 +51,7 @@ LOOKS = {
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
-# of recovery systems; whatever else a system of the user's names looks like one of them
+# parts that recovery systems add
 _OF_SYSTEMS = {
     "rebuild": Look("rebuild", "#009e73", "\\\\\\\\"),
     "regroup": Look("regroup", "#f0e442", "//"),
@@ -59,14 +59,13 @@ _OF_SYSTEMS = {
     "degraded": Look("degraded", "#999999", "xx"),
     "tax": Look("tax", "#b0a070", "||"),
 }
+OTHER_LOOKS = tuple(_OF_SYSTEMS.values())  # like none of LOOKS: for parts that nothing here names
 
 
 def look_of(part: str) -> Look:
     """How a part of overhead is drawn; a part that is not listed is called by its name."""
-    known = LOOKS | _OF_SYSTEMS
-    looks = tuple(_OF_SYSTEMS.values())
-    like = looks[crc32(part.encode()) % len(looks)]
-    return known.get(part, replace(like, label=part))
+    other = OTHER_LOOKS[crc32(part.encode()) % len(OTHER_LOOKS)]
+    return (LOOKS | _OF_SYSTEMS).get(part, replace(other, label=part))
 
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import log_scale
+from cprsim.plots.axes import log_scale, words_of_key
 from cprsim.records import Floats
 from cprsim.results.words import count
 from cprsim.sweeps import AxisColumn, SweepResult
@@ -22,30 +22,6 @@ WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
 MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
 LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
-
-WORDS = {
-    "accuracy.max_auc_loss": "AUC that may be lost",
-    "cluster.emb_ps": "embedding servers",
-    "cluster.rack": "nodes of a rack",
-    "cluster.spares": "spare nodes",
-    "cluster.trainers": "trainers",
-    "cluster.workers": "workers",
-    "costs.detect": "time to detect a failure",
-    "costs.load": "cost of a load",
-    "costs.reschedule": "time to reschedule",
-    "costs.save": "cost of a save",
-    "failures.count": "failures per job",
-    "failures.family": "distribution of failures",
-    "failures.mtbf": "mean time between failures",
-    "failures.role": "what fails",
-    "failures.shape": "shape of the distribution",
-    "failures.together": "nodes that fail together",
-    "job.samples": "samples",
-    "job.throughput": "throughput",
-    "job.useful": "useful work",
-    "storage.bandwidth": "bandwidth of the storage",
-}
-WORDS_OF_STRATEGY = {"interval": "save interval", "target_pls": "target PLS"}
 
 
 def panels(
@@ -152,12 +128,8 @@ def subtitle(result: SweepResult, held: str) -> str:
 
 
 def axis_words(axis: AxisColumn) -> str:
-    """``cost of a save`` for ``costs.save``; a key that is not listed is called by its name."""
-    section, _, rest = axis.key.partition(".")
-    strategy, _, key = rest.rpartition(".")
-    if section == "recovery" and key in WORDS_OF_STRATEGY:
-        return WORDS_OF_STRATEGY[key] + (f" of {strategy}" if strategy not in ("", "*") else "")
-    return WORDS.get(axis.key, axis.key)
+    """``cost of a save`` for ``costs.save``."""
+    return words_of_key(axis.key)
 
 
 def axis_label(axis: AxisColumn) -> str:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from cprsim.compare_systems.map_folder import MapAxis, SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
-from cprsim.plots.axes import title_axes
+from cprsim.plots.axes import title_axes, words_of_key
 from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.results.words import count, hours
@@ -92,10 +92,15 @@ def _dress(axes: Axes, made: SystemsMap, x: Floats, y: Floats) -> None:
     for scale, axis in ((axes.xaxis, first), (axes.yaxis, second)):
         step = max(1, -(-len(axis.values) // 7))
         shown = axis.values[::step]
-        scale.set_ticks(list(shown), [f"{value:.3g}" for value in shown])
+        scale.set_ticks(list(shown), [f"{float(f'{value:.3g}'):,g}" for value in shown])
         scale.set_ticks([], minor=True)
-    axes.set_xlabel(first.column)
-    axes.set_ylabel(second.column)
+    axes.set_xlabel(_label(first))
+    axes.set_ylabel(_label(second))
+
+
+def _label(axis: MapAxis) -> str:
+    """``mean time between failures [h]`` for ``failures.mtbf [h]``."""
+    return words_of_key(axis.key) + axis.column.removeprefix(axis.key)
 
 
 def _handles(made: SystemsMap, looks: Any) -> list[Line2D | Patch]:
