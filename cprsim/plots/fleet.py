@@ -12,7 +12,7 @@ from cprsim.fleet.folder import FleetResult, OptionRow
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import save_figure
+from cprsim.plots.save import save_figures
 
 OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side
@@ -22,11 +22,7 @@ def draw_fleet(
     result: FleetResult, folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw the figures into a folder that is there; the paths."""
-    return [
-        path
-        for name, figure in fleet_figures(result).items()
-        for path in save_figure(figure, folder / name, formats)
-    ]
+    return save_figures(fleet_figures(result), folder, formats=formats)
 
 
 def fleet_figures(result: FleetResult, *, narrow: bool = False) -> dict[str, Figure]:
@@ -87,7 +83,7 @@ def _curve(result: FleetResult) -> Chart | None:
     scale = 100.0 if result.has_money else 1.0
     cost, tail = [], []
     for strategy in dict.fromkeys(one.strategy for one in result.options):
-        mine = {
+        options = {
             one.where[key]: one
             for one in result.options
             if one.strategy == strategy
@@ -95,7 +91,9 @@ def _curve(result: FleetResult) -> Chart | None:
             and one.finished
             and all(one.where[k] == v for k, v in held.items())
         }
-        pairs = [(x, mine[v]) for x, v in zip(numbers or (), values, strict=True) if v in mine]
+        pairs = [
+            (x, options[v]) for x, v in zip(numbers or (), values, strict=True) if v in options
+        ]
         x = tuple(x for x, _ in pairs)
         cost.append(Series(strategy, x, tuple(one.cost / scale for _, one in pairs)))
         p90 = tuple(100 * one.statistics["p90"].mean for _, one in pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,21 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
     return paths
 
 
+def save_figures(
+    figures: Mapping[str, Figure],
+    folder: Path,
+    *,
+    prefix: str = "",
+    formats: Sequence[str] = ("png", "svg"),
+) -> list[Path]:
+    """Write figures into a folder that is there, each under its name; the paths."""
+    return [
+        path
+        for name, figure in figures.items()
+        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
+    ]
+
+
 def svg_text(figure: Figure, salt: str) -> str:
     """The figure as SVG whose words are words, for a page that holds several.
 
@@ -81,11 +96,7 @@ def draw_result(
     figures = {"timeline": timeline_figure(result)}
     if result.replay is None:
         figures = {"overhead": overhead_figure(result), **figures}
-    return [
-        path
-        for name, figure in figures.items()
-        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
-    ]
+    return save_figures(figures, folder, prefix=prefix, formats=formats)
 
 
 def make_literal(figure: Figure) -> None:

@@ -49,9 +49,9 @@ def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
         size_in = (1.8 + 3.6 * len(shown), 2.0 + 0.5 * len(result.axes))
         figure, every = panels(len(shown), size_in, narrow=narrow, share_y=False)
         for axes, name in zip(every, shown, strict=True):
-            mine = rows[rows["strategy"] == name]
-            base = mine[mine["varied"] == ""]
-            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, mine))
+            of_strategy = rows[rows["strategy"] == name]
+            base = of_strategy[of_strategy["varied"] == ""]
+            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, of_strategy))
             axes.set_title(fill(name, 28), fontsize=9.5)
             axes.set_xlabel(OVERHEAD_LABEL)
         figure.legend(
@@ -63,14 +63,14 @@ def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
     return figure
 
 
-def _swings(result: SweepResult, mine: pd.DataFrame) -> list[Swing]:
+def _swings(result: SweepResult, of_strategy: pd.DataFrame) -> list[Swing]:
     """The axes along which jobs finish, the one that moves least first."""
-    found = []
+    swings = []
     for axis in result.axes:
-        rows = mine[(mine["varied"] == axis.key) & mine["mean"].notna()]
+        rows = of_strategy[(of_strategy["varied"] == axis.key) & of_strategy["mean"].notna()]
         if len(rows):
-            found.append(_swing(axis, rows))
-    return sorted(found, key=lambda swing: (swing.width, swing.label))
+            swings.append(_swing(axis, rows))
+    return sorted(swings, key=lambda swing: (swing.width, swing.label))
 
 
 def _swing(axis: AxisColumn, rows: pd.DataFrame) -> Swing:

@@ -71,8 +71,8 @@ def edges(axis: MapAxis) -> Floats:
     placed = np.log(values) if axis.logarithmic else values
     between = (placed[1:] + placed[:-1]) / 2
     ends = [2 * placed[0] - between[0]], [2 * placed[-1] - between[-1]]
-    found = np.concatenate([ends[0], between, ends[1]])
-    return np.exp(found) if axis.logarithmic else found
+    borders = np.concatenate([ends[0], between, ends[1]])
+    return np.exp(borders) if axis.logarithmic else borders
 
 
 def _pale(colour: str) -> tuple[float, float, float]:

@@ -219,17 +219,17 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     bottom, top = STRIP
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
     for activity, look in LOOKS.items():
-        mine = [span for span in lane.spans if span.activity == activity]
-        crowded = len(mine) * hairline_h > MOST_HAIRLINES * lane.end_h
+        spans = [span for span in lane.spans if span.activity == activity]
+        crowded = len(spans) * hairline_h > MOST_HAIRLINES * lane.end_h
         # saves have their ticks
         least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
-        wide = [(span.start_h, span.hours) for span in mine if span.hours >= wide_h]
-        thin = [(span.start_h, max(span.hours, least_h)) for span in mine if span.hours < wide_h]
-        for spans, hatch in ((wide, look.hatch), (thin, "")):
-            if spans:
+        wide = [(span.start_h, span.hours) for span in spans if span.hours >= wide_h]
+        thin = [(span.start_h, max(span.hours, least_h)) for span in spans if span.hours < wide_h]
+        for parts, hatch in ((wide, look.hatch), (thin, "")):
+            if parts:
                 fill = look.fill() | {"hatch": hatch}
                 # snapping to whole pixels would make some of many short spans wider than others
-                axes.broken_barh(spans, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
+                axes.broken_barh(parts, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
     outline = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
     outline.set_zorder(3)
     axes.add_patch(outline)
@@ -310,7 +310,7 @@ def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
 
 def read_lane(events: pd.DataFrame) -> Lane:
     """The lane of one strategy's events, in order (rows of `cprsim.results.rows.timeline_rows`)."""
-    instants = {kind: tuple(mine["at_h"].unique()) for kind, mine in events.groupby("kind")}
+    instants = {kind: tuple(rows["at_h"].unique()) for kind, rows in events.groupby("kind")}
     return Lane(
         spans=_spans(events),
         saved_at_h=instants.get("save_committed", ()),
@@ -335,7 +335,7 @@ def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane
         return _one_a_bin(instants_h, window, n_bins)
 
     beside = {max(s[0], window[0]): s for s in lane.background if overlaps(s, window)}
-    kept = set(thinned(tuple(setback.at_h for setback in lane.setbacks)))
+    visible_at_h = set(thinned(tuple(setback.at_h for setback in lane.setbacks)))
     return replace(
         lane,
         spans=_visible_spans(lane.spans, window, n_bins),
@@ -343,7 +343,7 @@ def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane
         background=tuple(beside[at_h] for at_h in thinned(tuple(beside))),
         abandoned_at_h=thinned(lane.abandoned_at_h),
         failed_at_h=thinned(lane.failed_at_h),
-        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in kept),
+        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in visible_at_h),
     )
 
 

@@ -202,3 +202,22 @@ def test_a_map_explains_only_what_it_shows() -> None:
     said = texts(sweep_figures(result)["map"])
     assert "break-even" not in said
     assert "full costs less" not in said
+
+
+def test_strategies_that_cost_the_same_everywhere_share_a_line() -> None:
+    result = swept(SAVE)
+    partial = result.table["strategy"] == "partial"
+    full_rows = result.table[~partial]
+    for column in ("mean", "low", "high"):
+        result.table.loc[partial, column] = full_rows[column].to_numpy()
+    axes = sweep_figures(result)["curves"].axes[0]
+    assert axes.get_legend_handles_labels()[1] == ["full, partial"]
+
+
+def test_ends_of_intervals_do_not_stretch_a_logarithmic_axis() -> None:
+    result = swept(INTERVAL)
+    result.table["mean"] = np.geomspace(0.01, 1.0, len(result.table))
+    result.table["low"], result.table["high"] = 1e-9, 100.0
+    bottom, top = sweep_figures(result)["curves"].axes[0].get_ylim()
+    assert 0.5 < bottom < 1.0  # per cent
+    assert 100 < top < 300
