@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cprsim.page.content import Block, Column, Picture, Section, Table, Words
 from cprsim.plots import timeline_figure
-from cprsim.plots.lanes import Lane, read_lane
+from cprsim.plots.timeline import Lane, read_lane
 from cprsim.results import Result
 from cprsim.results.words import NO_NUMBER, hours
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cprsim.page.content import Block, Chapter, Column, Listing, Picture, Section, Table, Words
 from cprsim.page.provenance import file_listing, provenance
-from cprsim.plots.choice import selection_figure
+from cprsim.plots.selection import selection_figure
 from cprsim.report.selection_report import asked_of, entries_text, every
 from cprsim.report.selection_sentences import (
     decision,

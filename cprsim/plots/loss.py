@@ -9,10 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.axes import title_axes
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
     from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
+
+LEGEND_ROOM = 0.3  # of the height of the values: free for the legend above them
 
 
 def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
@@ -35,13 +38,11 @@ def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
         _not_drawn(below, measured)
         for axes in (above, below):
             axes.yaxis.grid(True)
-        above.set_title(f"Loss with failures: {name}", loc="left", fontweight="bold", pad=30)
-        above.annotate(
-            fill(f"replication {measured.replication}; stand-in: {measured.stand_in}", 105),
-            (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
-            fontsize=7.5, color=CAPTION, va="bottom",
-        )  # fmt: skip
-        above.legend(loc="upper right", ncols=2)
+        caption = f"replication {measured.replication}; stand-in: {measured.stand_in}"
+        title_axes(above, f"Loss with failures: {name}", fill(caption, 100))
+        low, high = above.get_ylim()
+        above.set_ylim(low, high + LEGEND_ROOM * (high - low))
+        above.legend(loc="upper right", ncols=3)
         if not anew:
             _nothing_to_see(below)
     return figure

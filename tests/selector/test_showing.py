@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cprsim.codec import decode, encode
-from cprsim.plots.pareto import non_dominated, pareto_figure
 from cprsim.plots.save import save_figure
+from cprsim.plots.selection import non_dominated, pareto_figure
 from cprsim.report.selection_report import print_selection
 from cprsim.selector import Flip, Limit, Quantity, Selection, select
 from cprsim.selector.folder import candidate_rows

@@ -16,8 +16,7 @@ from cprsim.assemble import Experiment, assemble
 from cprsim.codec import decode, encode
 from cprsim.errors import ParameterError
 from cprsim.page.selection import chapter_of_selection, load_selected
-from cprsim.plots.choice import saves_figure
-from cprsim.plots.pareto import pareto_figure
+from cprsim.plots.selection import pareto_figure, saves_figure
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery.policy import (
     Capture,

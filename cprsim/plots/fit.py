@@ -1,8 +1,8 @@
-"""Figures of a fit: survival, hazard, quantiles, and when which node failed."""
+"""Figures of a fit: survival, hazard, quantiles, failures over time, coalescing windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil, sqrt
 from typing import Any
 
@@ -12,7 +12,10 @@ from matplotlib.figure import Figure
 
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import Estimate
 from cprsim.fitting.trace_fit import Subject, TraceFit
+from cprsim.fitting.windows import ByWindow
+from cprsim.plots.axes import title_axes, title_figure
 from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.records import Floats, Ints
 
@@ -22,8 +25,10 @@ LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 Z95 = 1.96
 N_AGES = 200
+DOT_POINTS = 4.0  # across
 MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
 MOST_STEPS = 2_000  # of the survival curve
+SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
 def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
@@ -45,7 +50,7 @@ def subject_figure(subject: Subject) -> Figure:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     with style():
-        figure = Figure(figsize=(11, 3.6), layout="constrained")
+        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
         panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
             _survival,
             _hazard,
@@ -54,10 +59,11 @@ def subject_figure(subject: Subject) -> Figure:
         for axes, draw in zip(figure.subplots(1, 3), panels, strict=True):
             draw(axes, lifetimes, judged)
         censored = lifetimes.n - lifetimes.n_observed
-        figure.suptitle(
-            f"{TITLES[subject.name]}: {lifetimes.n_observed} ended, {censored} censored, "
-            f"{lifetimes.n_zero} of zero left out"
+        caption = (
+            f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
+            "left out; bands and bars: 95 %"
         )
+        title_figure(figure, TITLES[subject.name], caption)
     return figure
 
 
@@ -71,16 +77,17 @@ def nodes_figure(fitted: TraceFit) -> Figure:
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         axes.plot(
-            outages.start_h / 24, place[outages.node], ".", markersize=2.5, color=INK, alpha=0.6,
-            markeredgewidth=0, rasterized=outages.n_outages > MOST_POINTS,
+            outages.start_h / 24, place[outages.node], ".", markersize=DOT_POINTS, color=INK,
+            alpha=0.6, markeredgewidth=0, rasterized=outages.n_outages > MOST_POINTS,
         )  # fmt: skip
         axes.set_xlabel(f"days since {outages.origin}")
         axes.set_ylabel("node, by number of failures")
         axes.set_ylim(max(int((counts > 0).sum()), 1) + 0.5, 0.5)
         never = int((counts == 0).sum())
-        axes.set_title(
-            f"{outages.n_outages} failures; {never} of {outages.n_nodes} nodes never failed"
+        caption = (
+            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
         )
+        title_axes(axes, "Failures over time", caption)
     return figure
 
 
@@ -99,7 +106,7 @@ def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> N
     for one in judged:
         axes.plot(ages_h, one.fit.distribution.survival(ages_h), **_line(one))
     axes.set_xscale("log")
-    axes.set_xlabel("hours")
+    axes.set_xlabel("time [h]")
     axes.set_ylabel("share that lasts longer")
     axes.legend(fontsize=7)
 
@@ -129,8 +136,8 @@ def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Non
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(rate[rate > 0].min() / 5, rate.max() * 5)
-    axes.set_xlabel("age in hours")
-    axes.set_ylabel("hazard per hour")
+    axes.set_xlabel("age [h]")
+    axes.set_ylabel("hazard [1/h]")
 
 
 def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
@@ -150,8 +157,8 @@ def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> 
     axes.set_yscale("log")
     axes.set_xlim(ends[0] / 3, ends[1] * 3)
     axes.legend(fontsize=7)
-    axes.set_xlabel("hours expected by the fit")
-    axes.set_ylabel("hours observed")
+    axes.set_xlabel("time expected by the fit [h]")
+    axes.set_ylabel("time observed [h]")
 
 
 def _ages(lifetimes: Lifetimes) -> Floats:
@@ -168,3 +175,44 @@ def _line(one: Judged) -> dict[str, Any]:
         "linewidth": 1.2,
         "label": label,
     }
+
+
+def coalescing_figure(windows: Sequence[ByWindow]) -> Figure:
+    """Number of failures, and Weibull shapes with 95 % intervals, over the window."""
+    within_min = np.maximum([one.within_h * 60 for one in windows], SHORTEST_MIN)
+    with style():
+        figure = Figure(figsize=(9, 4.0), layout="constrained")
+        counts, shapes = figure.subplots(1, 2)
+        counts.step(
+            within_min, [one.n_failures for one in windows], where="post", color=INK, marker="o",
+            markersize=3,
+        )  # fmt: skip
+        counts.set_ylim(bottom=0)
+        counts.set_ylabel("failures that are left")
+        _shape_line(shapes, within_min, [one.uptime_shape for one in windows], "up-times", 0)
+        _shape_line(shapes, within_min, [one.gap_shape for one in windows], "gaps", 1)
+        shapes.axhline(1.0, color=INK, linewidth=0.6)
+        shapes.set_ylabel("Weibull shape (1: exponential)")
+        shapes.legend(fontsize=7)
+        for axes in (counts, shapes):
+            axes.set_xscale("log")
+            axes.yaxis.grid(True)
+            axes.set_xlabel(f"coalescing window [min]; 0 is drawn at {SHORTEST_MIN:g}")
+        caption = "failures of one node within the window of each other count as one; bars: 95 %"
+        title_figure(figure, "Coalescing windows", caption)
+    return figure
+
+
+def _shape_line(
+    axes: Axes, within_min: np.ndarray, shapes: list[Estimate | None], label: str, number: int
+) -> None:
+    known = [(x, one) for x, one in zip(within_min, shapes, strict=True) if one is not None]
+    if not known:
+        return
+    at = np.array([one.estimate for _, one in known])
+    apart = np.array([[one.estimate - one.low, one.high - one.estimate] for _, one in known]).T
+    line = series_line(number)
+    axes.errorbar(
+        [x for x, _ in known], at, yerr=apart, color=line.colour, linestyle=line.dashes,
+        marker=line.marker, markersize=3, linewidth=1.0, elinewidth=0.7, label=label,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a figure can't show is said on it: values that are none, or lie beyond its axes."""
+"""Notes on a figure about what it does not show: values that are none or beyond its axes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cprsim.results.words import count
 NEAR = 1e-9  # of an axis: a value this near to its end lies on it
 
 
-class Shown:
-    """The values of one set of axes, gathered while they are drawn; told when the axes stand."""
+class Omissions:
+    """The values of one set of axes, collected while they are drawn."""
 
     def __init__(self) -> None:
         self._values: list[tuple[Floats, Floats, str]] = []
@@ -29,15 +29,15 @@ class Shown:
         high: Sequence[float] | Floats = (),
         colour: str = CAPTION,
     ) -> None:
-        """Take in the values of a line and the ends of their intervals, (n,) each."""
+        """Collect the values of a line and the ends of their intervals, (n,) each."""
         self._values.append((np.asarray(x, float), np.asarray(y, float), colour))
         finite = np.isfinite(self._values[-1][1])
         self._ends += [np.asarray(end, float)[finite] for end in (low, high) if len(end)]
 
-    def tell(self, axes: Axes, why_none: str = "not finite") -> None:
-        """Mark what lies beyond the axes at their edge, and say what is left out.
+    def annotate(self, axes: Axes, why_none: str = "not finite") -> None:
+        """Mark values beyond the axes at the edge, and write how many values are left out.
 
-        To be called when scales and limits stand. Nothing is written where everything is shown.
+        Call it when scales and limits stand. It writes nothing where everything is shown.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Shown:
             n_not_positive += int(np.count_nonzero(finite & ~drawable))
             n_beyond += _mark(axes, x[drawable], y[drawable], limits, colour)
         n_ends = sum(_n_outside(ends, limits[1]) for ends in self._ends)
-        said = [
+        notes = [
             f"{count(n, what)} {why}"
             for n, what, why in (
                 (n_none, "value", why_none),
@@ -60,15 +60,16 @@ class Shown:
             )
             if n
         ]
-        said = [f"left out: {'; '.join(said)}"] if said else []
+        notes = [f"left out: {'; '.join(notes)}"] if notes else []
         if n_beyond:
-            said.append(f"beyond the axes, marked at their edge: {count(n_beyond, 'value')}")
+            notes.append(f"beyond the axes, marked at their edge: {count(n_beyond, 'value')}")
         if n_ends:
-            said.append(f"not shown whole: {count(n_ends, 'end')} of intervals")
-        if said:
+            notes.append(f"not shown whole: {count(n_ends, 'end')} of intervals")
+        if notes:
             axes.annotate(
-                "\n".join(said), (0.99, 0.01), xycoords="axes fraction", ha="right", va="bottom",
+                "\n".join(notes), (0.99, 0.01), xycoords="axes fraction", ha="right", va="bottom",
                 fontsize=7, color=CAPTION, zorder=9,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
             )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the figures of a sweep share: which rows, which axis, how a number is said."""
+"""What the figures of a sweep share: which rows, which panels, and axes in the field's words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axis_words import label, words
+from cprsim.plots.axes import log_scale, words_of_key
 from cprsim.records import Floats
 from cprsim.results.words import count
 from cprsim.sweeps import AxisColumn, SweepResult
@@ -20,6 +20,7 @@ OVERHEAD = "overhead_fraction"
 NARROW_IN = 3.9  # of a figure for a telephone
 WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
 MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
+LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
 
 
@@ -55,12 +56,12 @@ def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFr
             values = list(dict.fromkeys(rows[axis.column]))
             middle = values[len(values) // 2]
             rows = rows[rows[axis.column] == middle]
-            held.append(f"{words(axis)} = {said(middle, axis)}")
+            held.append(f"{axis_words(axis)} = {value_text(middle, axis)}")
     return rows, ", ".join(held)
 
 
-def said(value: Any, axis: AxisColumn) -> str:
-    """A value on an axis as people read it: ``94 s``, ``gamma``."""
+def value_text(value: Any, axis: AxisColumn) -> str:
+    """A value on an axis with its unit: ``94 s``, ``gamma``."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return f"{text} {axis.unit}".rstrip()
 
@@ -87,7 +88,7 @@ def hours_on(axis: AxisColumn, value_h: float) -> float:
 
 def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
     """Label and scale of the axis along which the sweep goes."""
-    axes.set_xlabel(label(axis))
+    axes.set_xlabel(axis_label(axis))
     if not axis.numeric:
         axes.set_xticks(range(len(names)), [str(name) for name in names])
     elif axis.logarithmic or is_wide(np.asarray(names, dtype=np.float64)):
@@ -99,32 +100,23 @@ def dress_y(axes: Axes, values: Floats, highs: Floats) -> None:
 
     Parameters
     ----------
-    highs : upper ends of the values' intervals, which fit unless one would flatten all values
+    highs : upper ends of the values' intervals; the axis shows them unless one would flatten all
+        values
     """
     axes.yaxis.grid(True)
-    there = values[np.isfinite(values)]
-    if is_wide(there):
+    finite = values[np.isfinite(values)]
+    ends = highs[np.isfinite(highs)].max(initial=0.0)
+    most = finite.max(initial=0.0)
+    if is_wide(finite):
+        axes.set_ylim(finite.min() / LOG_ROOM, LOG_ROOM * min(max(most, ends), LOG_ROOM * most))
         log_scale(axes, "y")
-    elif len(there) and there.min() >= 0:
-        most = there.max()
-        ends = highs[np.isfinite(highs)].max(initial=0.0)
+    elif len(finite) and finite.min() >= 0:
         axes.set_ylim(0, max(1e-9, 1.08 * most, min(1.02 * ends, 2.0 * most)))
 
 
 def is_wide(values: Floats) -> bool:
     """Whether values are better told apart by factors."""
     return bool(len(values) and values.min() > 0 and values.max() / values.min() > TOO_WIDE)
-
-
-def log_scale(axes: Axes, which: str) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 of each decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    one = axes.xaxis if which == "x" else axes.yaxis
-    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-    one.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    one.set_minor_locator(NullLocator())  # each would be laid out like a text: half of the time
 
 
 def subtitle(result: SweepResult, held: str) -> str:
@@ -135,6 +127,11 @@ def subtitle(result: SweepResult, held: str) -> str:
     return f"means of {each} at each point" + (f"; {held}" if held else "")
 
 
-def title(figure: Figure, text: str, what: str) -> None:
-    """One line over all panels: the title, and what the numbers are."""
-    figure.suptitle(f"{text}  ({what})", x=0.01, ha="left", fontsize=9, fontweight="bold")
+def axis_words(axis: AxisColumn) -> str:
+    """``cost of a save`` for ``costs.save``."""
+    return words_of_key(axis.key)
+
+
+def axis_label(axis: AxisColumn) -> str:
+    """What stands along an axis: words, and the unit in brackets."""
+    return f"{axis_words(axis)} [{axis.unit}]" if axis.unit else axis_words(axis)

@@ -1,8 +1,8 @@
-"""What ``cprsim fit`` prints: tables for people, one object for scripts."""
+"""What ``cprsim fit`` and ``cprsim presets`` print: tables for people, one object for scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -14,6 +14,8 @@ from rich.table import Table
 
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
+from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
+from cprsim.fitting.changed import Change
 from cprsim.fitting.circle import Compared, close_circle
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.exposure import n_failures, node_hours
@@ -29,9 +31,13 @@ from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Estimate
 from cprsim.fitting.observation import Observation
+from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.trend import Trend
 from cprsim.fitting.verdict import Verdict, verdict
+from cprsim.foreign import one_line
+from cprsim.report.as_json import number
+from cprsim.report.run_report import say
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",
@@ -40,8 +46,11 @@ TITLES = {
 }
 
 
+MONTH_H = 720.0  # of 30 days
+
+
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FitReport:
     """A fit with what is made of it for the reader."""
 
     fitted: TraceFit
@@ -57,7 +66,7 @@ class Shown:
     @classmethod
     def of(
         cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None
-    ) -> Shown:
+    ) -> FitReport:
         """Make the fragments, and close the circle.
 
         Parameters
@@ -82,30 +91,30 @@ class Shown:
         return self.fragment or f"# no fragment: {self.why_no_fragment}\n"
 
 
-def print_fit(console: Console, shown: Shown) -> None:
+def print_fit(console: Console, report: FitReport) -> None:
     """Print all tables, the warnings and the fragment."""
-    fitted = shown.fitted
-    for line in (*shown.verdict.sentences, *shown.more):
-        _say(console, line)
+    fitted = report.fitted
+    for line in (*report.verdict.sentences, *report.more):
+        say(console, line)
     for line in fitted.observation.lines():
-        _say(console, line)
+        say(console, line)
     for warning in fitted.warnings:
-        _say(console, f"note: {warning}")
+        say(console, f"note: {warning}")
     for subject in fitted.subjects:
         _print_subject(console, subject)
     _print_correlation(console, fitted)
-    if shown.circle:
-        _print_circle(console, shown.circle)
+    if report.circle:
+        _print_circle(console, report.circle)
         if fitted.observation.cause is not None:
-            _say(
+            say(
                 console,
                 "  simulated: this cause alone, whose clocks no other cause's repair renews",
             )
-    if shown.why_no_circle:
-        _say(console, f"\nno circle: {shown.why_no_circle}")
-    _say(console, "\n" + shown.text)
-    if shown.simpler is not None:
-        _say(console, f"# or, simpler, without groups and lemons:\n{shown.simpler}")
+    if report.why_no_circle:
+        say(console, f"\nno circle: {report.why_no_circle}")
+    _print_text(console, "\n" + report.text)
+    if report.simpler is not None:
+        _print_text(console, f"# or, simpler, without groups and lemons:\n{report.simpler}")
 
 
 def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], str]:
@@ -121,17 +130,17 @@ def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], s
         return (), f"the fit can't be simulated: {error}"
 
 
-def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
+def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
     """Everything as one object; numbers that there are not are null."""
-    fitted = shown.fitted
+    fitted = report.fitted
     drawn = fitted.portrait
     forms = fitted.correlated.forms if fitted.correlated else ()
     return {
         "verdict": {
-            "sentences": list(shown.verdict.sentences),
-            "mtbf_of_job_h": _number(shown.verdict.mtbf_h),
-            "low_h": _number(shown.verdict.low_h),
-            "high_h": _number(shown.verdict.high_h),
+            "sentences": list(report.verdict.sentences),
+            "mtbf_of_job_h": number(report.verdict.mtbf_h),
+            "low_h": number(report.verdict.low_h),
+            "high_h": number(report.verdict.high_h),
         },
         "exposure": {
             "failures": n_failures(fitted.outages),
@@ -144,7 +153,7 @@ def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
             "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
             "sizes": fitted.together.larger.tolist(),
         },
-        "weekly_dispersion": _number(drawn.weekly_dispersion),
+        "weekly_dispersion": number(drawn.weekly_dispersion),
         "concentration": {"worst_fraction": WORST_FRACTION, "share": drawn.concentration},
         "nodes": [
             {
@@ -152,25 +161,25 @@ def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
                 "log_likelihood": form.log_likelihood,
                 "aic": form.aic,
                 "parameters": {p.name: _interval(p) for p in form.parameters},
-                "mean_h": _number(form.lifetime.mean_h),
+                "mean_h": number(form.lifetime.mean_h),
                 "extrapolated": _is_beyond(form, fitted),
                 "fitted_every": form.fitted_every,
             }
             for form in forms
         ],
         "trend": _trend_object(fitted.trend),
-        "circle": [_compared_object(one) for one in shown.circle],
-        "no_circle": shown.why_no_circle or None,
+        "circle": [_compared_object(one) for one in report.circle],
+        "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
         "fragment_for": {
-            "nodes": shown.n_job_nodes,
+            "nodes": report.n_job_nodes,
             "of_nodes": fitted.outages.n_nodes,
             "share_of_failures": share_of_job(
-                fitted.together, shown.n_job_nodes, fitted.outages.n_nodes
+                fitted.together, report.n_job_nodes, fitted.outages.n_nodes
             ),
         },
-        "fragment": shown.text,
-        "job_fragment": shown.simpler or shown.text,
+        "fragment": report.text,
+        "job_fragment": report.simpler or report.text,
         "figures": [str(path) for path in figures],
     }
 
@@ -197,17 +206,17 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
         "first_half": trend.first_half,
         "second_half": trend.second_half,
         "differs": trend.differs,
-        "p_value": _number(trend.p_value),
-        "p_laplace": _number(trend.p_laplace),
-        "p_pieces": _number(trend.p_pieces),
-        "laplace_z": _number(trend.laplace_z),
+        "p_value": number(trend.p_value),
+        "p_laplace": number(trend.p_laplace),
+        "p_pieces": number(trend.p_pieces),
+        "laplace_z": number(trend.laplace_z),
         "borders_h": list(trend.borders_h),
         "rates_per_h": list(trend.rates_per_h),
     }
 
 
 def _compared_object(one: Compared) -> dict[str, Any]:
-    numbers = {name: _number(getattr(one, name)) for name in ("trace", "mean", "low", "high")}
+    numbers = {name: number(getattr(one, name)) for name in ("trace", "mean", "low", "high")}
     return {"name": one.name, **numbers, "inside": one.inside}
 
 
@@ -219,12 +228,22 @@ def print_presets(console: Console) -> None:
     """Print the presets with their sources."""
     for one in PRESETS:
         shape = "" if one.shape is None else f", shape {one.shape:.3g}"
-        _say(console, f"{one.name}: {one.family}, mean {one.mean_h:.4g} h{shape}, per {one.of}")
-        _say(console, f"    {one.note} ({one.mark}; {one.source})")
+        say(console, f"{one.name}: {one.family}, mean {one.mean_h:.4g} h{shape}, per {one.of}")
+        say(console, f"    {one.note} ({one.mark}; {one.source})")
 
 
-def _say(console: Console, text: str) -> None:
+def _print_text(console: Console, text: str) -> None:
+    """Print YAML as it is: never wrapped."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(first: str, *others: str) -> Table:
+    """A table whose first column names the row, all others being numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def _or_reason(
@@ -241,37 +260,35 @@ def _or_reason(
 
 def _print_subject(console: Console, subject: Subject) -> None:
     times = subject.lifetimes
-    _say(
+    say(
         console,
         f"\n{TITLES[subject.name]}: {times.n_observed} ended, {times.n - times.n_observed} "
         f"censored, {times.n_zero} of zero left out",
     )
     if subject.ranking is None:
-        _say(console, f"  not fitted: {subject.why_not}")
+        say(console, f"  not fitted: {subject.why_not}")
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("family", "log-lik.", "AIC", "BIC", "KS", "p", "RMSE"):
-        table.add_column(heading, justify="left" if heading == "family" else "right")
+    table = _table("family", "log-lik.", "AIC", "BIC", "KS", "p", "RMSE")
     for judged in subject.ranking.judged:
         table.add_row(*_cells(judged))
     console.print(table)
     if subject.ranking.none_fits:
-        _say(
+        say(
             console,
             f"  none fits: every p is below {P_REJECTED:g}; the first is the least bad by AIC",
         )
-    _say(console, "  with 95 % intervals, times in hours:")
+    say(console, "  with 95 % intervals, times in hours:")
     for judged in subject.ranking.judged:
         beyond = times.extrapolates(judged.fit.mean.estimate)
-        _say(console, f"  {_parameters(judged)}{' (extrapolated)' if beyond else ''}")
+        say(console, f"  {_parameters(judged)}{' (extrapolated)' if beyond else ''}")
     if any(times.extrapolates(judged.fit.mean.estimate) for judged in subject.ranking.judged):
-        _say(
+        say(
             console,
             f"  extrapolated: beyond {times.longest_h:.6g} h, the longest time watched; what the "
             f"log supports is one end in {times.hours_per_end:.4g} h of watching",
         )
     for _, reason in subject.ranking.failed:
-        _say(console, f"  {reason}")
+        say(console, f"  {reason}")
 
 
 def _cells(judged: Judged) -> list[str]:
@@ -288,14 +305,16 @@ def _cells(judged: Judged) -> list[str]:
 
 
 def _parameters(judged: Judged) -> str:
-    shown = (*judged.fit.parameters, judged.fit.mean)
-    numbers = (f"{p.name} {p.estimate:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in shown)
-    return f"{judged.fit.family}: {', '.join(numbers)}"
+    return f"{judged.fit.family}: {_intervals((*judged.fit.parameters, judged.fit.mean))}"
+
+
+def _intervals(parameters: Iterable[Estimate]) -> str:
+    return ", ".join(f"{p.name} {p.estimate:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in parameters)
 
 
 def _print_correlation(console: Console, fitted: TraceFit) -> None:
     drawn, larger = fitted.portrait, fitted.together.larger
-    _say(
+    say(
         console,
         f"\nTogether: {fitted.together.share_of_zero_gaps:.1%} of the gaps are zero; "
         f"{len(larger)} groups of more than one node, the largest of "
@@ -313,9 +332,9 @@ def _print_correlation(console: Console, fitted: TraceFit) -> None:
             beyond = ""
             if _is_beyond(form, fitted):
                 beyond = f" (extrapolated: mean {form.lifetime.mean_h:.3g} h)"
-            _say(console, f"Weibull nodes, {form.name}: AIC {form.aic:.1f}  {numbers}{beyond}")
+            say(console, f"Weibull nodes, {form.name}: AIC {form.aic:.1f}  {numbers}{beyond}")
     else:
-        _say(console, f"Weibull nodes: not fitted: {fitted.why_not_correlated}")
+        say(console, f"Weibull nodes: not fitted: {fitted.why_not_correlated}")
 
 
 def _weekly(dispersion: float) -> str:
@@ -335,9 +354,7 @@ def _trend(trend: Trend) -> str:
 
 def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
     """The log's statistics beside those of logs simulated from its fit."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("statistic", "log", "simulated", "95 % of them", "inside"):
-        table.add_column(heading, justify="left" if heading == "statistic" else "right")
+    table = _table("statistic", "log", "simulated", "95 % of them", "inside")
     for one in compared:
         numbers = (f"{one.trace:.4g}", f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}")
         inside = {True: "yes", False: "no", None: "can't be told"}[one.inside]
@@ -352,7 +369,7 @@ def _subject_object(subject: Subject) -> dict[str, Any]:
         "n_censored": subject.lifetimes.n - subject.lifetimes.n_observed,
         "n_zero": subject.lifetimes.n_zero,
         "longest_h": subject.lifetimes.longest_h,
-        "hours_per_end": _number(subject.lifetimes.hours_per_end),
+        "hours_per_end": number(subject.lifetimes.hours_per_end),
         "none_fits": None if ranking is None else ranking.none_fits,
         "fitted_every": 1 if ranking is None else ranking.fitted_every,
         "resampled_every": 1 if ranking is None else ranking.resampled_every,
@@ -371,7 +388,7 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
         "aic": fit.aic,
         "bic": fit.bic,
         "ks": judged.ks,
-        "p_value": _number(judged.p_value),
+        "p_value": number(judged.p_value),
         "rmse_survival": judged.rmse_survival,
         "parameters": {p.name: _interval(p) for p in fit.parameters},
         "mean_h": _interval(fit.mean),
@@ -381,13 +398,121 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
 
 def _interval(estimate: Estimate) -> dict[str, float | None]:
     return {
-        "estimate": _number(estimate.estimate),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "standard_error": _number(estimate.standard_error),
-        "clustered_error": _number(estimate.clustered_error),
+        "estimate": number(estimate.estimate),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "standard_error": number(estimate.standard_error),
+        "clustered_error": number(estimate.clustered_error),
     }
 
 
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
+# --------------------------------------------------------------------------- causes
+
+
+def print_causes(
+    console: Console, causes: tuple[OfCause, ...], written: tuple[CauseFragment, ...], n_job: int
+) -> None:
+    """The tables, and the fragments below them."""
+    say(console, f"\nCauses, for a job on {n_job} node(s), the one to fix first on top:")
+    table = _table("cause", "failures", "of the job per 30 days", "repair [h]", "overhead saved")
+    for one in causes:
+        table.add_row(*_costs(one))
+    console.print(table)
+    say(
+        console,
+        f"  overhead saved: what full recovery with saves at Young's interval would cost less "
+        f"without the cause;\n  assumed: a save and a restart take {SAVE_H * 60:g} and "
+        f"{RESTART_H * 60:g} min. With 95 % intervals, as if failures did not bunch.",
+    )
+    say(console, "Up-times to each cause, the others censoring, and the share it strikes first:")
+    for one in causes:
+        say(console, f"  {_fit_line(one)}")
+    for each in written:
+        _print_text(
+            console, "\n" + (each.text or f"# {one_line(each.cause)}: no fragment: {each.why_not}")
+        )
+
+
+def causes_as_json(
+    causes: tuple[OfCause, ...], written: tuple[CauseFragment, ...]
+) -> list[dict[str, Any]]:
+    """The same for scripts, in the same order."""
+    return [
+        {
+            "cause": one.name,
+            "n_failures": one.n_failures,
+            "job_rate_per_h": _triple(one.job_rate_per_h, one.low_per_h, one.high_per_h),
+            "mean_repair_h": number(one.mean_repair_h),
+            "overhead_saved": one.saved,
+            "uptimes": None
+            if one.uptimes is None
+            else {
+                p.name: _triple(p.estimate, p.low, p.high)
+                for p in (*one.uptimes.parameters, one.uptimes.mean)
+            },
+            "not_fitted": one.why_not or None,
+            "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
+            "fragment": each.text or f"# no fragment: {each.why_not}\n",
+        }
+        for one, each in zip(causes, written, strict=True)
+    ]
+
+
+def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
+    return {"estimate": estimate, "low": low, "high": high}
+
+
+def _costs(one: OfCause) -> list[str]:
+    rate, low, high = (
+        per_h * MONTH_H for per_h in (one.job_rate_per_h, one.low_per_h, one.high_per_h)
+    )
+    repair = f"{one.mean_repair_h:.3g}" if isfinite(one.mean_repair_h) else "–"
+    rates = f"{rate:.3g} [{low:.3g}, {high:.3g}]"
+    return [one_line(one.name, 30), str(one.n_failures), rates, repair, f"{one.saved:.2%}"]
+
+
+def _fit_line(one: OfCause) -> str:
+    shares = ", ".join(f"{one.incidence.at(age_h):.2%} by {age_h / 24:g} d" for age_h in AGES_H)
+    if one.uptimes is None:
+        return f"{one_line(one.name)}: not fitted: {one.why_not}; {shares}"
+    numbers = _intervals((*one.uptimes.parameters, one.uptimes.mean))
+    return f"{one_line(one.name)}: weibull: {numbers}; {shares}"
+
+
+# --------------------------------------------------------------------------- since an earlier fit
+
+
+def since_sentences(since: Since) -> list[str]:
+    """What has changed, in words."""
+    one = since.plain
+    best = since.allowing or one
+    verb = "has changed" if best.is_change else "has not visibly changed"
+    return [
+        f"Since {since.before.ends} the rate of failures {verb}: {one.n_since} in "
+        f"{one.since_h:.4g} node-hours against {one.n_before} in {one.before_h:.4g}, "
+        f"{one.ratio:.3g} times the rate [{best.low:.3g}, {best.high:.3g}], p {best.p_value:.2g}"
+        + (f" (bunching of {since.dispersion:.2g} allowed for; p {one.p_value:.2g} without)."
+           if since.allowing else "."),
+        f"A doubled rate would have been noticed with a probability of {best.power_of_doubling:.0%}"
+        + (f"; 80 % is reached from {best.least_noticed:.3g} times on."
+           if isfinite(best.least_noticed) else "; no rate up to 100 times reaches 80 %."),
+    ]  # fmt: skip
+
+
+def since_as_json(since: Since) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "since": since.before.ends,
+        "plain": _change_object(since.plain),
+        "bunching": since.dispersion,
+        "allowing_for_bunching": since.allowing and _change_object(since.allowing),
+    }
+
+
+def _change_object(one: Change) -> dict[str, Any]:
+    numbers = ("ratio", "low", "high", "p_value", "power_of_doubling", "least_noticed")
+    found = {name: getattr(one, name) for name in numbers}
+    return {
+        "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
+        **{name: number(value) for name, value in found.items()},
+    }  # fmt: skip

@@ -11,9 +11,9 @@ import pytest
 
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.left_out import Shown
-from cprsim.plots.pareto import pareto_figure
+from cprsim.plots.omissions import Omissions
 from cprsim.plots.percentiles import percentiles_figure
+from cprsim.plots.selection import pareto_figure
 from cprsim.results.percentiles import percentiles
 from cprsim.selector.folder import read_selection
 from tests.page.conftest import candidate, made_selection
@@ -68,11 +68,11 @@ def test_a_range_below_zero_is_not_cut_off() -> None:
 
 def test_what_lies_beyond_the_axes_is_marked_at_their_edge() -> None:
     figure = chart_figure(chart((1.0, 2.0, 3.0)))
-    axes, shown = figure.axes[0], Shown()
+    axes, omissions = figure.axes[0], Omissions()
     axes.set_xlim(1, 2.5)
     axes.set_ylim(1.5, 10)
-    shown.add([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    shown.tell(axes)
+    omissions.add([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    omissions.annotate(axes)
     assert told(figure) == ["beyond the axes, marked at their edge: 2 values"]
     marks = {(line.get_marker(), *map(float, line.get_xydata()[0])) for line in axes.lines[1:]}
     assert marks == {("v", 1.0, 1.5), (">", 2.5, 3.0)}

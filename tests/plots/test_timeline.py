@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from cprsim.plots.lanes import Lane, Setback, Span, read_lane, visible
-from cprsim.plots.timeline import close_up, shown_until_h
+from cprsim.plots.timeline import (
+    Lane,
+    Setback,
+    Span,
+    close_up,
+    read_lane,
+    shown_until_h,
+    visible,
+)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""``cprsim fit LOG --since-last RESULT``: whether the rate has changed since that fit."""
+"""Whether the rate of failures has changed since an earlier fit (``cprsim fit --since-last``)."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
@@ -37,13 +37,13 @@ class Since(NamedTuple):
 def read_before(path: Path) -> Before:
     """An earlier result. Raises ParameterError for what is none."""
     try:
-        said = read_json(path)
-        exposure, dispersion = said["exposure"], said["weekly_dispersion"]
+        result = read_json(path)
+        exposure, dispersion = result["exposure"], result["weekly_dispersion"]
         return Before(
             int(exposure["instants"]),
             float(exposure["node_hours"]),
             float("nan") if dispersion is None else float(dispersion),
-            str(said["observation"]["ends"]["value"]),
+            str(result["observation"]["ends"]["value"]),
         )
     except OSError as error:
         raise ParameterError(f"--since-last {path}: {error.strerror or error}") from None
@@ -68,8 +68,8 @@ def compared(before: Before, outages: Outages, dispersion: float) -> Since:
             f"--since-last: the log ends before {before.ends}, where that result did"
         )
     from_h = max(from_h, 0.0)
-    mine = outages.in_window & outages.chosen & (outages.start_h > from_h)
-    n_since = len(set(outages.start_h[mine].tolist()))
+    later = outages.in_window & outages.chosen & (outages.start_h > from_h)
+    n_since = len(set(outages.start_h[later].tolist()))
     hours = node_hours(outages) * (outages.window_h - from_h) / outages.window_h
     plain = change(before.n_instants, before.node_hours, n_since, hours)
     known = [one for one in (before.dispersion, dispersion) if isfinite(one)]
@@ -82,42 +82,6 @@ def compared(before: Before, outages: Outages, dispersion: float) -> Since:
     return Since(before, plain, allowing, bunching)
 
 
-def sentences(since: Since) -> list[str]:
-    """What has changed, in words."""
-    one = since.plain
-    best = since.allowing or one
-    verb = "has changed" if best.is_change else "has not visibly changed"
-    return [
-        f"Since {since.before.ends} the rate of failures {verb}: {one.n_since} in "
-        f"{one.since_h:.4g} node-hours against {one.n_before} in {one.before_h:.4g}, "
-        f"{one.ratio:.3g} times the rate [{best.low:.3g}, {best.high:.3g}], p {best.p_value:.2g}"
-        + (f" (bunching of {since.dispersion:.2g} allowed for; p {one.p_value:.2g} without)."
-           if since.allowing else "."),
-        f"A doubled rate would have been noticed with a probability of {best.power_of_doubling:.0%}"
-        + (f"; 80 % is reached from {best.least_noticed:.3g} times on."
-           if isfinite(best.least_noticed) else "; no rate up to 100 times reaches 80 %."),
-    ]  # fmt: skip
-
-
-def since_object(since: Since) -> dict[str, Any]:
-    """The same for scripts."""
-    return {
-        "since": since.before.ends,
-        "plain": _change_object(since.plain),
-        "bunching": since.dispersion,
-        "allowing_for_bunching": since.allowing and _change_object(since.allowing),
-    }
-
-
-def _change_object(one: Change) -> dict[str, Any]:
-    numbers = ("ratio", "low", "high", "p_value", "power_of_doubling", "least_noticed")
-    found = {name: getattr(one, name) for name in numbers}
-    return {
-        "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
-        **{name: value if isfinite(value) else None for name, value in found.items()},
-    }  # fmt: skip
-
-
 def _since_h(ends: str, outages: Outages) -> float:
     """Where the earlier result ended, on the clock of the log [h]."""
     try:
@@ -128,11 +92,11 @@ def _since_h(ends: str, outages: Outages) -> float:
         end, origin = (one if one.tzinfo else one.replace(tzinfo=UTC) for one in instants)
         return (end - origin).total_seconds() / 3600
     number, _, unit = ends.partition(" ")
-    mine, _, my_unit = outages.origin.partition(" ")
+    origin_number, _, origin_unit = outages.origin.partition(" ")
     try:
-        if unit != my_unit:
+        if unit != origin_unit:
             raise ValueError
-        return float(number) - float(mine)
+        return float(number) - float(origin_number)
     except ValueError:
         raise ParameterError(
             f"--since-last: that result ends at {ends}, this log begins at {outages.origin}: "
