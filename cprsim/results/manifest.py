@@ -13,6 +13,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -164,6 +165,7 @@ def damage(folder: Path) -> str | None:
     return None
 
 
+@cache  # the code that runs is that of its first import
 def git_state() -> dict[str, Any] | None:
     """Commit of the checkout that cprsim runs from and whether it has uncommitted changes.
 
@@ -185,6 +187,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+@cache
 def _installed(library: str) -> str | None:
     try:
         return version(library)
