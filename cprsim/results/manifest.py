@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -206,6 +207,7 @@ def damage(folder: Path) -> str | None:
     return None
 
 
+@cache  # the code that runs is that of its first import
 def git_state() -> dict[str, Any] | None:
     """Commit of the checkout that cprsim runs from and whether it has uncommitted changes.
 
@@ -227,6 +229,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+@cache
 def _installed(library: str) -> str | None:
     try:
         return version(library)
