@@ -148,11 +148,11 @@ def select_into(target: Target, wanted: Asked) -> Selection:
         selection = select(
             experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws
         )
-    from cprsim.plots.save import save_figure
 
     def draw(folder: Path) -> None:
         pulse.doing("drawing figures")
-        from cprsim.plots.choice import selection_figure
+        from cprsim.plots.save import save_figure
+        from cprsim.plots.selection import selection_figure
 
         save_figure(selection_figure(selection, wanted.name), folder / "pareto")
 
