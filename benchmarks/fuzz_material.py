@@ -220,7 +220,7 @@ def without_figures() -> Iterator[None]:
         for name, instead in (
             ("cprsim.plots.draw_result", nothing), ("cprsim.plots.sweep.draw_sweep", nothing),
             ("cprsim.plots.save.save_figure", nothing),
-            ("cprsim.plots.choice.selection_figure", nothing),
+            ("cprsim.plots.selection.selection_figure", nothing),
             ("cprsim.present.html.inline", lambda *_: ""),
         ):  # fmt: skip
             patches.enter_context(patch(name, instead))

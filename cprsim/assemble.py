@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Literal
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Distribution, Weibull, with_mean
+from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
@@ -19,6 +20,7 @@ from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import Outages
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
+from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
 from cprsim.listed import JobNow, ListedSystem
@@ -46,12 +48,13 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.checks import MAX_FAILURES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.costs_schema import DurationSpec, SaveCost
+from cprsim.scenario.costs_schema import DurationSpec, OverLink, SaveCost
 from cprsim.scenario.durations import duration_of
 from cprsim.scenario.failures_schema import (
     ANY,
     SYNC_PS,
     TRAINER,
+    Failures,
     InjectedFailures,
     JobFailures,
     NodeFailures,
@@ -64,6 +67,8 @@ from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
 from cprsim.sync import Algorithm
 
+CostSpec = float | DurationSpec | OverLink | str
+LinksH = tuple[tuple[str, float], ...]
 FEWEST_OUTAGES = 2  # of a trace that is replayed
 
 
@@ -100,12 +105,28 @@ class Experiment:
     def now_for(self, listed: ListedSystem) -> JobNow:
         """The job as a system that the scenario lists finds it."""
         mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        return JobNow(self.cluster, costs_of(listed.entry, self.costs), self.scopes, mtbf_h)
+        own = costs_of(listed.entry, self.costs)
+        return JobNow(self.cluster, own, self.scopes, self.expected_shares, mtbf_h)
+
+    @property
+    def expected_shares(self) -> tuple[float, ...]:
+        """Share of the failures that is of each scope, on average over the useful hours."""
+        shares, failures = self.shares, self.failures
+        if not shares.of_source or not isinstance(failures, SeveralSources):
+            return shares.shares
+        rate, *others = failures.rates_per_h(self.cluster, self.useful_h)
+        rates = [share * rate for share in shares.shares]
+        for scope, other in zip(shares.of_source, others, strict=True):
+            rates[scope] = other
+        return tuple(one / sum(rates) for one in rates) if any(rates) else shares.shares
 
     @property
     def log_notes(self) -> tuple[str, ...]:
         """What is replayed of a log, and what was left out, closed or assumed of it."""
-        return self.failures.notes if isinstance(self.failures, Replay) else ()
+        failures = self.failures
+        if isinstance(failures, SeveralSources):
+            failures = failures.sources[0][1]
+        return failures.notes if isinstance(failures, Replay) else ()
 
 
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
@@ -131,7 +152,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "costs"):
         costs = _costs(scenario)
     with _blaming(loaded, "failures"):
-        failures = _failures(loaded, cluster)
+        failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
     scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
@@ -164,7 +185,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
 def _cluster(scenario: Scenario) -> Cluster:
     section = scenario.cluster
     in_step = None if scenario.sync is None else Algorithm(scenario.sync.algorithm)
-    roles = [Role(section.state_role, section.n_nodes_of[section.state_role], Holds.SHARD)]
+    roles = [Role(name, n, Holds.SHARD) for name, n in section.n_nodes_of_stateful.items()]
     if section.trainers:
         go_on = in_step is not None and not in_step.holds_all_up
         roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
@@ -194,29 +215,36 @@ def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float)
     return saved
 
 
-def _duration_or_transfer(spec: float | DurationSpec | str) -> Duration | Transfer:
+def _cost(spec: CostSpec, links_h: LinksH) -> Duration | Transfer:
+    if isinstance(spec, OverLink):
+        return Constant(dict(links_h)[spec.link])
     return Transfer() if isinstance(spec, str) else duration_of(spec)
 
 
 def _costs(scenario: Scenario) -> Costs:
-    section = scenario.costs
-    stall, background = _save_of(section.save)
+    section, cluster = scenario.costs, scenario.cluster
+    moved = cluster.largest_bytes or 0.0
+    links_h = tuple((name, moved / bandwidth) for name, bandwidth in cluster.links.items())
+    stall, background = _save_of(section.save, links_h)
     return Costs(
         save_stall=stall,
         save_background=background,
-        load=_duration_or_transfer(section.load),
+        load=_cost(section.load, links_h),
         detect=duration_of(section.detect),
         reschedule=duration_of(section.reschedule),
         storage=_storage(scenario),
         reliability=_reliability(section.save),
+        links_h=links_h,
     )
 
 
-def _save_of(section: SaveCost) -> tuple[Duration | Transfer, Duration | Transfer | None]:
+def _save_of(
+    section: SaveCost, links_h: LinksH
+) -> tuple[Duration | Transfer, Duration | Transfer | None]:
     background = section.background
     return (
-        _duration_or_transfer(section.stall),
-        None if background is None else _duration_or_transfer(background),
+        _cost(section.stall, links_h),
+        None if background is None else _cost(background, links_h),
     )
 
 
@@ -230,7 +258,7 @@ def costs_of(entry: Recovery, costs: Costs) -> Costs:
     if own is None:
         return costs
     if own.save is not None:
-        stall, background = _save_of(own.save)
+        stall, background = _save_of(own.save, costs.links_h)
         costs = replace(
             costs,
             save_stall=stall,
@@ -238,7 +266,7 @@ def costs_of(entry: Recovery, costs: Costs) -> Costs:
             reliability=_reliability(own.save),
         )
     if own.load is not None:
-        costs = replace(costs, load=_duration_or_transfer(own.load))
+        costs = replace(costs, load=_cost(own.load, costs.links_h))
     if own.detect is not None:
         costs = replace(costs, detect=duration_of(own.detect))
     if own.reschedule is not None:
@@ -250,19 +278,33 @@ def _storage(scenario: Scenario) -> Storage | None:
     section = scenario.storage
     if section is None:
         return None
-    link = section.per_server_bytes_per_h
+    link = inf if section.per_server_bytes_per_h is None else section.per_server_bytes_per_h
+    cluster = scenario.cluster
+    mean_bytes = cluster.shard_bytes or 0.0
+    if cluster.roles and cluster.largest_bytes is not None:  # the largest are done with the others
+        link *= mean_bytes / cluster.largest_bytes
     return Storage(
         bandwidth_bytes_per_h=section.bandwidth_bytes_per_h,
-        server_bandwidth_bytes_per_h=float("inf") if link is None else link,
-        shard_bytes=scenario.cluster.shard_bytes or 0.0,
+        server_bandwidth_bytes_per_h=link,
+        shard_bytes=mean_bytes,
     )
 
 
 # ----------------------------------------------------------------------------- failures
 
 
-def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
-    section = loaded.scenario.failures
+def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
+    """Those of the section `failures`, and of each scope that has some of its own."""
+    of_job = _failures(loaded, loaded.scenario.failures, cluster)
+    others = tuple(
+        (scope.name, _failures(loaded, scope.failures, cluster))
+        for scope in loaded.scenario.scopes
+        if scope.failures is not None
+    )
+    return SeveralSources((("", of_job), *others)) if others else of_job
+
+
+def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
     if isinstance(section, JobFailures):
         return JobClock(
             lifetime=_lifetime(section),
@@ -403,8 +445,8 @@ class Planner:
         experiment = self._experiment
         own = costs_of(entry, experiment.costs)
         if entry.strategy in SYSTEMS:
-            job = JobNow(experiment.cluster, own, experiment.scopes, self._expected.mtbf_h)
-            return ListedSystem(self._scenario, entry).policy(job)
+            listed = ListedSystem(self._scenario, entry)
+            return listed.policy(experiment.now_for(listed))
         return with_own_costs(
             _policy(entry, self._planning(own), experiment.curve), entry, experiment
         )
@@ -456,9 +498,10 @@ def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
 
 
 def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
+    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
     reaches = tuple(scope.reach for scope in scopes)
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
+    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
 def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner, Result
 
 from cprsim.assemble import Experiment, assemble
@@ -62,6 +64,10 @@ def maker(folder: Path, text: str) -> Make:
     path = folder / "scenario.yaml"
     path.write_text(text, "utf-8")
     return lambda *overrides: assemble(load_scenario(path, list(overrides)))
+
+
+# Made once: typer makes all commands anew for each call, which takes longer than most of them run.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 def call(*arguments: object) -> Result:

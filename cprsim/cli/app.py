@@ -17,7 +17,6 @@ from cprsim.cli import (
     calibrate_command,
     compare_systems_command,
     fit,
-    fit_costs,
     fleet_command,
     ledger_command,
     measure_command,
@@ -155,7 +154,7 @@ app.command("scenarios")(scenario_commands.scenarios)
 app.command("validate")(scenario_commands.validate)
 app.command("schema")(scenario_commands.schema)
 app.command("fit")(fit.fit)
-app.command("fit-costs")(fit_costs.fit_costs)
+app.command("fit-costs")(fit.fit_costs)
 app.command("ledger")(ledger_command.ledger)
 app.command("backtest")(backtest_command.backtest)
 app.command("calibrate")(calibrate_command.calibrate)

@@ -1,9 +1,9 @@
-"""``cprsim fit`` and ``cprsim presets``: distributions from a log of failures, and ready ones."""
+"""``cprsim fit``, ``fit-costs`` and ``presets``: distributions from logs, and ready ones."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.failures.traces.asked import Asked
+    from cprsim.fitting.causes import CauseFragment
     from cprsim.fitting.trace_fit import TraceFit
 
 
@@ -193,30 +193,45 @@ def fit(
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
     from dataclasses import replace
 
-    from cprsim.cli.fit_causes import causes_object, fragments, print_causes, save_fragments
-    from cprsim.cli.fit_lives import living
-    from cprsim.cli.fit_observed import observed
-    from cprsim.cli.fit_output import Shown, as_object, print_fit
-    from cprsim.cli.fit_since import compared, read_before, sentences, since_object
+    from cprsim.cli.fit_log import (
+        hours_option,
+        nodes_option,
+        observation_of,
+        options_of_reader,
+        read_as,
+        with_node_lives,
+    )
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.anonymous import anonymous_rows, how_to_fit
     from cprsim.failures.coalescing import coalesced
-    from cprsim.fitting.causes import by_cause
+    from cprsim.fitting.causes import by_cause, fragments_by_cause
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
+    from cprsim.fitting.since_last import compared, read_before
     from cprsim.fitting.trace_fit import fit_trace
-    from cprsim.results.new_file import require_new, write_new
+    from cprsim.report.fit_report import (
+        FitReport,
+        causes_as_json,
+        fit_as_json,
+        print_causes,
+        print_fit,
+        since_as_json,
+        since_sentences,
+    )
+    from cprsim.whole_file import require_new, write_new
 
     for new in (save, anonymize):
         if new is not None:
             require_new(new)
     before = None if since_last is None else read_before(since_last)
-    n_nodes, node_file = _nodes(nodes)
-    asked = _asked(n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair)
+    n_nodes, node_file = nodes_option(nodes)
+    asked = options_of_reader(
+        n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair
+    )
     as_read, form = read_as(trace, form, asked)
-    as_read = living(as_read, trace, form, asked, node_file, dates=node_dates)
-    within_h = None if coalesce is None else _hours(coalesce, "--coalesce")
+    as_read = with_node_lives(as_read, trace, form, asked, node_file, dates=node_dates)
+    within_h = None if coalesce is None else hours_option(coalesce, "--coalesce")
     outages = as_read if within_h is None else coalesced(as_read, within_h)
     if anonymize is not None:
         write_new(anonymize, "\n".join(anonymous_rows(as_read)) + "\n")
@@ -229,7 +244,7 @@ def fit(
         outages = outages.of_node(node)
     n_job = nodes_of_job(job_nodes, outages.n_nodes)
     policy = FirstUptime((age or Age.new).value)
-    known = observed(
+    known = observation_of(
         outages,
         policy,
         form=form,
@@ -241,30 +256,30 @@ def fit(
         cause=cause,
     )
     fitted = fit_trace(outages, first=policy, n_bootstrap=bootstrap, seed=seed, observed=known)
-    shown = Shown.of(
+    report = FitReport.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
     causes = by_cause(outages, n_job, policy) if by is not None else ()
-    written = fragments(causes, one_line(trace.name), n_job, fitted.observation)
+    written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
     since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
-    shown = replace(shown, more=tuple(sentences(since)) if since else ())
+    report = replace(report, more=tuple(since_sentences(since)) if since else ())
     figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
     if save is not None and causes:
-        save_fragments(save, written)
-    elif save is not None and shown.fragment is not None:
-        write_new(save, shown.fragment)
+        _save_fragments(save, written)
+    elif save is not None and report.fragment is not None:
+        write_new(save, report.fragment)
     if as_json:
-        more: dict[str, Any] = {"causes": causes_object(causes, written)} if causes else {}
-        more |= {"since_last": since_object(since)} if since else {}
-        say_json({**as_object(shown, figures), **more})
+        more: dict[str, Any] = {"causes": causes_as_json(causes, written)} if causes else {}
+        more |= {"since_last": since_as_json(since)} if since else {}
+        say_json({**fit_as_json(report, figures), **more})
     else:
-        print_fit(Terminal(), shown)
+        print_fit(Terminal(), report)
         if causes:
             print_causes(Terminal(), causes, written, n_job)
         for path in figures:
             say(path)
-    if save is not None and shown.fragment is None and not causes:
-        raise ParameterError(f"--save: there is no fragment to write: {shown.why_no_fragment}")
+    if save is not None and report.fragment is None and not causes:
+        raise ParameterError(f"--save: there is no fragment to write: {report.why_no_fragment}")
     if save is not None and not causes:
         complain(f"fragment written to {save}")
 
@@ -273,9 +288,9 @@ def presets(as_json: AsJson = False) -> None:
     """List failure rates that others published or that were fitted to public logs."""
     from dataclasses import asdict
 
-    from cprsim.cli.fit_output import print_presets
     from cprsim.cli.terminal import Terminal
     from cprsim.failures.presets import PRESETS
+    from cprsim.report.fit_report import print_presets
 
     if as_json:
         say_json([asdict(one) for one in PRESETS])
@@ -283,100 +298,80 @@ def presets(as_json: AsJson = False) -> None:
     print_presets(Terminal())
 
 
-def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
-    """The outages of a log, and the format's name; a guess is said in the notes.
+def fit_costs(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="CSV with a row for each: kind (save, load; also detect, reschedule), start, end, "
+            "and bytes if known.",
+            show_default=False,
+        ),
+    ],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="OURS=THEIRS",
+            help="What a column is called, e.g. start=begin; may be repeated.",
+        ),
+    ] = None,
+    time_unit: Annotated[
+        str | None, typer.Option(help="Unit of times that are numbers: ms, s, min, h, d.")
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
+    ] = 199,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fit what saves and loads cost to a log of them, for a scenario's `costs`."""
+    from cprsim.cli.terminal import Terminal
+    from cprsim.fitting.cost_fit import fit_costs as fitted
+    from cprsim.fitting.cost_fragment import costs_fragment
+    from cprsim.fitting.transfers import read_transfers
+    from cprsim.report.cost_report import costs_as_json, print_costs
+
+    transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
+    fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)
+    fragment = costs_fragment(fits, one_line(log.name))
+    if as_json:
+        found = costs_as_json(fits, fragment, transfers.notes)
+        say_json(found)
+        return
+    print_costs(Terminal(), fits, fragment, transfers.notes)
+
+
+def _save_fragments(path: Path, fragments: tuple[CauseFragment, ...]) -> None:
+    """Write each fragment to a new file of its own, beside `path`: ``NAME-1-disk.yaml``.
 
     Raises
     ------
-    ParameterError
-        for a format that is none, or an option that it does not take.
+    ResultError : one of them is there already, or can't be written
     """
-    from dataclasses import replace
-    from difflib import get_close_matches
+    from cprsim.whole_file import require_new, write_new
 
-    from cprsim.errors import ParameterError
-    from cprsim.failures.traces.formats import FORMATS, guess, read_log
-
-    if name is not None and name != "auto":
-        if name not in FORMATS:
-            near = get_close_matches(name, FORMATS, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ParameterError(
-                f"--format: there is no {one_line(name)!r}; known are {', '.join(FORMATS)}{hint}"
-            )
-        return read_log(trace, FORMATS[name], asked), name
-    if asked.system is not None:
-        return read_log(trace, FORMATS["lanl"], asked), "lanl"
-    form, why = guess(trace)
-    if form.name == "lanl":
-        raise ParameterError(
-            f"{one_line(str(trace))}: these are LANL's records, of which `system` has to be said "
-            "(--system 2), or --format lanl for all systems together"
-        )
-    outages = read_log(trace, form, asked)
-    if form.name == "tidy" and "commas" in why:
-        return outages, form.name
-    note = f"read as format {form.name}: {why} (--format overrides)"
-    return replace(outages, notes=(note, *outages.notes)), form.name
+    texts = {
+        _beside(path, number, one): one.text
+        for number, one in enumerate(fragments, 1)
+        if one.text is not None
+    }
+    for file in texts:
+        require_new(file)
+    for file, text in texts.items():
+        write_new(file, text)
+        complain(f"fragment written to {file}")
 
 
-def _asked(
-    nodes: int | None,
-    system: int | None,
-    period: tuple[str | None, str | None],
-    columns: list[str] | None,
-    time_unit: str | None,
-    date_format: str | None,
-    tz: str | None,
-    repair: str | None,
-) -> Asked:
-    from cprsim.failures.traces.asked import Asked
-    from cprsim.failures.traces.zones import require_zone
-
-    return Asked(
-        n_nodes=nodes,
-        system=system,
-        period=period,
-        columns=column_names(columns or []),
-        time_unit=time_unit,
-        date_format=date_format,
-        tz=None if tz is None else require_zone(tz),
-        repair_h=None if repair is None else _hours(repair),
-    )
-
-
-def _nodes(said: str | None) -> tuple[int | None, Path | None]:
-    """The option ``--nodes``: a number, or a file."""
-    from cprsim.errors import ParameterError
-
-    if said is None:
-        return None, None
-    if said.removeprefix("-").isdigit():
-        return int(said[:20]), None
-    if not Path(said).is_file():
-        raise ParameterError(f"--nodes: {one_line(said)!r} is neither a whole number nor a file")
-    return None, Path(said)
-
-
-def _hours(repair: str, option: str = "--repair") -> float:
-    """The value of an option [h]. Raises ParameterError where it is no time."""
-    from cprsim.errors import ParameterError
-    from cprsim.units import TIME
-
-    try:
-        hours = TIME.parse(repair)
-        if not 0 <= hours < inf:
-            raise ParameterError("is no time from 0 on")
-    except ParameterError as error:
-        raise ParameterError(f"{option}: {repair!r} {error}") from None
-    return hours
+def _beside(path: Path, number: int, one: CauseFragment) -> Path:
+    slug = re.sub(r"[^a-z0-9]+", "-", one.cause.lower()).strip("-")[:40] or "cause"
+    return path.with_name(f"{path.stem}-{number}-{slug}{path.suffix}")
 
 
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
     from cprsim.errors import ResultError
     from cprsim.fitting.windows import failures_by_window
-    from cprsim.plots.coalescing import coalescing_figure
-    from cprsim.plots.failure_fit import fit_figures
+    from cprsim.plots.fit import coalescing_figure, fit_figures
     from cprsim.plots.save import save_figure
 
     try:

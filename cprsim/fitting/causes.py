@@ -13,9 +13,12 @@ from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.exposure import node_hours
 from cprsim.fitting.families import WEIBULL, Fit, fit
-from cprsim.fitting.fragments import share_of_job
+from cprsim.fitting.fragments import fragment, share_of_job
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
+from cprsim.fitting.observation import Observation
+from cprsim.fitting.trace_fit import fit_trace
+from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats, Ints
 
 FEWEST = 5  # failures of a cause that is shown by itself
@@ -181,3 +184,29 @@ def poisson_interval(n: int) -> tuple[float, float]:
     """Exact 95 % interval of the mean of a Poisson number of which `n` was seen (Garwood 1936)."""
     low = float(special.gammaincinv(n, 0.025)) if n else 0.0
     return low, float(special.gammaincinv(n + 1, 0.975))
+
+
+@dataclass(frozen=True, slots=True)
+class CauseFragment:
+    """The section `failures` of one cause alone, or why there is none."""
+
+    cause: str
+    text: str | None
+    why_not: str
+
+
+def fragments_by_cause(
+    causes: tuple[OfCause, ...], origin: str, n_job: int, observed: Observation
+) -> tuple[CauseFragment, ...]:
+    """One for each cause, without p-values."""
+    written = []
+    for one in causes:
+        try:
+            fitted = fit_trace(
+                one.outages, n_bootstrap=0, observed=replace(observed, cause=one.name)
+            )
+            text = f"# cause: {one_line(one.name)}\n{fragment(fitted, origin, n_job)}"
+            written.append(CauseFragment(one.name, text, ""))
+        except ParameterError as error:
+            written.append(CauseFragment(one.name, None, str(error)))
+    return tuple(written)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cprsim.plots import timeline_figure
-from cprsim.plots.lanes import Lane, read_lane
+from cprsim.plots.timeline import Lane, read_lane
 from cprsim.present.document import Block, Column, Picture, Section, Table, Words
 from cprsim.results import Result
 from cprsim.results.words import NO_NUMBER, hours

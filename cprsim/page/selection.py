@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cprsim.plots.choice import selection_figure
+from cprsim.plots.selection import selection_figure
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
 from cprsim.present.provenance import file_listing, provenance
 from cprsim.report.selection_report import asked_of, entries_text, every

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
 from textwrap import fill
 from typing import Any
 
@@ -12,15 +14,29 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
+from cprsim.plots.axes import fold, title_figure
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.plots.left_out import Shown
-from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, series_line, style
+from cprsim.plots.omissions import Omissions
+from cprsim.plots.style import (
+    FAINT,
+    INK,
+    LOOKS,
+    OTHER_LOOKS,
+    SERIES,
+    Look,
+    series_line,
+    style,
+)
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
-PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN, SUBTITLE_IN = 4.4, 4.2, 4.0, 0.28
+LOOKS_OF_LINES = [
+    Look("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
+]
+PANEL_WIDTH_IN, NARROW_IN, HEIGHT_IN = 4.4, 4.2, 4.0
 FEW_DECADES = 30  # highest over lowest: below it the ticks between powers of ten have numbers
 MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
+MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
@@ -45,37 +61,29 @@ def chart_figure(chart: Chart, *, narrow: bool = False) -> Figure:
         for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
         if not narrow:
-            _title(figure, chart)
+            title_figure(figure, chart.title, chart.subtitle)
     return figure
-
-
-def _title(figure: Figure, chart: Chart) -> None:
-    width = int(13 * figure.get_figwidth())
-    figure.suptitle(f"{chart.title}\n", x=0.01, ha="left", fontweight="bold", fontsize=10.5)
-    below_title = 1 - SUBTITLE_IN / figure.get_figheight()
-    text = fill(chart.subtitle, width)
-    figure.text(0.011, below_title, text, fontsize=8, color=CAPTION, va="top")
 
 
 def _panel(axes: Axes, panel: Panel) -> None:
     names = _categories(panel)
-    shown = Shown()
+    omissions = Omissions()
     _stack(axes, [one for one in panel.series if one.kind == "stack"], names)
     drawn = [one for one in panel.series if one.kind not in ("stack", "paper")]
     for number, one in enumerate(drawn):
         _series(axes, one, number, names)
-        shown.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
+        omissions.add(_places(one, names), one.y, one.low, one.high, series_line(number).colour)
     for band in panel.bands:
         _band(axes, band)
     for one in panel.series:
         if one.kind == "paper":
             _paper(axes, one, names)
-            shown.add(_places(one, names), one.y, colour=INK)
+            omissions.add(_places(one, names), one.y, colour=INK)
     for one in (one for one in panel.series if one.kind == "stack"):
         bad = ~np.isfinite(one.y)
-        shown.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
+        omissions.add(np.zeros(int(bad.sum())), np.array(one.y)[bad])
     _dress(axes, panel, names)
-    shown.tell(axes)
+    omissions.annotate(axes)
 
 
 def _categories(panel: Panel) -> list[str]:
@@ -92,10 +100,11 @@ def _places(one: Series, names: Sequence[str]) -> list[float]:
 
 def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
     bottom = np.zeros(len(names))
-    for number, part in enumerate(parts):
+    fills = _fills([part.label for part in parts])
+    for part, look in zip(parts, fills, strict=True):
         places = np.array(_places(part, names), dtype=int)
         heights = np.where(np.isfinite(part.y), part.y, 0.0)  # what is left out is said
-        axes.bar(places, heights, BAR_WIDTH, bottom[places], **_fill(part.label, number))
+        axes.bar(places, heights, BAR_WIDTH, bottom[places], **look)
         bottom[places] += heights
     for part in (part for part in parts if part.low):
         places = np.array(_places(part, names), dtype=int)
@@ -103,12 +112,15 @@ def _stack(axes: Axes, parts: Sequence[Series], names: Sequence[str]) -> None:
         axes.errorbar(places, bottom[places], ends, fmt="none", color=INK, capsize=4, lw=1.1)
 
 
-def _fill(label: str, number: int) -> dict[str, Any]:
-    if label in LOOKS:
-        return {**LOOKS[label].fill(), "label": LOOKS[label].label}
-    colour = series_line(number).colour
-    hatch = HATCHES[number % len(HATCHES)]
-    return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0, "label": label}
+def _fills(labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """How the parts of a stack are filled: those of overhead as in all figures, others unlike them.
+
+    A stack without parts of overhead has the colours of lines.
+    """
+    others = cycle(OTHER_LOOKS if any(label in LOOKS for label in labels) else LOOKS_OF_LINES)
+    for label in labels:
+        look = LOOKS.get(label) or replace(next(others), label=label)
+        yield {**look.fill(), "label": look.label}
 
 
 def _series(axes: Axes, one: Series, number: int, names: Sequence[str]) -> None:
@@ -185,11 +197,20 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.set_ylim(bottom=0)
     if names:
         width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
-        folded = [fill(name, width, break_long_words=False) for name in names]
+        folded = [fold(name, width) for name in names]
         axes.set_xticks(range(len(names)), folded, fontsize=9 if len(names) < 5 else 8)
         axes.set_xlim(-0.6, len(names) - 0.4)
     axes.yaxis.grid(True)
+    _legend(axes, panel)
+
+
+def _legend(axes: Axes, panel: Panel) -> None:
+    """Stacked parts below lines and points; many lines get room above them."""
     handles, labels = axes.get_legend_handles_labels()
+    stacked = any(one.kind == "stack" for one in panel.series)
+    if len(labels) >= MANY_LINES and not (panel.y_log or stacked):
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high + LEGEND_HEADROOM * (high - low))
     if len(labels) > 1:
         order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Patch))
-        axes.legend([handles[i] for i in order], [fill(labels[i], 34) for i in order], fontsize=7.2)
+        axes.legend([handles[i] for i in order], [fold(labels[i], 34) for i in order], fontsize=7.2)

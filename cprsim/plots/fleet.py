@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from cprsim.fleet.cells import USEFUL
 from cprsim.fleet.folder import FleetResult, OptionRow
+from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
-from cprsim.plots.save import save_figure
+from cprsim.plots.save import save_figures
 
 OVERHEADS = {"p50": "P50", "overhead": "mean", "p90": "P90", "p95": "P95"}
 MOST_OPTIONS = 12  # side by side
@@ -21,11 +22,7 @@ def draw_fleet(
     result: FleetResult, folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw the figures into a folder that is there; the paths."""
-    return [
-        path
-        for name, figure in fleet_figures(result).items()
-        for path in save_figure(figure, folder / name, formats)
-    ]
+    return save_figures(fleet_figures(result), folder, formats=formats)
 
 
 def fleet_figures(result: FleetResult, *, narrow: bool = False) -> dict[str, Figure]:
@@ -52,7 +49,7 @@ def _bars(result: FleetResult) -> Chart:
         )
         for key, label in OVERHEADS.items()
     ]
-    first = Panel("Overhead of the jobs", "option", "overhead, % of useful time", tuple(overheads))
+    first = Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads))
     return Chart(
         f"{result.name}: {result.n_jobs:,} jobs in {result.window_h:g} h",
         "Every option meets the same failures.",
@@ -86,7 +83,7 @@ def _curve(result: FleetResult) -> Chart | None:
     scale = 100.0 if result.has_money else 1.0
     cost, tail = [], []
     for strategy in dict.fromkeys(one.strategy for one in result.options):
-        mine = {
+        options = {
             one.where[key]: one
             for one in result.options
             if one.strategy == strategy
@@ -94,19 +91,22 @@ def _curve(result: FleetResult) -> Chart | None:
             and one.finished
             and all(one.where[k] == v for k, v in held.items())
         }
-        pairs = [(x, mine[v]) for x, v in zip(numbers or (), values, strict=True) if v in mine]
+        pairs = [
+            (x, options[v]) for x, v in zip(numbers or (), values, strict=True) if v in options
+        ]
         x = tuple(x for x, _ in pairs)
         cost.append(Series(strategy, x, tuple(one.cost / scale for _, one in pairs)))
         p90 = tuple(100 * one.statistics["p90"].mean for _, one in pairs)
         tail.append(Series(strategy, x, p90))
     what = f"{result.currency or 'money'} per month" if result.has_money else "node-hours per month"
-    others = ", ".join(f"{k} {v}" for k, v in held.items())
+    others = ", ".join(f"{words_of_key(k)} {v}" for k, v in held.items())
+    along = words_of_key(key)
     return Chart(
-        f"{result.name} over {key}",
+        f"{result.name} over {along}",
         f"At {others}." if others else "Useful work, failures and spares together.",
         (
-            Panel("Cost in all", key, what, tuple(cost), y_from_zero=False),
-            Panel("Overhead that 90 % of the jobs stay below", key, "overhead, % of useful time",
+            Panel("Cost in all", along, what, tuple(cost), y_from_zero=False),
+            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL,
                   tuple(tail)),
         ),
     )  # fmt: skip

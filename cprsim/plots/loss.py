@@ -9,13 +9,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.plots.axes import title_axes
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
-    from cprsim.accuracy import Accuracy, StrategyAccuracy
+    from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
+
+LEGEND_ROOM = 0.3  # of the height of the values: free for the legend above them
 
 
-def loss_figure(measured: Accuracy, name: str) -> Figure:
+def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
     """Loss over samples above, and below what each strategy adds to it, which is far smaller.
 
     A marker stands where shards went back to their last save.
@@ -35,25 +38,23 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
         _not_drawn(below, measured)
         for axes in (above, below):
             axes.yaxis.grid(True)
-        above.set_title(f"Loss with failures: {name}", loc="left", fontweight="bold", pad=30)
-        above.annotate(
-            fill(f"replication {measured.replication}; stand-in: {measured.stand_in}", 105),
-            (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
-            fontsize=7.5, color=CAPTION, va="bottom",
-        )  # fmt: skip
-        above.legend(loc="upper right", ncols=2)
+        caption = f"replication {measured.replication}; stand-in: {measured.stand_in}"
+        title_axes(above, f"Loss with failures: {name}", fill(caption, 100))
+        low, high = above.get_ylim()
+        above.set_ylim(low, high + LEGEND_ROOM * (high - low))
+        above.legend(loc="upper right", ncols=3)
         if not anew:
             _nothing_to_see(below)
     return figure
 
 
-def _same(measured: Accuracy) -> str:
+def _same(measured: TrainingOutcome) -> str:
     """Label of the run without failures, and of the strategies that train the same model."""
     same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
     return fill(", ".join(["no failures", *same]), 40)
 
 
-def _not_drawn(axes: Axes, measured: Accuracy) -> None:
+def _not_drawn(axes: Axes, measured: TrainingOutcome) -> None:
     """Name the strategies without a line: their job did not finish."""
     names = [one.policy.name for one in measured.strategies if one.trained is None]
     if names:
@@ -64,7 +65,7 @@ def _not_drawn(axes: Axes, measured: Accuracy) -> None:
 
 
 def _strategy(
-    above: Axes, below: Axes, measured: Accuracy, one: StrategyAccuracy, number: int
+    above: Axes, below: Axes, measured: TrainingOutcome, one: StrategyAccuracy, number: int
 ) -> None:
     assert one.trained is not None, "it was trained anew"
     colour, marker, dashes = series_line(number)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import isnan
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import CAPTION, FAINT, INK, look_of, stacked, style
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_axes
+from cprsim.plots.style import FAINT, INK, look_of, stacked, style
 from cprsim.results.metrics import FINISHED, Spread
 from cprsim.results.words import count, hours, percent, saves
 
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from cprsim.results import Result
 
 BAR_WIDTH = 0.58
-# a bar of more than this share of useful time that is so many times the next is cut, so that the
-# others can be read
-CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
-HEADROOM = 1.16
 N_WIDE_ENOUGH_IN = 4.6  # inches that the texts need however few bars there are
 
 
@@ -37,23 +32,23 @@ def overhead_figure(result: Result, *, narrow: bool = False) -> Figure:
     narrow : for a telephone: without a title, the legend below
     """
     spreads = [result.spreads()[policy.name] for policy in result.policies]
-    totals = [mine["overhead_fraction"].mean for mine in spreads]
-    parts = [part for part in stacked(result.parts) if any(mine[part].mean > 0 for mine in spreads)]
+    totals = [one["overhead_fraction"].mean for one in spreads]
+    parts = [part for part in stacked(result.parts) if any(one[part].mean > 0 for one in spreads)]
     with style():
         figure = Figure(figsize=_size_in(len(spreads), narrow), layout="constrained")
         axes = figure.add_subplot()
         top = axis_top(totals)
-        for x, mine in enumerate(spreads):
+        for x, quantities in enumerate(spreads):
             if isnan(totals[x]):
-                _unfinished(axes, x, top, mine[FINISHED].mean)
+                _unfinished(axes, x, top, quantities[FINISHED].mean)
             else:
-                _bar(axes, x, mine, parts, top)
+                _bar(axes, x, quantities, parts, top)
         _dress(axes, result, top, fold_at=9 if narrow else 16)
         if narrow:
             handles = [look_of(part).patch() for part in parts]
             figure.legend(handles=handles, loc="outside lower center", ncols=2)
             return figure
-        n = max(mine[FINISHED].n for mine in spreads)
+        n = max(one[FINISHED].n for one in spreads)
         _title(axes, result, n, cut=any(total > top for total in totals))
         _legend(axes, parts)
     return figure
@@ -70,23 +65,14 @@ def _size_in(n_bars: int, narrow: bool) -> tuple[float, float]:
     return max(N_WIDE_ENOUGH_IN, 1.15 * n_bars) + 2.4, 4.6
 
 
-def axis_top(totals: list[float]) -> float:
-    """Where the axis ends: above the highest bar, unless it dwarfs the others; then it is cut."""
-    heights = sorted((total for total in totals if total > 0), reverse=True)
-    if not heights:
-        return 0.01
-    dwarfs = len(heights) > 1 and heights[0] > CUT_ABOVE_TIMES * heights[1]
-    if dwarfs and heights[0] > CUT_ABOVE_FRACTION:
-        return heights[1] * 1.5
-    return heights[0] * HEADROOM
-
-
-def _bar(axes: Axes, x: int, mine: Mapping[str, Spread], parts: Sequence[str], top: float) -> None:
-    half = mine["overhead_fraction"].half_width
+def _bar(
+    axes: Axes, x: int, spreads: Mapping[str, Spread], parts: Sequence[str], top: float
+) -> None:
+    half = spreads["overhead_fraction"].half_width
     half = 0.0 if isnan(half) else half
     bottom = 0.0
     for part in parts:
-        height = mine[part].mean
+        height = spreads[part].mean
         if height > 0:
             axes.bar(x, height, BAR_WIDTH, bottom, gid=mark(x, part), **look_of(part).fill())
             visible = min(bottom + height, top) - bottom
@@ -130,48 +116,36 @@ def _unfinished(axes: Axes, x: int, top: float, share: float) -> None:
 
 def _dress(axes: Axes, result: Result, top: float, fold_at: int) -> None:
     labels = [
-        "\n".join(_folded(words, fold_at) for words in _below(policy, result))
+        "\n".join(fold(words, fold_at) for words in _below(policy, result))
         for policy in result.policies
     ]
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0, pad=6)
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.set_ylim(0, top)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    percent_axis(axes.yaxis)
     axes.yaxis.grid(True)
-    axes.set_ylabel("overhead, % of useful time")
+    axes.set_ylabel(OVERHEAD_LABEL)
 
 
 def _below(policy: RecoveryPolicy, result: Result) -> list[str]:
     """What stands below a bar: name, interval, and what it costs where there is a price."""
-    said = [policy.name, _every(policy, result)]
+    lines = [policy.name, saves(policy, result.useful_h)]
     node_h = result.spreads()[policy.name]["overhead_node_h"].mean
     if result.price is not None and not isnan(node_h):
-        said.append(result.price.said(node_h))
-    return said
-
-
-def _folded(words: str, at: int) -> str:
-    """Words on several lines; a number and its unit stay on one."""
-    return fill(re.sub(r"(\d) (\w+)\b", "\\1\N{NO-BREAK SPACE}\\2", words), at)
-
-
-def _every(policy: RecoveryPolicy, result: Result) -> str:
-    return saves(policy, result.useful_h)
+        lines.append(result.price.said(node_h))
+    return lines
 
 
 def _title(axes: Axes, result: Result, n: int, *, cut: bool) -> None:
     """Title and what the numbers are; above what stands over a bar that is cut."""
-    room = 14 if cut else 0
     goes_on = "; a bar with an arrow goes on beyond the axis" if cut else ""
-    title = f"What failures cost: {result.name}"
-    axes.set_title(title, loc="left", fontweight="bold", pad=36 + room)
-    axes.annotate(
+    caption = (
         f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes; mean of "
-        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean{goes_on}",
-        (0, 1), (0, 10 + room), xycoords="axes fraction", textcoords="offset points",
-        fontsize=8, color=CAPTION, va="bottom",
-    )  # fmt: skip
+        f"{count(n, 'replication')},\nerror bars: 95 % interval of the mean{goes_on}"
+    )
+    room_points = 18 if cut else 4
+    title_axes(axes, f"What failures cost: {result.name}", caption, room_points=room_points)
 
 
 def _legend(axes: Axes, parts: list[str]) -> None:

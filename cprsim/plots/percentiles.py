@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.left_out import Shown
-from cprsim.plots.overhead import axis_top
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
+from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import INK, series_line, style
 from cprsim.results.percentiles import Percentiles
 
@@ -34,14 +34,14 @@ def percentiles_figure(
     with style():
         figure = Figure(figsize=(3.6, 4.2) if narrow else (7.0, 4.0), layout="constrained")
         axes = figure.add_subplot()
-        shown = Shown()
+        omissions = Omissions()
         for number, (name, one) in enumerate(overheads.items()):
             _line(axes, name, one, number)
-            shown.add(one.percent, one.value, one.low, one.high, series_line(number).colour)
+            omissions.add(one.percent, one.value, one.low, one.high, series_line(number).colour)
         axes.axvline(POINTED_AT, color=INK, lw=0.9, ls=(0, (4, 3)), gid="pointer")
         axes.patch.set_gid("plot-area")
         _dress(axes, axis_top([one.at(READ_AT).mean for one in overheads.values()]))
-        shown.tell(axes)
+        omissions.annotate(axes)
         if narrow:
             figure.legend(loc="outside lower center", ncols=2)
         else:
@@ -65,7 +65,7 @@ def _dress(axes: Axes, top: float) -> None:
     axes.set_xlim(0, 100)
     axes.set_ylim(0, top)
     axes.set_xticks(np.arange(0, 101, 10))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    percent_axis(axes.yaxis)
     axes.yaxis.grid(True)
     axes.set_xlabel("percentile of the runs, % of runs that fare no worse")
-    axes.set_ylabel("overhead, % of useful time")
+    axes.set_ylabel(OVERHEAD_LABEL)

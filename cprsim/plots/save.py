@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import matplotlib
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, Formatter, FuncFormatter
 
-from cprsim.plots.literal import make_literal
+from cprsim.foreign import printable
 from cprsim.plots.overhead import overhead_figure
 from cprsim.plots.style import style
 from cprsim.plots.timeline import timeline_figure
@@ -26,6 +30,7 @@ _SILENT = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 FORMATS = tuple(_SILENT)
+_DONE: WeakSet[Figure] = WeakSet()
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
@@ -43,6 +48,21 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
             figure.set_layout_engine("none")  # laid out once, for all formats: half of the time
             paths.append(path)
     return paths
+
+
+def save_figures(
+    figures: Mapping[str, Figure],
+    folder: Path,
+    *,
+    prefix: str = "",
+    formats: Sequence[str] = ("png", "svg"),
+) -> list[Path]:
+    """Write figures into a folder that is there, each under its name; the paths."""
+    return [
+        path
+        for name, figure in figures.items()
+        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
+    ]
 
 
 def svg_text(figure: Figure, salt: str) -> str:
@@ -76,8 +96,43 @@ def draw_result(
     figures = {"timeline": timeline_figure(result)}
     if result.replay is None:
         figures = {"overhead": overhead_figure(result), **figures}
-    return [
-        path
-        for name, figure in figures.items()
-        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
-    ]
+    return save_figures(figures, folder, prefix=prefix, formats=formats)
+
+
+def make_literal(figure: Figure) -> None:
+    """Draw every text of a finished figure as it is written, with control characters spelled out.
+
+    matplotlib sets what stands between two dollar signs as mathematics, and raises an error where
+    it is none. Names and values of users are no mathematics; only the powers of ten that label
+    logarithmic axes are.
+    """
+    if figure in _DONE:
+        return
+    _DONE.add(figure)
+    axes = [axis for one in figure.axes for axis in (one.xaxis, one.yaxis)]
+    labels = {id(label) for axis in axes for label in _labels(axis)}
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)  # as asked for
+        if id(text) not in labels:
+            text.set_parse_math(False)
+            text.set_text(printable(text.get_text()))
+    for axis in axes:
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FixedFormatter | FuncFormatter):
+            axis.set_major_formatter(_Literally(formatter))
+
+
+class _Literally(Formatter):
+    """A formatter whose labels are drawn as they are written."""
+
+    def __init__(self, inner: Formatter) -> None:
+        self.inner = inner
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return printable(self.inner(x, pos)).replace("$", r"\$")
+
+
+def _labels(axis: Axis) -> list[Text]:
+    """Labels of ticks: formatters write them anew whenever the figure is drawn."""
+    ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+    return [label for tick in ticks for label in (tick.label1, tick.label2)]

@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.left_out import Shown
-from cprsim.plots.style import CAPTION, INK, series_line, style
+from cprsim.plots.axes import title_figure
+from cprsim.plots.omissions import Omissions
+from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.staleness import Metric
 
@@ -38,22 +39,20 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
         axes = figure.subplots(1, 2, sharey=True)
         for one, (title, suffix) in zip(axes, PANELS, strict=True):
             keys = [k for k in measured.seen.strategies if k == "partial" or _of(k, suffix)]
-            shown = Shown()
+            omissions = Omissions()
             for number, key in enumerate(keys):
-                shown.add(*_strategy(one, measured, metric, key, number))
+                omissions.add(*_strategy(one, measured, metric, key, number))
             one.set_title(fill(title, 34), loc="left", fontsize=9)
             one.set_xlabel("weighted PLS [portion of samples]")
             one.yaxis.grid(True)
             one.legend(loc="upper left")
-            shown.tell(one)
+            omissions.annotate(one)
         axes[0].set_ylabel(LABELS[metric])
         what = (
             f"{len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
             f"{correlation.mean:.2f} ± {correlation.standard_error:.2f}; {RECALLED}. {BELOW_ZERO}"
         )
-        figure.suptitle(
-            f"{name}\n{fill(what, 118)}", x=0.01, ha="left", fontsize=7.5, color=CAPTION
-        )
+        title_figure(figure, f"Loss over PLS: {name}", what)
     return figure
 
 

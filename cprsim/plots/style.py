@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -51,13 +51,21 @@ LOOKS = {
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }
-_OTHERS = (("#009e73", "\\\\\\\\"), ("#f0e442", "//"), ("#999999", "xx"), ("#8c6bb1", "--"))
+# parts that recovery systems add
+_OF_SYSTEMS = {
+    "rebuild": Look("rebuild", "#009e73", "\\\\\\\\"),
+    "regroup": Look("regroup", "#f0e442", "//"),
+    "replay": Look("replay", "#8c6bb1", "--"),
+    "degraded": Look("degraded", "#999999", "xx"),
+    "tax": Look("tax", "#b0a070", "||"),
+}
+OTHER_LOOKS = tuple(_OF_SYSTEMS.values())  # like none of LOOKS: for parts that nothing here names
 
 
 def look_of(part: str) -> Look:
     """How a part of overhead is drawn; a part that is not listed is called by its name."""
-    colour, hatch = _OTHERS[crc32(part.encode()) % len(_OTHERS)]
-    return LOOKS.get(part, Look(part, colour, hatch))
+    other = OTHER_LOOKS[crc32(part.encode()) % len(OTHER_LOOKS)]
+    return (LOOKS | _OF_SYSTEMS).get(part, replace(other, label=part))
 
 
 def stacked(parts: Iterable[str]) -> tuple[str, ...]:

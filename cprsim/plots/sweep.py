@@ -16,7 +16,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from cprsim.plots.save import save_figure
+from cprsim.plots.save import save_figures
 from cprsim.plots.sweep_curves import curves_figure, family_figure
 from cprsim.plots.sweep_map import compared, map_figure
 from cprsim.plots.sweep_tornado import tornado_figure
@@ -27,11 +27,7 @@ def draw_sweep(
     result: SweepResult, folder: Path, *, prefix: str = "", formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw the figures of a sweep into a folder that is there; the paths."""
-    return [
-        path
-        for name, figure in sweep_figures(result).items()
-        for path in save_figure(figure, folder / f"{prefix}{name}", formats)
-    ]
+    return save_figures(sweep_figures(result), folder, prefix=prefix, formats=formats)
 
 
 def sweep_figures(result: SweepResult, *, narrow: bool = False) -> dict[str, Figure]:

@@ -12,10 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axis_words import words
-from cprsim.plots.left_out import Shown
+from cprsim.plots.axes import OVERHEAD_LABEL, title_axes, title_figure
+from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import CAPTION, FAINT, INK, Line, line_of_many, series_line, style
-from cprsim.plots.sweep_parts import (
+from cprsim.plots.sweep_axes import (
+    axis_words,
     dress_x,
     dress_y,
     evenly,
@@ -23,9 +24,8 @@ from cprsim.plots.sweep_parts import (
     panels,
     places,
     rows_on,
-    said,
     subtitle,
-    title,
+    value_text,
 )
 from cprsim.sweeps import AxisColumn, SweepResult
 
@@ -49,21 +49,20 @@ def curves_figure(result: SweepResult, along: AxisColumn, *, narrow: bool = Fals
     names = list(dict.fromkeys(rows[along.column]))
     with style():
         figure, (axes,) = panels(1, (7.6, 4.6), narrow=narrow)
-        shown = Shown()
-        for number, strategy in enumerate(result.strategies):
-            mine = rows[rows["strategy"] == strategy]
-            _line(axes, along, names, mine, series_line(number), strategy, shown)
-            if along.is_interval and mine["mean"].nunique() > 1:
-                _minimum(axes, along, names, mine)
+        omissions = Omissions()
+        for number, (label, line) in enumerate(_lines(result.strategies, rows).items()):
+            _draw_line(axes, along, names, line, series_line(number), label, omissions)
+            if along.is_interval and line["mean"].nunique() > 1:
+                _mark_minimum(axes, along, names, line)
         if along.is_interval:
             axes.plot([], [], **MINIMUM, label="lowest")
             _rules(axes, along, rows)
-        _dress(axes, along, names, rows, "overhead, % of useful time")
-        shown.tell(axes, WHY_NONE)
+        _dress(axes, along, names, rows, OVERHEAD_LABEL)
+        omissions.annotate(axes, WHY_NONE)
         if narrow:
             figure.legend(loc="outside lower center")
         else:
-            _title(axes, result, f"Overhead: {result.name}", held)
+            title_axes(axes, f"Overhead: {result.name}", subtitle(result, held))
             axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
@@ -85,21 +84,21 @@ def family_figure(
         size_in = (max(7.0, min(3, len(shown)) * 3.0 + 1.4), 4.4)
         figure, every = panels(len(shown), size_in, narrow=narrow)
         for axes, strategy in zip(every, shown, strict=True):
-            drawn = Shown()
+            omissions = Omissions()
             for number, value in enumerate(chosen):
-                mine = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
+                line = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
                 look = line_of_many(number, len(chosen))
-                _line(axes, along, names, mine, look, said(value, second), drawn)
+                _draw_line(axes, along, names, line, look, value_text(value, second), omissions)
                 if along.is_interval:
-                    _minimum(axes, along, names, mine)
-                    _young(axes, along, mine)
+                    _mark_minimum(axes, along, names, line)
+                    _mark_young(axes, along, line)
             _dress(axes, along, names, rows, "")
-            drawn.tell(axes, WHY_NONE)
+            omissions.annotate(axes, WHY_NONE)
             axes.set_title(fill(strategy, 28), fontsize=9.5)
         for axes in every:
             place = axes.get_subplotspec()
             if place is not None and place.is_first_col():
-                axes.set_ylabel("overhead, % of useful time")
+                axes.set_ylabel(OVERHEAD_LABEL)
         left = _not_shown(result.strategies, shown, values, chosen, second)
         if left:
             figure.supxlabel(left, fontsize=6.5, color=CAPTION)
@@ -107,12 +106,12 @@ def family_figure(
             every[-1].plot([], [], **MINIMUM, label="lowest")
             every[-1].plot([], [], **CHOICE, label="Young")
         handles, labels = every[-1].get_legend_handles_labels()
-        second_words = fill(words(second), 18)
+        second_words = fill(axis_words(second), 18)
         if narrow:
             figure.legend(handles, labels, title=second_words, loc="outside lower center", ncols=2)
         else:
             figure.legend(handles, labels, title=second_words, loc="outside right center")
-            title(figure, f"Overhead: {result.name}", subtitle(result, held))
+            title_figure(figure, f"Overhead: {result.name}", subtitle(result, held))
     return figure
 
 
@@ -125,9 +124,9 @@ def _not_shown(
 ) -> str:
     """Strategies that have no panel and values that have no curve, in words; empty without any."""
     names = [name for name in strategies if name not in shown]
-    others = [said(value, axis) for value in values if value not in chosen]
+    others = [value_text(value, axis) for value in values if value not in chosen]
     parts = [", ".join(names)] if names else []
-    parts += [f"{words(axis)} {', '.join(others)}"] if others else []
+    parts += [f"{axis_words(axis)} {', '.join(others)}"] if others else []
     return f"not shown here: {'; '.join(parts)}" if parts else ""
 
 
@@ -141,20 +140,31 @@ def _that_vary(result: SweepResult, rows: pd.DataFrame) -> list[str]:
     return vary or list(result.strategies)
 
 
-def _line(
+def _lines(strategies: Sequence[str], rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of each line by its label; strategies that cost the same everywhere share a line."""
+    names_by_means: dict[bytes, list[str]] = {}
+    for name in strategies:
+        means = rows.loc[rows["strategy"] == name, "mean"].to_numpy(np.float64)
+        names_by_means.setdefault(means.tobytes(), []).append(name)
+    return {
+        ", ".join(names): rows[rows["strategy"] == names[0]] for names in names_by_means.values()
+    }
+
+
+def _draw_line(
     axes: Axes,
     along: AxisColumn,
     names: Sequence[Any],
-    mine: pd.DataFrame,
+    line: pd.DataFrame,
     look: Line,
     label: str,
-    shown: Shown,
+    omissions: Omissions,
 ) -> None:
-    """One line with its interval; points at which jobs do not finish leave a gap, which is said."""
+    """Draw a line with its intervals; points at which jobs do not finish leave a gap."""
     colour, marker, dashes = look
-    x = places(along, mine[along.column], names)
-    mean, low, high = (100 * mine[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
-    shown.add(x, mean, low, high, colour)
+    x = places(along, line[along.column], names)
+    mean, low, high = (100 * line[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
+    omissions.add(x, mean, low, high, colour)
     few = len(x) <= FEW
     every = None if few else max(1, len(x) // 8)
     axes.plot(
@@ -168,22 +178,22 @@ def _line(
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 
 
-def _minimum(axes: Axes, along: AxisColumn, names: Sequence[Any], mine: pd.DataFrame) -> None:
-    there = mine[mine["mean"].notna()]
-    if not len(there):
+def _mark_minimum(axes: Axes, along: AxisColumn, names: Sequence[Any], line: pd.DataFrame) -> None:
+    finished = line[line["mean"].notna()]
+    if not len(finished):
         return
-    best = there.iloc[[int(there["mean"].to_numpy().argmin())]]
+    best = finished.iloc[[int(finished["mean"].to_numpy().argmin())]]
     x = places(along, best[along.column], names)
     axes.plot(x, 100 * best["mean"].to_numpy(), **MINIMUM)
 
 
-def _young(axes: Axes, along: AxisColumn, mine: pd.DataFrame) -> None:
-    """Young's choice on a curve, between the points that were simulated."""
-    there = mine[mine["mean"].notna()]
-    x = there[along.column].to_numpy(np.float64)
-    chosen = hours_on(along, float(mine["young_h"].iloc[0]))
+def _mark_young(axes: Axes, along: AxisColumn, line: pd.DataFrame) -> None:
+    """Mark Young's choice on a curve, between the points that were simulated."""
+    finished = line[line["mean"].notna()]
+    x = finished[along.column].to_numpy(np.float64)
+    chosen = hours_on(along, float(line["young_h"].iloc[0]))
     if len(x) > 1 and x.min() <= chosen <= x.max():
-        y = np.interp(np.log(chosen), np.log(x), 100 * there["mean"].to_numpy(np.float64))
+        y = np.interp(np.log(chosen), np.log(x), 100 * finished["mean"].to_numpy(np.float64))
         axes.plot([chosen], [y], **CHOICE)
 
 
@@ -208,11 +218,3 @@ def _dress(
     means, highs = (100 * rows[name].to_numpy(np.float64) for name in ("mean", "high"))
     dress_y(axes, means, highs)
     axes.set_ylabel(label)
-
-
-def _title(axes: Axes, result: SweepResult, text: str, held: str) -> None:
-    axes.set_title(text, loc="left", fontweight="bold", pad=22)
-    axes.annotate(
-        subtitle(result, held), (0, 1), (0, 6), xycoords="axes fraction",
-        textcoords="offset points", fontsize=8, color=CAPTION, va="bottom",
-    )  # fmt: skip

@@ -15,16 +15,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
-from cprsim.plots.axis_words import label
+from cprsim.plots.axes import log_scale, title_figure
 from cprsim.plots.style import INK, style
-from cprsim.plots.sweep_parts import (
+from cprsim.plots.sweep_axes import (
     OVERHEAD,
+    axis_label,
     is_wide,
-    log_scale,
     panels,
     rows_on,
     subtitle,
-    title,
 )
 from cprsim.records import Floats
 from cprsim.sweeps import AxisColumn, SweepResult
@@ -58,12 +57,12 @@ def map_figure(
         for axes, (name, grid) in zip(every, grids.items(), strict=True):
             mesh = _panel(axes, grid, norm)
             axes.set_title(fill(f"{name} – {result.reference}", 30), fontsize=9.5)
-            axes.set_xlabel(label(across))
+            axes.set_xlabel(axis_label(across))
             for which, axis, values in (("x", across, grid[0]), ("y", up, grid[1])):
                 if axis.logarithmic or is_wide(values):
                     log_scale(axes, which)
         for axes in every if narrow else every[:1]:
-            axes.set_ylabel(label(up))
+            axes.set_ylabel(axis_label(up))
         assert mesh is not None, "there are other strategies"
         bar = figure.colorbar(mesh, ax=every, shrink=0.85, **(BELOW if narrow else {}))
         scale = bar.ax.xaxis if narrow else bar.ax.yaxis
@@ -76,7 +75,7 @@ def map_figure(
         if handles := _handles(result.reference, list(grids.values())):
             figure.legend(handles=handles, loc="outside lower left", ncols=2)
         if not narrow:
-            title(figure, f"Where which costs less: {result.name}", subtitle(result, held))
+            title_figure(figure, f"Where which costs less: {result.name}", subtitle(result, held))
     return figure
 
 
@@ -109,39 +108,39 @@ def _panel(axes: Axes, grid: tuple[Floats, Floats, Floats], norm: AsinhNorm) -> 
     x, y, z = grid
     many = z.size > MOST_VECTORS
     mesh = axes.pcolormesh(x, y, z, norm=norm, cmap=COLOURS, shading="nearest", rasterized=many)
-    there = z[np.isfinite(z)]
-    if min(z.shape) < 2 or not len(there) or there.min() == there.max():
+    finite = z[np.isfinite(z)]
+    if min(z.shape) < 2 or not len(finite) or finite.min() == finite.max():
         return mesh
-    levels = _levels(there)
+    levels = _levels(finite)
     lines = axes.contour(x, y, z, levels=levels, colors=INK, linewidths=0.6, linestyles="solid")
     lines.set_path_effects(HALO)  # on dark ground, too
     texts = axes.clabel(lines, fmt=lambda value: f"{value:+g}" if value else "0", fontsize=7)
     for text in texts:
         text.set(path_effects=HALO, clip_on=False)
-    if there.min() < 0 < there.max():
+    if finite.min() < 0 < finite.max():
         even = axes.contour(x, y, z, levels=[0.0], colors=INK, linewidths=2.2)
         even.set_path_effects(HALO)
-    if there.max() > 0:
-        axes.contourf(x, y, z, levels=[0.0, there.max() * 2], colors="none", hatches=["//"])
+    if finite.max() > 0:
+        axes.contourf(x, y, z, levels=[0.0, finite.max() * 2], colors="none", hatches=["//"])
     axes.set_xlim(x.min(), x.max())
     axes.set_ylim(y.min(), y.max())
     return mesh
 
 
-def _levels(there: Floats) -> list[float]:
+def _levels(finite: Floats) -> list[float]:
     """Round differences among those found, at most `MOST_LINES`."""
     sizes = [digit * 10.0**decade for decade in range(-3, 4) for digit in (1, 2, 5)]
-    inside = [v for v in sorted([*sizes, *(-s for s in sizes)]) if there.min() < v < there.max()]
+    inside = [v for v in sorted([*sizes, *(-s for s in sizes)]) if finite.min() < v < finite.max()]
     far = sorted(inside, key=abs)[-MOST_LINES:]
-    return sorted(far) or [float(np.median(there))]
+    return sorted(far) or [float(np.median(finite))]
 
 
 def _ticks(norm: AsinhNorm) -> list[float]:
     """Round values along the colours, those left out that would stand on each other near 0."""
     far = float(norm.vmax or 0.0)
     sizes = [digit * 10.0**decade for decade in range(-9, 9) for digit in (1, 2, 5)]
-    there = [size for size in sizes if far / 20 <= size <= far]
-    return [*(-size for size in reversed(there)), 0.0, *there]
+    positive = [size for size in sizes if far / 20 <= size <= far]
+    return [*(-size for size in reversed(positive)), 0.0, *positive]
 
 
 def _handles(reference: str, grids: list[tuple[Floats, Floats, Floats]]) -> list[Line2D | Patch]:

@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cprsim.plots.axes import OVERHEAD_LABEL, title_figure
 from cprsim.plots.style import INK, SERIES, style
-from cprsim.plots.sweep_parts import OVERHEAD, panels, said, subtitle, title
+from cprsim.plots.sweep_axes import OVERHEAD, axis_words, panels, subtitle, value_text
 from cprsim.sweeps import AxisColumn, SweepResult
 
 MOST_PANELS = 4
@@ -45,38 +46,40 @@ def tornado_figure(result: SweepResult, *, narrow: bool = False) -> Figure:
     rows = result.of(OVERHEAD)
     shown = result.strategies[:MOST_PANELS]
     with style():
-        size_in = (1.8 + 3.6 * len(shown), 1.7 + 0.5 * len(result.axes))
+        size_in = (1.8 + 3.6 * len(shown), 2.0 + 0.5 * len(result.axes))
         figure, every = panels(len(shown), size_in, narrow=narrow, share_y=False)
         for axes, name in zip(every, shown, strict=True):
-            mine = rows[rows["strategy"] == name]
-            base = mine[mine["varied"] == ""]
-            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, mine))
+            of_strategy = rows[rows["strategy"] == name]
+            base = of_strategy[of_strategy["varied"] == ""]
+            _panel(axes, 100 * float(base["mean"].iloc[0]), _swings(result, of_strategy))
             axes.set_title(fill(name, 28), fontsize=9.5)
-            axes.set_xlabel("overhead, % of useful time")
+            axes.set_xlabel(OVERHEAD_LABEL)
         figure.legend(
             handles=[Patch(**BELOW, label="below the scenario's"), Patch(**ABOVE, label="above")],
             loc="outside lower left", ncols=2,
         )  # fmt: skip
         if not narrow:
-            title(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
+            title_figure(figure, f"What moves the overhead: {result.name}", subtitle(result, ""))
     return figure
 
 
-def _swings(result: SweepResult, mine: pd.DataFrame) -> list[Swing]:
+def _swings(result: SweepResult, of_strategy: pd.DataFrame) -> list[Swing]:
     """The axes along which jobs finish, the one that moves least first."""
-    found = []
+    swings = []
     for axis in result.axes:
-        rows = mine[(mine["varied"] == axis.key) & mine["mean"].notna()]
+        rows = of_strategy[(of_strategy["varied"] == axis.key) & of_strategy["mean"].notna()]
         if len(rows):
-            found.append(_swing(axis, rows))
-    return sorted(found, key=lambda swing: (swing.width, swing.label))
+            swings.append(_swing(axis, rows))
+    return sorted(swings, key=lambda swing: (swing.width, swing.label))
 
 
 def _swing(axis: AxisColumn, rows: pd.DataFrame) -> Swing:
     mean = 100 * rows["mean"].to_numpy(np.float64)
     least, most = int(mean.argmin()), int(mean.argmax())
-    at = [said(value, axis) for value in rows[axis.column]]
-    return Swing(axis.key, float(mean[least]), at[least], float(mean[most]), at[most])
+    at = [value_text(value, axis) for value in rows[axis.column]]
+    return Swing(
+        fill(axis_words(axis), 20), float(mean[least]), at[least], float(mean[most]), at[most]
+    )
 
 
 def _note(axes: Axes, x: float, place: int, text: str, side: int) -> None:

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from cprsim.plots.style import FAINT, series_line, style
-from cprsim.sync import Point, load_model
+from cprsim.plots.axes import title_figure
+from cprsim.plots.style import series_line, style
+from cprsim.sync import SpeedPoint, load_model
 
 SECONDS = 3600.0
 N_ON_LINE = 200  # points of the load model's line
 
 
-def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
+def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
     """Left examples per second, right the sync gap, a colour per algorithm."""
     with style():
-        figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+        figure = Figure(figsize=(9.0, 4.1), layout="constrained")
         speed, gap = figure.subplots(1, 2)
         for number, curve in enumerate(curves):
             colour, marker, dashes = series_line(number)
@@ -41,8 +42,9 @@ def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
             axes.yaxis.grid(True)
         speed.set_ylim(bottom=0)
         speed.legend(loc="upper left")
-        speed.set_title(f"Trainers in step: {name}", loc="left", fontweight="bold")
-        gap.set_title("points: simulated; lines: load model", loc="right", fontsize=8, color=FAINT)
+        title_figure(
+            figure, f"Trainers in step: {name}", "points: simulated; lines: the load model"
+        )
     return figure
 
 

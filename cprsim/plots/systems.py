@@ -17,12 +17,13 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
-from cprsim.plots.overhead import axis_top
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
 from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
 
 ROW_IN, BAR = 0.36, 0.62
-TOP_IN, BELOW_IN = 1.15, 1.0  # title and headings; axis and legend
+TOP_IN, NARROW_TOP_IN = 1.15, 0.1  # title and headings
+AXIS_IN, LEGEND_ROW_IN = 0.55, 0.2
 NAMES_IN, BARS_IN, CELL_IN = 1.45, 3.6, 0.66
 MARKS = {BEST: "★ ", TIED: "≈ "}  # before the name
 
@@ -41,31 +42,37 @@ def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:
     """
     found = standings(comparison)
     columns = [] if narrow else _columns(found)
-    height = TOP_IN + ROW_IN * len(found) + BELOW_IN
-    width = NAMES_IN + (2.3 if narrow else BARS_IN) + CELL_IN * len(columns) + 0.15
+    parts = _parts(comparison, found)
+    legend_columns, bars_in = (2, 2.3) if narrow else (5, BARS_IN)
+    below_in = AXIS_IN + LEGEND_ROW_IN * (-(-len(parts) // legend_columns) + 0.5)
+    height = (NARROW_TOP_IN if narrow else TOP_IN) + ROW_IN * len(found) + below_in
+    width = NAMES_IN + bars_in + CELL_IN * len(columns) + 0.15
     with style():
         figure = Figure(figsize=(width, height))
         box = (
-            NAMES_IN / width, BELOW_IN / height,
-            (2.3 if narrow else BARS_IN) / width, ROW_IN * len(found) / height,
+            NAMES_IN / width, below_in / height, bars_in / width,
+            ROW_IN * len(found) / height,
         )  # fmt: skip
         axes = figure.add_axes(box)
-        parts = _bars(axes, comparison, found)
+        _bars(axes, found, parts)
         _cells(axes, found, columns, narrow=narrow)
         handles = [look_of(part).patch() for part in parts]
-        figure.legend(handles=handles, loc="lower left", ncols=2 if narrow else 5, fontsize=8)
+        figure.legend(handles=handles, loc="lower left", ncols=legend_columns, fontsize=8)
         if not narrow:
             _title(figure, comparison, height)
     return figure
 
 
-def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list[str]:
-    """Draw the bars; return the parts that cost anything, in the order of the stack."""
-    parts = [
+def _parts(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """The parts of overhead that cost anything, in the order of the stack."""
+    return [
         part
         for part in stacked(comparison.result.parts)
         if any(one.finishes and one.part(part) > 0 for one in found)
     ]
+
+
+def _bars(axes: Axes, found: Sequence[Standing], parts: Sequence[str]) -> None:
     edge = axis_top([max(one.overhead.high, one.overhead.mean) for one in found if one.finishes])
     for y, one in enumerate(found):
         if not one.finishes:
@@ -85,10 +92,9 @@ def _bars(axes: Axes, comparison: Comparison, found: Sequence[Standing]) -> list
     names = [f"{MARKS.get(one.verdict, '')}{one.name}" for one in found]
     axes.set_yticks(range(len(found)), names)
     axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}")
+    percent_axis(axes.xaxis)
     axes.xaxis.grid(True)
-    axes.set_xlabel("overhead, % of useful time")
-    return parts
+    axes.set_xlabel(OVERHEAD_LABEL)
 
 
 def _columns(found: Sequence[Standing]) -> list[Column]:

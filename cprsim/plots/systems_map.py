@@ -12,7 +12,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from cprsim.compare_systems.map_folder import MapAxis, SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
-from cprsim.plots.style import CAPTION, INK, series_line, style
+from cprsim.plots.axes import title_axes, words_of_key
+from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.results.words import count, hours
 
@@ -70,8 +71,8 @@ def edges(axis: MapAxis) -> Floats:
     placed = np.log(values) if axis.logarithmic else values
     between = (placed[1:] + placed[:-1]) / 2
     ends = [2 * placed[0] - between[0]], [2 * placed[-1] - between[-1]]
-    found = np.concatenate([ends[0], between, ends[1]])
-    return np.exp(found) if axis.logarithmic else found
+    borders = np.concatenate([ends[0], between, ends[1]])
+    return np.exp(borders) if axis.logarithmic else borders
 
 
 def _pale(colour: str) -> tuple[float, float, float]:
@@ -91,10 +92,15 @@ def _dress(axes: Axes, made: SystemsMap, x: Floats, y: Floats) -> None:
     for scale, axis in ((axes.xaxis, first), (axes.yaxis, second)):
         step = max(1, -(-len(axis.values) // 7))
         shown = axis.values[::step]
-        scale.set_ticks(list(shown), [f"{value:.3g}" for value in shown])
+        scale.set_ticks(list(shown), [f"{float(f'{value:.3g}'):,g}" for value in shown])
         scale.set_ticks([], minor=True)
-    axes.set_xlabel(first.column)
-    axes.set_ylabel(second.column)
+    axes.set_xlabel(_label(first))
+    axes.set_ylabel(_label(second))
+
+
+def _label(axis: MapAxis) -> str:
+    """``mean time between failures [h]`` for ``failures.mtbf [h]``."""
+    return words_of_key(axis.key) + axis.column.removeprefix(axis.key)
 
 
 def _handles(made: SystemsMap, looks: Any) -> list[Line2D | Patch]:
@@ -113,10 +119,8 @@ def _handles(made: SystemsMap, looks: Any) -> list[Line2D | Patch]:
 
 
 def _title(axes: Axes, made: SystemsMap) -> None:
-    axes.set_title(f"Cheapest system: {made.name}", loc="left", fontweight="bold", pad=22)
-    axes.annotate(
+    caption = (
         f"{hours(made.useful_h)} of useful work; {count(made.n_replications, 'replication')} at "
-        "each point, on the same failures",
-        (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
-        fontsize=8, color=CAPTION, va="bottom",
-    )  # fmt: skip
+        "each point, on the same failures"
+    )
+    title_axes(axes, f"Cheapest system: {made.name}", caption)

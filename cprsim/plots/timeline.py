@@ -1,17 +1,19 @@
-"""One replication along wall time, a lane per strategy: what each did with the same failures."""
+"""One replication along wall time, a lane per strategy, read out of its log of events."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from cprsim.plots.lanes import Lane, read_lane, visible
 from cprsim.plots.style import CAPTION, FAINT, INK, LOOKS, style
 from cprsim.results.words import hours, percent, saves
 
@@ -31,6 +33,42 @@ MOST_HAIRLINES = 0.05  # of a lane's length: more of them would hide what else t
 CUT_ABOVE_TIMES = 4.0  # a lane so many times as long as the next is cut, to let others be seen
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The job was in one activity from one instant of wall time to another."""
+
+    start_h: float
+    end_h: float
+    activity: str
+
+    @property
+    def hours(self) -> float:
+        return self.end_h - self.start_h
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """At an instant, all (or the failed shards alone) went back to the state of an earlier one."""
+
+    at_h: float
+    back_to_h: float  # wall time at which the state that is gone back to was reached
+    shards_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One strategy's replication along wall time."""
+
+    spans: tuple[Span, ...]
+    saved_at_h: tuple[float, ...]  # commits
+    background: tuple[tuple[float, float], ...]  # saves that went on beside the training
+    abandoned_at_h: tuple[float, ...]
+    failed_at_h: tuple[float, ...]  # one instant per failure, however many nodes it struck
+    setbacks: tuple[Setback, ...]
+    end_h: float
+    finished: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +104,7 @@ def timeline_figure(result: Result, *, narrow: bool = False) -> Figure:
             _close_up(panels[1], rows, window)
             panels[0].axvspan(*window, ymin=0, ymax=1, color="#fff3c4", zorder=-5, lw=0)
         for axes in panels:
+            axes.locator_params(axis="x", nbins=5 if narrow else 10)
             axes.set_xlabel("wall time since the start of the job, h")
         _legend(figure, [row.lane for row in rows], n_columns=2 if narrow else 6)
     return figure
@@ -180,17 +219,17 @@ def _draw_strip(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     bottom, top = STRIP
     wide_h, hairline_h = (share * (window[1] - window[0]) for share in (WIDE, HAIRLINE))
     for activity, look in LOOKS.items():
-        mine = [span for span in lane.spans if span.activity == activity]
-        crowded = len(mine) * hairline_h > MOST_HAIRLINES * lane.end_h
+        spans = [span for span in lane.spans if span.activity == activity]
+        crowded = len(spans) * hairline_h > MOST_HAIRLINES * lane.end_h
         # saves have their ticks
         least_h = 0.0 if activity in ("useful", "save") or crowded else hairline_h
-        wide = [(span.start_h, span.hours) for span in mine if span.hours >= wide_h]
-        thin = [(span.start_h, max(span.hours, least_h)) for span in mine if span.hours < wide_h]
-        for spans, hatch in ((wide, look.hatch), (thin, "")):
-            if spans:
+        wide = [(span.start_h, span.hours) for span in spans if span.hours >= wide_h]
+        thin = [(span.start_h, max(span.hours, least_h)) for span in spans if span.hours < wide_h]
+        for parts, hatch in ((wide, look.hatch), (thin, "")):
+            if parts:
                 fill = look.fill() | {"hatch": hatch}
                 # snapping to whole pixels would make some of many short spans wider than others
-                axes.broken_barh(spans, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
+                axes.broken_barh(parts, (y + bottom, top - bottom), zorder=2, snap=False, **fill)
     outline = Rectangle((0, y + bottom), lane.end_h, top - bottom, fill=False, ec=FAINT, lw=0.6)
     outline.set_zorder(3)
     axes.add_patch(outline)
@@ -264,3 +303,132 @@ def _legend(figure: Figure, lanes: list[Lane], n_columns: int) -> None:
             Line2D([], [], ls="", marker="x", mew=1.4, color=INK, label="save abandoned")
         )
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), n_columns))
+
+
+# --------------------------------------------------------------------------- lanes from events
+
+
+def read_lane(events: pd.DataFrame) -> Lane:
+    """The lane of one strategy's events, in order (rows of `cprsim.results.rows.timeline_rows`)."""
+    instants = {kind: tuple(rows["at_h"].unique()) for kind, rows in events.groupby("kind")}
+    return Lane(
+        spans=_spans(events),
+        saved_at_h=instants.get("save_committed", ()),
+        background=_background(events),
+        abandoned_at_h=instants.get("save_abandoned", ()),
+        failed_at_h=instants.get("failed", ()),
+        setbacks=_setbacks(events),
+        end_h=float(events["at_h"].iloc[-1]),
+        finished=events["kind"].iloc[-1] == "finished",
+    )
+
+
+def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane:
+    """What can be seen of a lane in a window of wall time [h].
+
+    Where there is more than `n_bins` of anything, what falls into one bin of the window is drawn
+    as one: the activity that took most of it, or one mark. A figure is no larger for a job with a
+    million failures, and looks the same.
+    """
+
+    def thinned(instants_h: tuple[float, ...]) -> tuple[float, ...]:
+        return _one_a_bin(instants_h, window, n_bins)
+
+    beside = {max(s[0], window[0]): s for s in lane.background if overlaps(s, window)}
+    visible_at_h = set(thinned(tuple(setback.at_h for setback in lane.setbacks)))
+    return replace(
+        lane,
+        spans=_visible_spans(lane.spans, window, n_bins),
+        saved_at_h=thinned(lane.saved_at_h),
+        background=tuple(beside[at_h] for at_h in thinned(tuple(beside))),
+        abandoned_at_h=thinned(lane.abandoned_at_h),
+        failed_at_h=thinned(lane.failed_at_h),
+        setbacks=tuple(setback for setback in lane.setbacks if setback.at_h in visible_at_h),
+    )
+
+
+def overlaps(stretch: tuple[float, float], window: tuple[float, float]) -> bool:
+    """Whether two stretches of time have more than an instant in common."""
+    return stretch[0] < window[1] and stretch[1] > window[0]
+
+
+def _one_a_bin(
+    instants_h: tuple[float, ...], window: tuple[float, float], n_bins: int
+) -> tuple[float, ...]:
+    inside = np.array([at_h for at_h in instants_h if window[0] <= at_h <= window[1]])
+    if len(inside) > n_bins:
+        bins = (inside - window[0]) * (n_bins / (window[1] - window[0]))
+        inside = inside[np.unique(bins.astype(np.int64), return_index=True)[1]]
+    return tuple(inside.tolist())
+
+
+def _visible_spans(
+    spans: tuple[Span, ...], window: tuple[float, float], n_bins: int
+) -> tuple[Span, ...]:
+    inside = tuple(span for span in spans if overlaps((span.start_h, span.end_h), window))
+    if len(inside) <= n_bins:
+        return inside
+    edges = np.linspace(max(window[0], inside[0].start_h), min(window[1], inside[-1].end_h), n_bins)
+    bounds = np.array([inside[0].start_h, *(span.end_h for span in inside)])
+    activities = sorted({span.activity for span in inside})
+    hours = [
+        np.diff(np.interp(edges, bounds, np.cumsum([0.0, *_hours_of(activity, inside)])))
+        for activity in activities
+    ]
+    most = np.argmax(hours, axis=0)
+    firsts = np.flatnonzero(np.diff(most, prepend=-1))
+    ends = edges[np.append(firsts[1:], len(most))]
+    return tuple(
+        Span(float(start_h), float(end_h), activities[number])
+        for start_h, end_h, number in zip(edges[firsts], ends, most[firsts], strict=True)
+    )
+
+
+def _hours_of(activity: str, spans: tuple[Span, ...]) -> Iterator[float]:
+    return (span.hours if span.activity == activity else 0.0 for span in spans)
+
+
+def _spans(events: pd.DataFrame) -> tuple[Span, ...]:
+    """Stretches of one activity; neighbours of the same activity are one."""
+    changed = events["activity"] != events["activity"].shift()
+    starts = events.loc[changed, ["at_h", "activity"]]
+    ends = [*starts["at_h"].iloc[1:], events["at_h"].iloc[-1]]
+    return tuple(
+        Span(float(start), float(end), str(activity))
+        for start, end, activity in zip(starts["at_h"], ends, starts["activity"], strict=True)
+        if end > start
+    )
+
+
+def _background(events: pd.DataFrame) -> tuple[tuple[float, float], ...]:
+    """From the end of the stall to the commit, or to where the save was abandoned."""
+    stretches, since = [], None
+    for kind, at_h in zip(events["kind"], events["at_h"], strict=True):
+        if kind == "save_resumed":
+            since = float(at_h)
+        elif kind in ("save_committed", "save_abandoned") and since is not None:
+            stretches.append((since, float(at_h)))
+            since = None
+    return tuple(stretches)
+
+
+def _setbacks(events: pd.DataFrame) -> tuple[Setback, ...]:
+    """Rollbacks and reloads, each with the instant whose state it went back to.
+
+    That is the start of the last save that was committed, whose content it is; without one, the
+    start of the job.
+    """
+    found: dict[tuple[float, bool], Setback] = {}
+    save_started_h = last_save_h = 0.0
+    columns = (events["kind"], events["at_h"], events["progress_h"])
+    for kind, at_h, progress_h in zip(*columns, strict=True):
+        if kind == "save_started":
+            save_started_h = float(at_h)
+        elif kind == "save_committed":
+            last_save_h = save_started_h
+        elif kind in ("rolled_back", "reverted"):
+            shards_only = kind == "reverted"
+            from_nothing = not shards_only and progress_h == 0
+            back_to_h = 0.0 if from_nothing else last_save_h
+            found[float(at_h), shards_only] = Setback(float(at_h), back_to_h, shards_only)
+    return tuple(found.values())

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cprsim.present.terminal import print_whole, say
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
-from cprsim.rehearsal.verdict import PLS, Line
+from cprsim.rehearsal.verdict import PLS, ComparedQuantity
 
 HEADINGS = ("predicted", "measured", "error", "")
 
@@ -35,7 +35,7 @@ def print_rehearsal(console: Console, rehearsal: Rehearsal) -> None:
         say(console, sentence)
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: ComparedQuantity) -> list[str]:
     form = "{:.4f}" if line.name == PLS else "{:.2f}"
     error = line.error_fraction
     shown = "" if error is None else f"{100 * error:+.1f} %"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from cprsim.results.accuracy_rows import (
     shared_by,
 )
 from cprsim.results.metrics import CONFIDENCE, interval_of_mean, measure, metrics_of, parts_of
-from cprsim.results.read import Result
+from cprsim.results.run import Result
 from cprsim.staleness import Metric, StalenessCurve
 
 LOSS = QUANTITIES[Metric.AUC]
@@ -64,8 +64,9 @@ def differences(
     sharing = _one_response if curve is None else shared_by(curve)
     for name, mine in measured.items():
         if name != baseline:
+            difference = _paired(measured[baseline], mine, sharing)
             for quantity in metrics_of(parts_of(rows)):
-                interval, n = _paired(measured[baseline], mine, quantity, sharing)
+                interval, n = difference(quantity)
                 records.append((name, quantity, *interval, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
@@ -102,10 +103,11 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     sharing = _sharing(a, b)
     records = []
     for name in shared:
+        difference = method(of_a[name], of_b[name], sharing)
         for quantity in metrics_of(parts):
             if _unknown(quantity, of_a[name], of_b[name]):
                 continue  # no curve tells what the failures cost in accuracy
-            interval, n = method(of_a[name], of_b[name], quantity, sharing)
+            interval, n = difference(quantity)
             means = (_mean(of_a[name], quantity), _mean(of_b[name], quantity))
             records.append((name, quantity, *means, *interval, n))
     columns = ["strategy", "quantity", "a", "b", "difference", "low", "high", "n"]
@@ -177,37 +179,44 @@ def _mean(measured: pd.DataFrame, quantity: str) -> float:
 
 
 Interval = tuple[float, float, float]  # mean, low, high
+Difference = Callable[[str], tuple[Interval, int]]  # of a quantity: its interval, and of how many
+UNKNOWN: Interval = (np.nan, np.nan, np.nan)
 
 
-def _paired(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, sharing: Sharing
-) -> tuple[Interval, int]:
+def _paired(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
     """Mean of the differences b - a over the replications that both have."""
     shared = np.intersect1d(a["replication"], b["replication"])
-    if not len(shared) or not (a["finished"].all() and b["finished"].all()):
-        return (np.nan, np.nan, np.nan), len(shared)
-    in_a, in_b = (one.set_index("replication").loc[shared].reset_index() for one in (a, b))
-    values = in_b[quantity].to_numpy(np.float64) - in_a[quantity].to_numpy(np.float64)
-    if not has_measured_error(quantity) or len(shared) < 2:
-        return interval_of_mean(values), len(shared)
     n = len(shared)
-    simulated = (float(np.var(values, ddof=1)) / n, n - 1)
-    found = difference_of_losses(in_a, in_b, quantity, simulated, sharing=sharing)
-    return (found.mean, *found.interval(CONFIDENCE)), n
+    if not n or not (a["finished"].all() and b["finished"].all()):
+        return lambda quantity: (UNKNOWN, n)
+    in_a, in_b = (rows.set_index("replication").loc[shared].reset_index() for rows in (a, b))
+
+    def difference(quantity: str) -> tuple[Interval, int]:
+        values = in_b[quantity].to_numpy(np.float64) - in_a[quantity].to_numpy(np.float64)
+        if not has_measured_error(quantity) or n < 2:
+            return interval_of_mean(values), n
+        simulated = (float(np.var(values, ddof=1)) / n, n - 1)
+        found = difference_of_losses(in_a, in_b, quantity, simulated, sharing=sharing)
+        return (found.mean, *found.interval(CONFIDENCE)), n
+
+    return difference
 
 
-def _welch(
-    a: pd.DataFrame, b: pd.DataFrame, quantity: str, sharing: Sharing
-) -> tuple[Interval, int]:
+def _welch(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
+    """Difference of the means b - a of independent replications."""
     n = min(len(a), len(b))
     if not (a["finished"].all() and b["finished"].all()):
-        return (np.nan, np.nan, np.nan), n
-    values = [one[quantity].to_numpy(np.float64) for one in (a, b)]
-    if not has_measured_error(quantity) or n < 2:
-        return welch(*values), n
-    simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
-    found = difference_of_losses(a, b, quantity, *simulated, sharing=sharing)
-    return (found.mean, *found.interval(CONFIDENCE)), n
+        return lambda quantity: (UNKNOWN, n)
+
+    def difference(quantity: str) -> tuple[Interval, int]:
+        values = [rows[quantity].to_numpy(np.float64) for rows in (a, b)]
+        if not has_measured_error(quantity) or n < 2:
+            return welch(*values), n
+        simulated = [(float(np.var(of, ddof=1)) / len(of), len(of) - 1) for of in values]
+        found = difference_of_losses(a, b, quantity, *simulated, sharing=sharing)
+        return (found.mean, *found.interval(CONFIDENCE)), n
+
+    return difference
 
 
 def welch(a: Floats, b: Floats) -> Interval:

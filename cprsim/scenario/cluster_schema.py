@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from cprsim.records import STATE
 from cprsim.scenario.costs_schema import Bandwidth, Duration
 from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
 from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
@@ -15,6 +16,15 @@ from cprsim.units import SIZE
 
 ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
+
+
+class StatefulRole(Model):
+    """Nodes that each hold a part of the model's state."""
+
+    nodes: PositiveCount = Field(description="Nodes of the role, a count.", examples=[64])
+    state_bytes: ShardSize = Field(
+        alias="state", description="What each of them saves and loads [size]."
+    )
 
 
 class Cluster(Model):
@@ -35,6 +45,13 @@ class Cluster(Model):
         "state: data, tensor, pipeline or expert parallel alike; a count.",
         examples=[128],
     )
+    roles: dict[OtherRole, StatefulRole] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Instead of `workers`, roles whose nodes hold different amounts of state, such "
+        "as pipeline stages and expert slots: {nodes, state} of each.",
+        examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
+    )
     state_bytes: ShardSize | None = Field(
         None,
         alias="state",
@@ -42,6 +59,13 @@ class Cluster(Model):
     )
     link_bytes_per_h: Bandwidth | None = Field(
         None, alias="link", description="Of one node's link to the others [bandwidth]."
+    )
+    links: dict[OtherRole, Bandwidth] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Further links of a node by name, such as to its host memory or disk "
+        "[bandwidth]; costs name them: `stall: {link: pcie}`.",
+        examples=[{"pcie": "25 GB/s"}],
     )
     rack: PositiveCount | None = Field(
         None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
@@ -73,7 +97,10 @@ class Cluster(Model):
 
     @property
     def shard_bytes(self) -> float | None:
-        """Bytes on each embedding server; None where the scenario does not say."""
+        """Bytes on each node that holds state, on average; None where the scenario does not say."""
+        if self.roles:
+            whole = sum(role.nodes * role.state_bytes for role in self.roles.values())
+            return whole / sum(role.nodes for role in self.roles.values())
         if self.workers:
             return self.state_bytes
         if self.tables is not None:
@@ -81,34 +108,56 @@ class Cluster(Model):
         return self.shard_size_bytes
 
     @property
+    def largest_bytes(self) -> float | None:
+        """Bytes on the node that holds most; None where the scenario does not say."""
+        if self.roles:
+            return max(role.state_bytes for role in self.roles.values())
+        return self.shard_bytes
+
+    @property
     def state_role(self) -> str:
-        """The role whose nodes hold the state, each its own part."""
+        """The role whose nodes hold the state, each its own part; `state` for several roles."""
+        if self.roles:
+            return STATE
         return WORKER if self.workers else EMB_PS
 
     @property
+    def n_nodes_of_stateful(self) -> dict[str, int]:
+        """Nodes of each role that holds state."""
+        if self.roles:
+            return {name: role.nodes for name, role in self.roles.items()}
+        return {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
+
+    @property
     def n_nodes_of(self) -> dict[str, int]:
-        """Nodes of each role, and of `any`."""
-        state = {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
-        roles = {**state, TRAINER: self.trainers, **self.others}
-        return {**roles, ANY: sum(roles.values())}
+        """Nodes of each role, of `any`, and of `state` where several roles hold it."""
+        stateful = self.n_nodes_of_stateful
+        roles = {**stateful, TRAINER: self.trainers, **self.others}
+        whole = {STATE: sum(stateful.values())} if self.roles else {}
+        return {**roles, **whole, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
-        if bool(self.emb_ps) == bool(self.workers):
-            yield "emb_ps", "give either `emb_ps` (embedding servers) or `workers`, and at least 1"
-        if self.workers:
+        if bool(self.emb_ps) + bool(self.workers) + bool(self.roles) != 1:
+            yield (
+                "emb_ps",
+                "give one of `emb_ps` (embedding servers), `workers` and `roles`, and at least 1",
+            )
+        if self.workers or self.roles:
             for key, given in (("tables", self.tables), ("shard_size", self.shard_size_bytes)):
                 if given is not None:
                     yield key, "goes with `emb_ps`; of workers give `state`"
-        elif self.state_bytes is not None:
+        if self.roles and self.state_bytes is not None:
+            yield "state", "goes with `workers`; of `roles` give the `state` of each"
+        elif self.emb_ps and self.state_bytes is not None:
             yield "state", "goes with `workers`; of embedding servers give `shard_size` or `tables`"
-        for name in self.others:
-            if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY):
-                yield (
-                    f"others.{name}",
-                    "is the name of a role that every cluster has; choose another",
-                )
+        for section, names in (("roles", self.roles), ("others", self.others)):
+            for name in names:
+                if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY, STATE):
+                    yield f"{section}.{name}", "is a name that has a meaning; choose another"
+        for name in set(self.roles) & set(self.others):
+            yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"

@@ -62,11 +62,21 @@ class DurationSpec(Spread):
             yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
 
 
+class OverLink(Model):
+    """The state of a node over one of its own links, which nobody else uses."""
+
+    link: str = Field(
+        strict=True, max_length=60, description="One of `cluster.links`.", examples=["pcie"]
+    )
+
+
 def _duration_written_as(value: Any) -> str:
     return "as:distribution" if isinstance(value, dict | DurationSpec) else "as:time"
 
 
 def _cost_written_as(value: Any) -> str:
+    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
+        return "as:link"
     return "as:transfer" if value == TRANSFER else _duration_written_as(value)
 
 
@@ -77,6 +87,7 @@ Duration = Annotated[
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
+    | Annotated[OverLink, Tag("as:link")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
@@ -115,7 +126,7 @@ class SaveCost(Model):
 def _stall_alone(save: Any) -> Any:
     """`save: 94 s`, and a distribution in its place, are short for `{stall: ...}`."""
     is_section = isinstance(save, SaveCost) or (
-        isinstance(save, dict) and not ({"family", "mean"} & set(save))
+        isinstance(save, dict) and not ({"family", "mean", "link"} & set(save))
     )
     return save if is_section else {"stall": save}
 
@@ -142,11 +153,6 @@ class Costs(Model):
         examples=["2 min"],
     )
 
-    @property
-    def transfers(self) -> Iterator[str]:
-        """Keys of the costs that follow from bytes over bandwidth."""
-        return _transfers(self.save, self.load)
-
 
 class OwnCosts(Model):
     """What differs under one strategy from the section `costs`."""
@@ -164,11 +170,6 @@ class OwnCosts(Model):
         examples=["2 min"],
     )
 
-    @property
-    def transfers(self) -> Iterator[str]:
-        """Keys of the costs that follow from bytes over bandwidth."""
-        return _transfers(self.save, self.load)
-
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
         keys = tuple(type(self).model_fields)
@@ -176,13 +177,15 @@ class OwnCosts(Model):
             yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
 
 
-def _transfers(save: SaveCost | None, load: Any) -> Iterator[str]:
-    costs = {
+def by_bytes(costs: Costs | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
+    """The costs that follow from bytes over a bandwidth, by key."""
+    save = costs.save
+    each = {
         "save": save and save.stall,
         "save.background": save and save.background,
-        "load": load,
+        "load": costs.load,
     }
-    return (key for key, cost in costs.items() if cost == TRANSFER)
+    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
 
 
 class Storage(Model):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from cprsim.scenario.costs_schema import Duration
+from cprsim.scenario.failures_schema import Failures
 from cprsim.scenario.quantities import Model, Quantity
+from cprsim.scenario.trace_schema import TraceFailures
 from cprsim.units import TIME
 
 Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
@@ -19,8 +22,17 @@ class Scope(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
-    share: float = Field(
-        strict=True, gt=0, le=1, description="Share of the failures, a number; all add up to 1."
+    share: float | None = Field(
+        None,
+        strict=True,
+        gt=0,
+        le=1,
+        description="Share of the failures, a number; all add up to 1. Or give `failures`.",
+    )
+    failures: Failures | None = Field(
+        None,
+        description="Failures of this kind alone, besides those of the section `failures` and "
+        "independent of them; `kind` says where from. They age on the same clock.",
     )
     reach: Literal["process", "gpu", "node", "rack", "all"] = Field(
         "node",
@@ -43,6 +55,18 @@ class Scope(Model):
         description="How long before it strikes a failure is announced [time], for systems that "
         "save on notice; default 0 s.",
     )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It is said once how often such failures strike."""
+        if self.share is not None and self.failures is not None:
+            yield (
+                "share",
+                "give either `share` (of the section `failures`) or `failures` of its own",
+            )
+        elif self.share is None and self.failures is None:
+            yield "share", "is missing: the share of the failures, or give `failures` of its own"
+        if isinstance(self.failures, TraceFailures):
+            yield "failures.kind", "a log is replayed in the section `failures` alone"
 
     @property
     def replaces(self) -> bool:

@@ -183,12 +183,13 @@ NESTED = ("tiers", "captures", "rules", "stages", "scopes")
 def as_objects(numbers: Numbers) -> Numbers:
     """The same with lists of plain objects for arrays: quick to read one by one in Python."""
 
-    def plain(record: Any) -> SimpleNamespace:
-        return SimpleNamespace(**{name: record[name].item() for name in record.dtype.names})
+    def plain(rows: Any) -> list[SimpleNamespace]:
+        names = rows.dtype.names
+        return [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows.tolist()]
 
     names = [name for name in NUMBERS.names or () if name not in NESTED]
     values = {name: numbers[name].tolist() for name in names}
-    nested = {name: [plain(record) for record in numbers[name]] for name in NESTED}
+    nested = {name: plain(numbers[name]) for name in NESTED}
     return SimpleNamespace(**values, **nested)
 
 

@@ -147,6 +147,13 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
     assert "interval: 1.0" in found.text
 
 
+@pytest.fixture
+def few_futures(monkeypatch) -> None:
+    """80 instead of 200 that the earlier half leaves open."""
+    monkeypatch.setattr("cprsim.backtest.calibrating.N_RATES", 20)
+
+
+@pytest.mark.usefixtures("few_futures")
 def test_the_earlier_half_predicts_the_later_one(histories) -> None:
     """The true mean of what was to come is known: mean ETTR of 6 jobs of the same scenario."""
     logs, truth = histories
@@ -190,9 +197,10 @@ def test_tables_fit_80_columns(made_up_year, monkeypatch) -> None:
     assert max(map(len, rows)) <= 80
 
 
+@pytest.mark.usefixtures("few_futures")
 def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> None:
     log = made_up_year / "job-00.jsonl"
-    done = call("backtest", log, "--recovery", "full,gemini", "--nodes", 64,
+    done = call("backtest", log, "--recovery", "full,gemini", "--nodes", 64, "--draws", 4,
                 "--set", "cluster.link=100 Gbit/s", "--set", "cluster.state=20 GB")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Run gemini: it would have saved" in done.stdout

@@ -10,7 +10,6 @@ import pytest
 from cprsim.cli import pulse as module
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import ERASED, Pulse
-from tests.making import call
 
 
 class Screen(StringIO):
@@ -97,9 +96,9 @@ def test_a_bar_tells_the_lines_how_far_it_is(screen, monkeypatch) -> None:
         shown.wait_for("cprsim: simulating 300 of 1,000, 0 s\n")
 
 
-def test_who_wants_to_know_is_told_every_step(scenario) -> None:
-    told = call("-v", "run", scenario).stderr
+def test_who_wants_to_know_is_told_every_step(cprsim, scenario) -> None:
+    told = cprsim("-v", "run", scenario).stderr
     assert [line.split(" s  ")[1] for line in told.splitlines()] == [
         "loading", "simulating", "drawing figures",
     ]  # fmt: skip
-    assert call("run", scenario, "--seed", 2).stderr == ""
+    assert cprsim("run", scenario, "--seed", 2).stderr == ""

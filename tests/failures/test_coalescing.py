@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError
 from cprsim.failures.coalescing import coalesced, n_failures
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.fitting.windows import failures_by_window
+from cprsim.plots.save import save_figure
 from tests.making import call
 
 
@@ -71,7 +73,13 @@ def test_the_right_window_finds_the_failures_and_the_shape_behind_bursts() -> No
     assert by_window[1.0].n_failures >= 295
 
 
-def test_the_command_coalesces_says_so_and_draws_the_choice(tmp_path: Path) -> None:
+def test_the_command_coalesces_says_so_and_draws_the_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_the_choice(figure: Figure, stem: Path) -> list[Path]:
+        return save_figure(figure, stem) if stem.name == "fit-coalescing" else []
+
+    monkeypatch.setattr("cprsim.plots.save.save_figure", of_the_choice)
     path = tmp_path / "log.csv"
     rows = [f"n{node},{start + 24 * node},{end + 24 * node}" for node, start, end in ROWS]
     path.write_text("\n".join(["node,start,end", *rows]) + "\n")

@@ -13,7 +13,7 @@ from cprsim.assemble import assemble
 from cprsim.failures.traces import read_tidy
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.plots import save_figure
-from cprsim.plots.failure_fit import fit_figures
+from cprsim.plots.fit import fit_figures
 from cprsim.scenario import load_scenario
 from tests.making import call
 

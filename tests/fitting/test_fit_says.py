@@ -169,7 +169,7 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
 
 
 def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
-    from cprsim.cli.fit_observed import observed
+    from cprsim.cli.fit_log import observation_of
     from cprsim.failures.outages import outages_of
     from cprsim.fitting.lifetimes import FirstUptime
 
@@ -178,7 +178,7 @@ def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
         np.array([0, 1]), at_h, at_h, ("", ""), n_nodes=2, window_h=48.0,
         origin="2000-01-02T00:00:00",
     )  # fmt: skip
-    said = observed(
+    said = observation_of(
         outages, FirstUptime.NEW, form="lanl", nodes=None, node=None,
         period=("2000-01-01", "2000-01-04"), age=None, cause=None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from cprsim.failures.presets import PRESETS, preset
 from cprsim.failures.traces import read_infinitehbd, read_tidy
 from cprsim.fitting.fragments import correlated_fragment, fragment, job_fragment
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
-from cprsim.plots.failure_fit import fit_figures
+from cprsim.plots.fit import fit_figures
 from cprsim.plots.save import save_figure
 from cprsim.records import Cluster, Holds, Role
 from cprsim.scenario import load_scenario

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from cprsim.plots import draw_result, overhead_figure, timeline_figure
-from cprsim.plots.overhead import axis_top
-from cprsim.plots.style import LOOKS, look_of, stacked
+from cprsim.plots.axes import axis_top
+from cprsim.plots.style import LOOKS, OTHER_LOOKS, look_of, stacked
 from cprsim.records import PARTS
 from tests.plots.conftest import result
 
@@ -111,7 +111,7 @@ def luminance(colour):
 
 
 def test_no_two_parts_look_alike_without_colour():
-    looks = list(LOOKS.values())
+    looks = [*LOOKS.values(), *OTHER_LOOKS]
     for i, one in enumerate(looks):
         for other in looks[i + 1 :]:
             apart = abs(luminance(one.colour) - luminance(other.colour))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from math import isclose, nan
 from unittest.mock import patch
@@ -214,6 +214,8 @@ N_QUICK = {
 }  # with every change
 N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200, "together": 150}
 
+NAIVELY_H = 1e-9  # how far SimPy's hours may be off those of the naive interpreter
+
 # --------------------------------------------------------------------------- three of a kind
 
 
@@ -230,9 +232,9 @@ def test_all_three_say_the_same(kind: str, seed: int) -> None:
     expected = naive.run(job, failures, draws)
     by_events = run_events(job, iter(failures), draws, logged=False).outcome
     assert counts_of(by_events) == counts_of(expected)
-    assert_same(hours_of(by_events), hours_of(expected))
+    assert_same(hours_of(by_events), hours_of(expected), within_h=NAIVELY_H)
     assert [one.slot for one in by_events.stale] == [one.slot for one in expected.stale]
-    assert_same(rows_of(by_events), rows_of(expected))
+    assert_same(rows_of(by_events), rows_of(expected), within_h=NAIVELY_H)
     status, of_job, hours, counts = by_fast.run(job, failures, draws)
     if status != LEFT:
         assert (status == FINISHED, *counts) == counts_of(expected)
@@ -254,9 +256,9 @@ def rows_of(outcome: Outcome) -> list[float]:
     return [hours for one in outcome.stale for hours in (one.progress_h, one.content_h)]
 
 
-def assert_same(ours: list[float], theirs: list[float]) -> None:
+def assert_same(ours: list[float], theirs: list[float], within_h: float = 1e-7) -> None:
     pairs = zip_longest(ours, theirs, fillvalue=nan)
-    assert [pair for pair in pairs if not isclose(*pair, rel_tol=1e-9, abs_tol=1e-7)] == []
+    assert [pair for pair in pairs if not isclose(*pair, rel_tol=1e-9, abs_tol=within_h)] == []
 
 
 @pytest.mark.long
@@ -357,6 +359,7 @@ elastic, elastic with a zero, units of several nodes, regroup by units
 """
 
 
+@cache
 def random_jobs() -> list[SimulatedJob]:
     return [random_job(Dice(np.random.default_rng([seed, 1]))) for seed in range(N_CASES["random"])]
 
@@ -459,7 +462,7 @@ def test_what_is_rare_happens_at_least_20_times() -> None:
 
 
 def test_each_policy_of_the_cases_is_legal() -> None:
-    jobs = random_jobs()
+    jobs = list(random_jobs())
     for kind in CASES:
         jobs += [CASES[kind](seed)[0] for seed in range(N_QUICK[kind])]
     for number, job in enumerate(jobs):

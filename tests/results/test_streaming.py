@@ -26,7 +26,7 @@ cluster: {emb_ps: 4, trainers: 2}
 costs: {save: 5 min, load: 5 min, reschedule: 10 min}
 failures: {kind: job, family: gamma, shape: 0.7, mtbf: 8 h}
 recovery: [none, full, partial]
-simulation: {seed: 5, replications: 6000}
+simulation: {seed: 5, replications: 2000}
 """
 
 
@@ -95,9 +95,9 @@ def test_points_share_failures_where_they_meet_the_same(make: Make) -> None:
 
 def test_a_strategy_that_is_given_up_has_no_moments(make: Make) -> None:
     experiment = make("failures.mtbf=30 min", "recovery=[none, partial]")
-    experiment = replace(experiment, n_replications=30)
+    experiment = replace(experiment, n_replications=11)
     (ours,) = moments(experiment)
     assert ours.gave_up.tolist() == [True, False]
     assert np.isnan(ours.mean[:, 0]).all()
     assert np.isnan(ours.spread("none", "pls").mean)
-    assert ours.n == 30
+    assert ours.n == 11

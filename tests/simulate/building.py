@@ -171,8 +171,8 @@ def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -
         return event_log(played.log, 0), played.outcome
 
     log, accounts = outcome(logged=True)
-    for found in (accounts, outcome(logged=False)[1]):
-        require_agreement(log, found, one.policy.parts, job.useful_h, job.cluster.n_emb_ps)
+    booked = (accounts, outcome(logged=False)[1])
+    require_agreement(log, booked, one.policy.parts, job.useful_h, job.cluster.n_emb_ps)
     return log
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
+import importlib
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 STEP = "from cprsim.compiling import inlined\n\n@inlined\ndef step(x):\n    return x + {}\n"
 WALK = (
@@ -13,14 +16,27 @@ WALK = (
 )
 
 
-def test_an_inlined_function_of_another_file_that_changes_is_compiled_anew(tmp_path: Path) -> None:
+def test_an_inlined_function_of_another_file_that_changes_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # both versions may be of one second
     (tmp_path / "walk.py").write_text(WALK, "utf-8")
-    walk = "import walk; print(walk.walk(1), len(walk.walk.stats.cache_hits))"
-    said = []
+    found = []
     for more in (1, 1, 2):
         (tmp_path / "steps.py").write_text(STEP.format(more), "utf-8")
-        done = subprocess.run(
-            [sys.executable, "-c", walk], cwd=tmp_path, check=True, capture_output=True, text=True
-        )
-        said.append(done.stdout.split())
-    assert said == [["2", "0"], ["2", "1"], ["3", "0"]]
+        walk = imported_anew("walk", "steps").walk
+        found.append((walk(1), len(walk.stats.cache_hits)))
+    assert found == [(2, 0), (2, 1), (3, 0)]
+
+
+def imported_anew(name: str, *others: str) -> Any:
+    """As by a new process: nothing of the modules is known but what was kept in files."""
+    for known in (name, *others):
+        sys.modules.pop(known, None)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    finally:
+        for known in (name, *others):
+            sys.modules.pop(known, None)

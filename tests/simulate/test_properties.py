@@ -66,8 +66,15 @@ def logs(draw: st.DrawFn) -> tuple[float, OnFailure, EventLog]:
 
 @settings(max_examples=400, deadline=None)
 @given(logs())
-def test_parts_add_up_and_the_log_is_in_order(made: tuple[float, OnFailure, EventLog]) -> None:
+def test_of_any_replication(made: tuple[float, OnFailure, EventLog]) -> None:
+    """One test: to draw a replication takes as long as to look at it in all these ways."""
     _, how, log = made
+    parts_add_up_and_the_log_is_in_order(how, log)
+    staleness_is_bounded(how, log)
+    a_save_is_committed_or_abandoned_before_the_next_begins(log)
+
+
+def parts_add_up_and_the_log_is_in_order(how: OnFailure, log: EventLog) -> None:
     costs = cost_breakdown(log, 10.0)  # raises where the accounting does not hold
     assert costs.finished[0]
     assert costs.useful_h[0] == np.float64(10.0) or abs(costs.useful_h[0] - 10.0) < 1e-9
@@ -79,10 +86,7 @@ def test_parts_add_up_and_the_log_is_in_order(made: tuple[float, OnFailure, Even
         assert costs.hours_of("load")[0] == 0.0
 
 
-@settings(max_examples=400, deadline=None)
-@given(logs())
-def test_staleness_is_bounded(made: tuple[float, OnFailure, EventLog]) -> None:
-    _, how, log = made
+def staleness_is_bounded(how: OnFailure, log: EventLog) -> None:
     loss = shard_loss(log, N_EMB_PS)
     assert (how is OnFailure.RELOAD) or len(loss.slot) == 0
     assert (loss.since_reload_h <= loss.since_save_h + 1e-12).all()
@@ -90,13 +94,9 @@ def test_staleness_is_bounded(made: tuple[float, OnFailure, EventLog]) -> None:
     assert (loss.since_save_h <= loss.progress_h + 1e-12).all()
 
 
-@settings(max_examples=200, deadline=None)
-@given(logs())
-def test_a_save_is_committed_or_abandoned_before_the_next_begins(
-    made: tuple[float, OnFailure, EventLog],
-) -> None:
+def a_save_is_committed_or_abandoned_before_the_next_begins(log: EventLog) -> None:
     open_saves = 0
-    for kind in made[2].kind:
+    for kind in log.kind:
         open_saves += kind in (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
         open_saves -= kind in ENDS_A_SAVE
         assert open_saves in (0, 1)

@@ -73,10 +73,11 @@ def check(
     failing = BlockFailures(source, job.cluster, 1, 0, job.useful_h)
     ways = all_ways(job, plan, failing, 1)
     log = run(job, plan, strikes)
-    for rows in (*ways.compiled, ways.simpy):
+    costs, losses = cost_breakdown(log, job.useful_h), shard_loss(log, N_EMB_PS)
+    for rows in ways.different:
         assert_rows_agree(rows, ways.simpy)
-        assert_same(rows.costs, cost_breakdown(log, job.useful_h))
-        assert_same(rows.losses, shard_loss(log, N_EMB_PS))
+        assert_same(rows.costs, costs)
+        assert_same(rows.losses, losses)
     return ways.fast
 
 
@@ -108,7 +109,7 @@ def jobs(draw: st.DrawFn) -> JobSetting:
     )
 
 
-@hypothesis_settings(max_examples=500, deadline=None)
+@hypothesis_settings(max_examples=300, deadline=None)
 @given(
     jobs(),
     st.sampled_from([OnFailure.RESTART, OnFailure.ROLL_BACK, OnFailure.RELOAD]),

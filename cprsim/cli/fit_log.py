@@ -1,0 +1,199 @@
+"""The log that ``cprsim fit`` reads: options of the reader, format, nodes, what is known of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.cli.options import column_names
+from cprsim.foreign import one_line
+
+if TYPE_CHECKING:
+    from cprsim.failures.outages import Outages
+    from cprsim.failures.traces.asked import Asked
+    from cprsim.fitting.lifetimes import FirstUptime
+    from cprsim.fitting.observation import Observation
+
+
+def options_of_reader(
+    nodes: int | None,
+    system: int | None,
+    period: tuple[str | None, str | None],
+    columns: list[str] | None,
+    time_unit: str | None,
+    date_format: str | None,
+    tz: str | None,
+    repair: str | None,
+) -> Asked:
+    """What the reader of a log is told. Raises ParameterError for a wrong zone, column or time."""
+    from cprsim.failures.traces.asked import Asked
+    from cprsim.failures.traces.zones import require_zone
+
+    return Asked(
+        n_nodes=nodes,
+        system=system,
+        period=period,
+        columns=column_names(columns or []),
+        time_unit=time_unit,
+        date_format=date_format,
+        tz=None if tz is None else require_zone(tz),
+        repair_h=None if repair is None else hours_option(repair, "--repair"),
+    )
+
+
+def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
+    """The outages of a log, and the format's name; a guess is said in the notes.
+
+    Raises
+    ------
+    ParameterError
+        for a format that is none, or an option that it does not take.
+    """
+    from dataclasses import replace
+    from difflib import get_close_matches
+
+    from cprsim.errors import ParameterError
+    from cprsim.failures.traces.formats import FORMATS, guess, read_log
+
+    if name is not None and name != "auto":
+        if name not in FORMATS:
+            near = get_close_matches(name, FORMATS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ParameterError(
+                f"--format: there is no {one_line(name)!r}; known are {', '.join(FORMATS)}{hint}"
+            )
+        return read_log(trace, FORMATS[name], asked), name
+    if asked.system is not None:
+        return read_log(trace, FORMATS["lanl"], asked), "lanl"
+    form, why = guess(trace)
+    if form.name == "lanl":
+        raise ParameterError(
+            f"{one_line(str(trace))}: these are LANL's records, of which `system` has to be said "
+            "(--system 2), or --format lanl for all systems together"
+        )
+    outages = read_log(trace, form, asked)
+    if form.name == "tidy" and "commas" in why:
+        return outages, form.name
+    note = f"read as format {form.name}: {why} (--format overrides)"
+    return replace(outages, notes=(note, *outages.notes)), form.name
+
+
+def with_node_lives(
+    outages: Outages, trace: Path, form: str, asked: Asked, node_file: Path | None, *, dates: bool
+) -> Outages:
+    """The log with the lives of its nodes, from a file or from dates in the records.
+
+    Raises
+    ------
+    ParameterError
+        for both at once, or dates of another format's log.
+    TraceError
+        for a file that can't be read.
+    """
+    from cprsim.errors import ParameterError
+    from cprsim.failures.lives import with_lives
+    from cprsim.failures.traces.lanl_dates import lanl_lives
+    from cprsim.failures.traces.node_file import read_nodes
+
+    if node_file is not None and dates:
+        raise ParameterError("--node-dates: the nodes' dates are in the file of --nodes already")
+    if node_file is not None:
+        return with_lives(outages, read_nodes(node_file, outages, asked))
+    if not dates:
+        return outages
+    if form != "lanl" or asked.system is None:
+        raise ParameterError("--node-dates: belongs to format `lanl`, with --system")
+    return with_lives(outages, lanl_lives(trace, asked.system, outages))
+
+
+def observation_of(
+    outages: Outages,
+    first: FirstUptime,
+    *,
+    form: str,
+    nodes: int | None,
+    node: str | None,
+    period: tuple[str | None, str | None],
+    age: str | None,
+    cause: str | None,
+    lives: str | Path | None = None,
+) -> Observation:
+    """The observation of a log.
+
+    Parameters
+    ----------
+    outages : as read
+    first : how the first up-time of each node counts
+    form : name of the log's format
+    nodes, node, period, age, cause : the options; None where they were not given
+    lives : from where the dates of the nodes are; None where they have none
+    """
+    from cprsim.fitting.observation import Source, observation
+
+    known: dict[str, tuple[Source, str]] = {}
+    if form == "lanl":
+        known["n_nodes"] = Source.READ, "column nodes"
+    if form == "infinitehbd":
+        known["begins"] = Source.READ, "the zero of the file's times"
+    if form == "prometheus":
+        known["n_nodes"] = Source.READ, "a series for each node"
+        known["begins"] = Source.READ, "the first sample"
+        known["ends"] = Source.READ, "the last sample"
+    if lives is not None:
+        origin = (Source.READ, f"the nodes' own dates ({one_line(str(lives))})")
+        known["n_nodes"] = known["ages"] = origin
+    if nodes is not None:
+        known["n_nodes"] = Source.GIVEN, "--nodes"
+    if node is not None:
+        known["n_nodes"] = Source.GIVEN, "--node"
+    if age is not None:
+        known["ages"] = Source.GIVEN, "--age"
+    inferred = observation(outages, first)
+    ends = (("begins", "--from", inferred.begins), ("ends", "--to", inferred.ends))
+    for instant, (name, option, fact) in zip(period, ends, strict=True):
+        if instant is not None and _is_at(instant, str(fact.value)):
+            known[name] = Source.GIVEN, option
+        elif instant is not None:
+            known[name] = Source.INFERRED, f"what the file holds within {option} {instant}"
+    return observation(outages, first, cause=cause, **known)
+
+
+def _is_at(given: str, window_end: str) -> bool:
+    """Whether the window ends where the option says; true where a log's times are numbers."""
+    try:
+        begin, end = (
+            datetime.fromisoformat(text).replace(tzinfo=None) for text in (given, window_end)
+        )
+    except ValueError:
+        return True
+    zoned = datetime.fromisoformat(given).tzinfo is not None
+    return zoned or begin == end
+
+
+def nodes_option(text: str | None) -> tuple[int | None, Path | None]:
+    """The option ``--nodes``: a number, or a file."""
+    from cprsim.errors import ParameterError
+
+    if text is None:
+        return None, None
+    if text.removeprefix("-").isdigit():
+        return int(text[:20]), None
+    if not Path(text).is_file():
+        raise ParameterError(f"--nodes: {one_line(text)!r} is neither a whole number nor a file")
+    return None, Path(text)
+
+
+def hours_option(text: str, option: str) -> float:
+    """The value of an option [h]. Raises ParameterError where it is no time."""
+    from cprsim.errors import ParameterError
+    from cprsim.units import TIME
+
+    try:
+        hours = TIME.parse(text)
+        if not 0 <= hours < inf:
+            raise ParameterError("is no time from 0 on")
+    except ParameterError as error:
+        raise ParameterError(f"{option}: {text!r} {error}") from None
+    return hours

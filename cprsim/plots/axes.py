@@ -1,0 +1,131 @@
+"""What the axes of all figures share: titles with captions, words for keys, and scales."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import fill
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from cprsim.plots.style import CAPTION
+
+OVERHEAD_LABEL = "overhead, % of useful time"
+TITLE_POINTS, CAPTION_POINTS = 10.5, 8.0
+LINE_SPACING = 1.25
+# a bar of more than this share of useful time that is so many times the next is cut, so that the
+# others can be read
+CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
+HEADROOM = 1.16
+MOST_DECADES = 3.0  # of a logarithmic axis with ticks at 2 and 5 of each decade
+
+WORDS = {
+    "accuracy.max_auc_loss": "AUC that may be lost",
+    "cluster.emb_ps": "embedding servers",
+    "cluster.rack": "nodes of a rack",
+    "cluster.spares": "spare nodes",
+    "cluster.state": "state of the job",
+    "cluster.trainers": "trainers",
+    "cluster.workers": "workers",
+    "costs.detect": "time to detect a failure",
+    "costs.load": "cost of a load",
+    "costs.reschedule": "time to reschedule",
+    "costs.save": "cost of a save",
+    "failures.count": "failures per job",
+    "failures.family": "distribution of failures",
+    "failures.mtbf": "mean time between failures",
+    "failures.role": "what fails",
+    "failures.shape": "shape of the distribution",
+    "failures.together": "nodes that fail together",
+    "fleet.spares": "spare nodes",
+    "job.samples": "samples",
+    "job.throughput": "throughput",
+    "job.useful": "useful work",
+    "storage.bandwidth": "bandwidth of the storage",
+}
+WORDS_OF_STRATEGY = {"interval": "save interval", "target_pls": "target PLS"}
+
+
+def words_of_key(key: str) -> str:
+    """A key of a scenario in the field's words; a key that is not listed stays as it is."""
+    section, _, rest = key.partition(".")
+    strategy, _, option = rest.rpartition(".")
+    if section == "recovery" and option in WORDS_OF_STRATEGY:
+        of_strategy = f" of {strategy}" if strategy not in ("", "*") else ""
+        return WORDS_OF_STRATEGY[option] + of_strategy
+    return WORDS.get(key, key)
+
+
+def fold(text: str, width: int) -> str:
+    """The text in lines of so many characters; a number and its unit stay on one line."""
+    return fill(
+        re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", text), width, break_long_words=False
+    )
+
+
+def title_axes(axes: Axes, title: str, caption: str, *, room_points: float = 0.0) -> None:
+    """Write a bold title over one set of axes and a caption in grey below it.
+
+    Parameters
+    ----------
+    caption : what the numbers are; may have several lines
+    room_points : left free between the axes and the caption [points]
+    """
+    n_lines = caption.count("\n") + 1
+    above_points = 6 + room_points
+    height_points = n_lines * CAPTION_POINTS * LINE_SPACING
+    axes.set_title(title, loc="left", fontweight="bold", pad=above_points + height_points + 5)
+    axes.annotate(
+        caption, (0, 1), (0, above_points), xycoords="axes fraction", textcoords="offset points",
+        fontsize=CAPTION_POINTS, color=CAPTION, va="bottom",
+    )  # fmt: skip
+
+
+def title_figure(figure: Figure, title: str, caption: str) -> None:
+    """Write a bold title over all panels of a figure and a caption in grey below it."""
+    width_in, height_in = figure.get_size_inches()
+    lines = fill(caption, int(13 * width_in))
+    n_blank = -(-(lines.count("\n") + 1) * CAPTION_POINTS // TITLE_POINTS)  # lines kept free
+    figure.suptitle(
+        title + "\n" * int(n_blank), x=0.01, ha="left", fontweight="bold", fontsize=TITLE_POINTS
+    )
+    below_title = 1 - 1.9 * TITLE_POINTS / 72 / height_in
+    figure.text(0.011, below_title, lines, fontsize=CAPTION_POINTS, color=CAPTION, va="top")
+
+
+def percent_axis(axis: Axis) -> None:
+    """Label the ticks of shares in per cent."""
+    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 9):g}")
+
+
+def log_scale(axes: Axes, which: str) -> None:
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade (or at 1 alone).
+
+    Parameters
+    ----------
+    which : x or y
+    """
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    digits = (1.0, 2.0, 5.0) if high < low * 10**MOST_DECADES else (1.0,)
+    axis.set_major_locator(LogLocator(subs=digits))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())  # each would be laid out like a text: half of the time
+
+
+def axis_top(totals: Sequence[float]) -> float:
+    """Where an axis of overheads ends [share of useful time].
+
+    Above the highest value, unless it is many times the next: then the axis is cut.
+    """
+    heights = sorted((total for total in totals if total > 0), reverse=True)
+    if not heights:
+        return 0.01
+    dwarfs = len(heights) > 1 and heights[0] > CUT_ABOVE_TIMES * heights[1]
+    if dwarfs and heights[0] > CUT_ABOVE_FRACTION:
+        return heights[1] * 1.5
+    return heights[0] * HEADROOM

@@ -1,0 +1,218 @@
+"""Figures of a fit: survival, hazard, quantiles, failures over time, coalescing windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.fitting.goodness import Judged, survival_curve
+from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.trace_fit import Subject, TraceFit
+from cprsim.fitting.windows import ByWindow
+from cprsim.plots.axes import title_axes, title_figure
+from cprsim.plots.style import FAINT, INK, series_line, style
+from cprsim.records import Floats, Ints
+
+# each family looks the same in every figure, whichever were fitted
+FAMILIES = ("weibull", "gamma", "lognormal", "piecewise", "exponential")
+LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
+TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+Z95 = 1.96
+N_AGES = 200
+DOT_POINTS = 4.0  # across
+MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
+MOST_STEPS = 2_000  # of the survival curve
+SHORTEST_MIN = 0.1  # where a window of zero is drawn
+
+
+def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
+    """Figures by name: one per kind of times that was fitted, and the failures over time.
+
+    Raises nothing where a kind could not be fitted: its figure is left out.
+    """
+    figures = {
+        subject.name: subject_figure(subject)
+        for subject in fitted.subjects
+        if subject.ranking is not None
+    }
+    return {**figures, "failures": nodes_figure(fitted)}
+
+
+def subject_figure(subject: Subject) -> Figure:
+    """Survival with its fits, hazard over age, and quantiles, side by side."""
+    if subject.ranking is None:
+        raise ValueError(f"{subject.name} were not fitted")
+    judged, lifetimes = subject.ranking.judged, subject.lifetimes
+    with style():
+        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
+        panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
+            _survival,
+            _hazard,
+            _quantiles,
+        )
+        for axes, draw in zip(figure.subplots(1, 3), panels, strict=True):
+            draw(axes, lifetimes, judged)
+        censored = lifetimes.n - lifetimes.n_observed
+        caption = (
+            f"{lifetimes.n_observed:,} ended, {censored:,} censored, {lifetimes.n_zero:,} of zero "
+            "left out; bands and bars: 95 %"
+        )
+        title_figure(figure, TITLES[subject.name], caption)
+    return figure
+
+
+def nodes_figure(fitted: TraceFit) -> Figure:
+    """Each failure as a dot over time, the nodes that fail most on top."""
+    outages = fitted.outages.where(fitted.outages.in_window)
+    counts = np.bincount(outages.node, minlength=outages.n_nodes)
+    place = np.empty(outages.n_nodes, dtype=np.int64)
+    place[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
+    with style():
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(
+            outages.start_h / 24, place[outages.node], ".", markersize=DOT_POINTS, color=INK,
+            alpha=0.6, markeredgewidth=0, rasterized=outages.n_outages > MOST_POINTS,
+        )  # fmt: skip
+        axes.set_xlabel(f"days since {outages.origin}")
+        axes.set_ylabel("node, by number of failures")
+        axes.set_ylim(max(int((counts > 0).sum()), 1) + 0.5, 0.5)
+        never = int((counts == 0).sum())
+        caption = (
+            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
+        )
+        title_axes(axes, "Failures over time", caption)
+    return figure
+
+
+def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    curve = survival_curve(lifetimes)
+    shown = _shown(len(curve.age_h))
+    age_h = np.append(curve.age_h[0] / 2, curve.age_h[shown])
+    survival = np.append(1.0, curve.survival[shown])
+    error = np.append(0.0, curve.standard_error[shown])
+    axes.fill_between(
+        age_h, np.clip(survival - Z95 * error, 0, 1), np.clip(survival + Z95 * error, 0, 1),
+        step="post", color=FAINT, alpha=0.3, linewidth=0,
+    )  # fmt: skip
+    axes.step(age_h, survival, where="post", color=INK, linewidth=1.2, label="Kaplan-Meier")
+    ages_h = _ages(lifetimes)
+    for one in judged:
+        axes.plot(ages_h, one.fit.distribution.survival(ages_h), **_line(one))
+    axes.set_xscale("log")
+    axes.set_xlabel("time [h]")
+    axes.set_ylabel("share that lasts longer")
+    axes.legend(fontsize=7)
+
+
+def _shown(n_steps: int) -> Ints:
+    """Numbers of those steps of a survival curve that are drawn: all, or evenly spread ones."""
+    return np.unique(np.linspace(0, n_steps - 1, min(n_steps, MOST_STEPS)).round().astype(np.int64))
+
+
+def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    """Fitted hazards, and ends over time at risk between quantiles of the ages."""
+    ends_h = np.sort(lifetimes.duration_h[lifetimes.observed])
+    n_bins = int(np.clip(sqrt(len(ends_h)) / 2, 2, 20))
+    borders = np.unique(np.append(0.0, np.quantile(ends_h, np.linspace(0, 1, n_bins + 1)[1:])))
+    # ages that differ by rounding alone have no time between them
+    borders = borders[np.append(np.diff(borders) > 1e-9 * borders[1:], True)]
+    n_ends = np.histogram(ends_h, borders)[0]
+    rate = n_ends / lifetimes.at_risk_h(borders)
+    middle = np.sqrt(np.maximum(borders[:-1], ends_h[0] / 2) * borders[1:])
+    axes.errorbar(
+        middle, rate, yerr=Z95 * rate / np.sqrt(np.maximum(n_ends, 1)), fmt="o", markersize=3,
+        color=INK, elinewidth=0.8, label="ends over time at risk",
+    )  # fmt: skip
+    ages_h = _ages(lifetimes)
+    for one in judged:
+        axes.plot(ages_h, one.fit.distribution.hazard_per_h(ages_h), **_line(one))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylim(rate[rate > 0].min() / 5, rate.max() * 5)
+    axes.set_xlabel("age [h]")
+    axes.set_ylabel("hazard [1/h]")
+
+
+def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
+    """Observed ages over those that each fit expects at the same survival."""
+    curve = survival_curve(lifetimes)
+    middle = (np.append(1.0, curve.survival[:-1]) + curve.survival) / 2
+    shown = slice(None, None, max(1, ceil(len(middle) / N_AGES)))
+    for one in judged:
+        expected = one.fit.distribution.quantile(1 - middle[shown])
+        axes.plot(
+            expected, curve.age_h[shown], LINES[one.fit.family].marker, markersize=3.2,
+            color=LINES[one.fit.family].colour, markeredgewidth=0, label=one.fit.family,
+        )  # fmt: skip
+    ends = [curve.age_h[0], curve.age_h[-1]]
+    axes.plot(ends, ends, color=INK, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(ends[0] / 3, ends[1] * 3)
+    axes.legend(fontsize=7)
+    axes.set_xlabel("time expected by the fit [h]")
+    axes.set_ylabel("time observed [h]")
+
+
+def _ages(lifetimes: Lifetimes) -> Floats:
+    ends_h = lifetimes.duration_h[lifetimes.observed]
+    return np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
+
+
+def _line(one: Judged) -> dict[str, Any]:
+    family = one.fit.family
+    label = f"{family}, AIC {one.fit.aic:.0f}"
+    return {
+        "color": LINES[family].colour,
+        "linestyle": LINES[family].dashes,
+        "linewidth": 1.2,
+        "label": label,
+    }
+
+
+def coalescing_figure(windows: Sequence[ByWindow]) -> Figure:
+    """Number of failures, and Weibull shapes with 95 % intervals, over the window."""
+    within_min = np.maximum([one.within_h * 60 for one in windows], SHORTEST_MIN)
+    with style():
+        figure = Figure(figsize=(9, 4.0), layout="constrained")
+        counts, shapes = figure.subplots(1, 2)
+        counts.step(
+            within_min, [one.n_failures for one in windows], where="post", color=INK, marker="o",
+            markersize=3,
+        )  # fmt: skip
+        counts.set_ylim(bottom=0)
+        counts.set_ylabel("failures that are left")
+        _shape_line(shapes, within_min, [one.uptime_shape for one in windows], "up-times", 0)
+        _shape_line(shapes, within_min, [one.gap_shape for one in windows], "gaps", 1)
+        shapes.axhline(1.0, color=INK, linewidth=0.6)
+        shapes.set_ylabel("Weibull shape (1: exponential)")
+        shapes.legend(fontsize=7)
+        for axes in (counts, shapes):
+            axes.set_xscale("log")
+            axes.yaxis.grid(True)
+            axes.set_xlabel(f"coalescing window [min]; 0 is drawn at {SHORTEST_MIN:g}")
+        caption = "failures of one node within the window of each other count as one; bars: 95 %"
+        title_figure(figure, "Coalescing windows", caption)
+    return figure
+
+
+def _shape_line(
+    axes: Axes, within_min: np.ndarray, shapes: list[Estimate | None], label: str, number: int
+) -> None:
+    known = [(x, one) for x, one in zip(within_min, shapes, strict=True) if one is not None]
+    if not known:
+        return
+    at = np.array([one.estimate for _, one in known])
+    apart = np.array([[one.estimate - one.low, one.high - one.estimate] for _, one in known]).T
+    line = series_line(number)
+    axes.errorbar(
+        [x for x, _ in known], at, yerr=apart, color=line.colour, linestyle=line.dashes,
+        marker=line.marker, markersize=3, linewidth=1.0, elinewidth=0.7, label=label,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+"""What the figures of a sweep share: which rows, which panels, and axes in the field's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cprsim.plots.axes import log_scale, words_of_key
+from cprsim.records import Floats
+from cprsim.results.words import count
+from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.units import unit_factor
+
+OVERHEAD = "overhead_fraction"
+NARROW_IN = 3.9  # of a figure for a telephone
+WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
+MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
+LOG_ROOM = 1.6  # factor by which a logarithmic axis goes on below and above the values
+TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
+
+
+def panels(
+    n: int, size_in: tuple[float, float], *, narrow: bool, share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side, at most three; on a telephone below each other.
+
+    Parameters
+    ----------
+    size_in : of the figure with its panels side by side
+    """
+    width_in, height_in = size_in
+    n_columns = 1 if narrow else min(n, MOST_BESIDE) if n != BY_TWO else 2
+    n_rows = -(-n // n_columns)
+    if narrow:
+        size_in = (NARROW_IN, 0.85 * height_in * n + 0.6)
+    elif n_rows > 1:
+        size_in = (min(width_in, WIDEST_IN), 0.8 * height_in * n_rows)
+    figure = Figure(figsize=size_in, layout="constrained")
+    shape = (n_rows, n_columns)
+    axes = list(figure.subplots(*shape, sharey=share_y, squeeze=False).flat)
+    for empty in axes[n:]:
+        empty.remove()
+    return figure, axes[:n]
+
+
+def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFrame, str]:
+    """Overheads with the other axes at their middle value, and words that say so."""
+    rows, held = result.of(OVERHEAD), []
+    for axis in result.axes:
+        if axis not in shown:
+            values = list(dict.fromkeys(rows[axis.column]))
+            middle = values[len(values) // 2]
+            rows = rows[rows[axis.column] == middle]
+            held.append(f"{axis_words(axis)} = {value_text(middle, axis)}")
+    return rows, ", ".join(held)
+
+
+def value_text(value: Any, axis: AxisColumn) -> str:
+    """A value on an axis with its unit: ``94 s``, ``gamma``."""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{text} {axis.unit}".rstrip()
+
+
+def evenly(values: Sequence[Any], at_most: int) -> list[Any]:
+    """So many of the values, both ends among them."""
+    if len(values) <= at_most:
+        return list(values)
+    places = np.linspace(0, len(values) - 1, at_most).round().astype(int)
+    return [values[place] for place in places]
+
+
+def places(axis: AxisColumn, values: pd.Series[Any], names: Sequence[Any]) -> Floats:
+    """Where values stand along an axis: numbers where they are, words one after the other."""
+    if axis.numeric:
+        return values.to_numpy(np.float64)
+    return np.array([names.index(value) for value in values], dtype=np.float64)
+
+
+def hours_on(axis: AxisColumn, value_h: float) -> float:
+    """Hours in the unit of an axis of times."""
+    return value_h * float(unit_factor("h", axis.unit))
+
+
+def dress_x(axes: Axes, axis: AxisColumn, names: Sequence[Any]) -> None:
+    """Label and scale of the axis along which the sweep goes."""
+    axes.set_xlabel(axis_label(axis))
+    if not axis.numeric:
+        axes.set_xticks(range(len(names)), [str(name) for name in names])
+    elif axis.logarithmic or is_wide(np.asarray(names, dtype=np.float64)):
+        log_scale(axes, "x")
+
+
+def dress_y(axes: Axes, values: Floats, highs: Floats) -> None:
+    """Percent, from zero or logarithmic where values lie far apart.
+
+    Parameters
+    ----------
+    highs : upper ends of the values' intervals; the axis shows them unless one would flatten all
+        values
+    """
+    axes.yaxis.grid(True)
+    finite = values[np.isfinite(values)]
+    ends = highs[np.isfinite(highs)].max(initial=0.0)
+    most = finite.max(initial=0.0)
+    if is_wide(finite):
+        axes.set_ylim(finite.min() / LOG_ROOM, LOG_ROOM * min(max(most, ends), LOG_ROOM * most))
+        log_scale(axes, "y")
+    elif len(finite) and finite.min() >= 0:
+        axes.set_ylim(0, max(1e-9, 1.08 * most, min(1.02 * ends, 2.0 * most)))
+
+
+def is_wide(values: Floats) -> bool:
+    """Whether values are better told apart by factors."""
+    return bool(len(values) and values.min() > 0 and values.max() / values.min() > TOO_WIDE)
+
+
+def subtitle(result: SweepResult, held: str) -> str:
+    """What the numbers of a figure are."""
+    n = result.table["n"]
+    low, high = int(n.min()), int(n.max())
+    each = count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
+    return f"means of {each} at each point" + (f"; {held}" if held else "")
+
+
+def axis_words(axis: AxisColumn) -> str:
+    """``cost of a save`` for ``costs.save``."""
+    return words_of_key(axis.key)
+
+
+def axis_label(axis: AxisColumn) -> str:
+    """What stands along an axis: words, and the unit in brackets."""
+    return f"{axis_words(axis)} [{axis.unit}]" if axis.unit else axis_words(axis)

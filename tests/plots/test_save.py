@@ -1,0 +1,105 @@
+"""Names and values of users are drawn as they are written, wherever they stand in a figure."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+
+import cprsim
+from cprsim.plots import draw_result, save_figure, svg_text
+from cprsim.plots.chart import Band, Chart, Panel, Series
+from cprsim.plots.draw_chart import chart_figure
+from tests.plots import test_sweep_figures as sweeps
+
+NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
+NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")
+
+
+def words(figure: Figure) -> set[str]:
+    root = ElementTree.fromstring(svg_text(figure, "test"))
+    return {
+        "".join(one.itertext()).strip() for one in root.iter("{http://www.w3.org/2000/svg}text")
+    }
+
+
+def everywhere(name: str) -> Figure:
+    """A figure that says a name wherever one can stand."""
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    axes = figure.subplots()
+    figure.suptitle(f"suptitle {name}")
+    axes.set_title(f"title {name}")
+    axes.set_ylabel(f"label {name}")
+    axes.plot([0, 1], [1, 100], label=f"legend {name}")
+    axes.set_yscale("log")
+    axes.set_xticks([0, 1], [f"tick {name}", "other"])
+    axes.annotate(f"note {name}", (0.5, 10))
+    axes.legend()
+    figure.supxlabel(f"below {name}")
+    return figure
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_text_of_a_figure_means_itself(name) -> None:
+    said = words(everywhere(name))
+    for place in ("suptitle", "title", "label", "legend", "tick", "note", "below"):
+        assert f"{place} {name}" in said
+
+
+def test_powers_of_ten_on_a_logarithmic_axis_stay_mathematics() -> None:
+    said = words(everywhere("a"))
+    assert not any("mathdefault" in word for word in said)
+    assert "102" in {"".join(word.split()) for word in said}  # 10 to the power of 2
+
+
+def test_controls_are_spelled_out_so_that_an_svg_can_be_read() -> None:
+    assert r"title \x1b[31m\u202eevil" in words(everywhere("\x1b[31m\u202eevil"))
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize(
+    "axes",
+    [
+        (sweeps.FAMILY,), (sweeps.FAMILY, sweeps.INTERVAL), (sweeps.FAMILY, sweeps.SAVE),
+        (sweeps.SAVE, sweeps.INTERVAL, sweeps.FAMILY),
+    ],
+    ids=["words", "words x interval", "words x save", "one at a time"],
+)  # fmt: skip
+def test_sweeps_over_words_with_dollars_are_drawn(axes, monkeypatch, tmp_path) -> None:
+    monkeypatch.setitem(sweeps.VALUES, sweeps.FAMILY, [NO_FORMULA, "$a$"])
+    mode = "one-at-a-time" if len(axes) == 3 else "grid"
+    figures = sweeps.sweep_figures(sweeps.swept(*axes, mode=mode, names=("full", "a $x_{$ b")))
+    for name, figure in figures.items():
+        save_figure(figure, tmp_path / name)
+        assert (tmp_path / f"{name}.png").stat().st_size > 0
+    said = " ".join(word for figure in figures.values() for word in words(figure))
+    assert NO_FORMULA in said or mode == "one-at-a-time"  # which names the ends of a bar alone
+
+
+def test_runs_and_charts_with_dollars_in_names_are_drawn(hand, tmp_path) -> None:
+    named = replace(hand.cpr, name="cpr " + NO_FORMULA)
+    events = hand.events(hand.full_events).assign(strategy=named.name)
+    result = hand.result(policies=(named,), timeline=events, overheads={named.name: {"save": 0.1}})
+    draw_result(result, tmp_path)
+    panel = Panel(
+        NO_FORMULA, NO_FORMULA, NO_FORMULA,
+        (Series(NO_FORMULA, (NO_FORMULA, "b"), (1.0, 2.0)),), (Band(NO_FORMULA, 1.0, 2.0),),
+    )  # fmt: skip
+    save_figure(chart_figure(Chart(NO_FORMULA, NO_FORMULA, (panel,))), tmp_path / "chart")
+
+
+def test_figures_are_saved_in_one_place_only() -> None:
+    package = Path(cprsim.__file__).parent
+    names = ("savefig", "print_figure", "print_png")
+    saving = {
+        path.name
+        for path in package.rglob("*.py")
+        if any(name in path.read_text("utf-8") for name in names)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in names
+    }
+    assert saving == {"save.py"}

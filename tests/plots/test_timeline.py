@@ -1,0 +1,139 @@
+"""What the timeline reads out of an event log, against logs written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cprsim.plots.timeline import (
+    Lane,
+    Setback,
+    Span,
+    close_up,
+    read_lane,
+    shown_until_h,
+    visible,
+)
+
+
+@pytest.fixture
+def full(hand):
+    return read_lane(hand.events(hand.full_events))
+
+
+@pytest.fixture
+def cpr(hand):
+    return read_lane(hand.events(hand.cpr_events))
+
+
+def test_neighbours_of_one_activity_are_one_span(full):
+    assert full.spans == (
+        Span(0.0, 5.0, "useful"),
+        Span(5.0, 5.5, "save"),
+        Span(5.5, 7.5, "useful"),
+        Span(7.5, 8.0, "reschedule"),
+        Span(8.0, 8.5, "load"),
+        Span(8.5, 10.5, "lost"),
+        Span(10.5, 13.5, "useful"),
+        Span(13.5, 13.7, "save"),
+        Span(13.7, 14.0, "reschedule"),
+        Span(14.0, 19.0, "lost"),
+    )
+
+
+def test_spans_cover_the_whole_time(full, cpr):
+    for lane in (full, cpr):
+        assert sum(span.hours for span in lane.spans) == pytest.approx(lane.end_h)
+
+
+def test_nodes_that_fail_together_are_one_mark(full):
+    assert full.failed_at_h == (7.5, 13.7)
+
+
+def test_saves_that_held_and_saves_that_did_not(full):
+    assert full.saved_at_h == (6.0,)
+    assert full.background == ((5.5, 6.0),)
+    assert full.abandoned_at_h == (13.7,)
+
+
+def test_a_rollback_leads_to_the_start_of_the_save_that_held(full):
+    # not to the one that the second failure broke off
+    assert full.setbacks == (Setback(7.5, 5.0, False), Setback(13.7, 5.0, False))
+
+
+def test_a_shard_without_a_save_goes_back_to_the_start(cpr):
+    assert cpr.setbacks == (Setback(7.5, 0.0, True),)
+
+
+def test_whether_the_job_finished(full, hand):
+    assert full.finished
+    stopped = [*hand.full_events[:-1], (19.0, "stopped", "over", 10.0, -1)]
+    assert not read_lane(hand.events(stopped)).finished
+
+
+def test_the_close_up_shows_the_first_failure_and_the_way_back(full, cpr):
+    start_h, end_h = close_up([full, cpr], 19.0)
+    assert start_h < 7.5 < end_h
+    assert end_h - start_h < 19 / 4
+
+
+def test_without_a_failure_there_is_no_close_up(hand):
+    calm = [(0.0, "started", "useful", 0.0, -1), (10.0, "finished", "over", 10.0, -1)]
+    assert close_up([read_lane(hand.events(calm))], 10.0) is None
+
+
+def test_a_lane_that_dwarfs_the_others_is_cut(full, cpr):
+    endless = replace(full, end_h=1000.0, finished=False)
+    assert shown_until_h([endless, full, cpr]) == 2 * full.end_h
+    assert shown_until_h([full, cpr]) == full.end_h
+    assert shown_until_h([endless]) == 1000.0
+
+
+def busy_lane(n):
+    """Work for 0.6 and a save for 0.4 of each of n hours, a failure at each full hour."""
+    spans = [
+        span
+        for i in range(n)
+        for span in (Span(i, i + 0.6, "useful"), Span(i + 0.6, i + 1, "save"))
+    ]
+    hours = tuple(float(i) for i in range(n))
+    setbacks = tuple(Setback(at_h, max(at_h - 1, 0.0), False) for at_h in hours)
+    beside = tuple((at_h, at_h + 0.5) for at_h in hours)
+    return Lane(tuple(spans), hours, beside, hours, hours, setbacks, float(n), True)
+
+
+def test_what_lies_outside_a_window_is_not_drawn(full):
+    lane = visible(full, (7.0, 11.0))
+    assert [span.activity for span in lane.spans] == [
+        "useful",
+        "reschedule",
+        "load",
+        "lost",
+        "useful",
+    ]
+    assert lane.failed_at_h == (7.5,)
+    assert lane.saved_at_h == ()
+    assert lane.background == ()
+    assert lane.setbacks == (Setback(7.5, 5.0, False),)
+
+
+def test_what_can_be_told_apart_is_drawn_as_it_is(full):
+    assert visible(full, (0.0, full.end_h)) == full
+
+
+def test_what_cannot_be_told_apart_is_drawn_once():
+    lane = visible(busy_lane(10_000), (0.0, 10_000.0), n_bins=100)
+    marks = (lane.saved_at_h, lane.failed_at_h, lane.abandoned_at_h, lane.background, lane.setbacks)
+    assert [len(mark) for mark in marks] == [100] * 5
+    # each bin is mostly useful work, and neighbours are one
+    assert [span.activity for span in lane.spans] == ["useful"]
+    assert (lane.spans[0].start_h, lane.spans[0].end_h) == (0.0, 10_000.0)
+
+
+def test_a_long_stall_is_still_seen_among_many_short_spans():
+    lane = busy_lane(1000)
+    stalled = (*lane.spans[:1000], Span(500.0, 600.0, "wait"), *lane.spans[1200:])
+    seen = visible(replace(lane, spans=stalled), (0.0, 1000.0), n_bins=101).spans
+    (wait,) = [span for span in seen if span.activity == "wait"]
+    assert (wait.start_h, wait.end_h) == pytest.approx((500.0, 600.0))
