@@ -7,9 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
+from cprsim.codec import finite_or_none as number
 from cprsim.present.terminal import plain_table, print_whole, say
-from cprsim.report.as_json import number
-from cprsim.report.run_table import AUC_LOSS
 from cprsim.results import Spread
 from cprsim.results.words import NO_NUMBER, count, hours, ten_thousandths, with_interval
 from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
@@ -100,7 +99,7 @@ def _table(result: SweepResult) -> Any:
         out.add_column(heading, justify="right", no_wrap=True)
         out.add_column("at", justify="left")
         if result.knows_loss:
-            out.add_column(AUC_LOSS, justify="right", no_wrap=True)
+            out.add_column("AUC loss\n×10⁻⁴", justify="right", no_wrap=True)
     out.add_column(f"less than\n{result.reference} at", justify="right", no_wrap=True)
     out.add_column("more\nat", justify="right", no_wrap=True)
     names = _short_names(result)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.codec import finite_or_none as number
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.standings import BEST, TIED
@@ -21,10 +22,9 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
-from cprsim.present.terminal import full_width, plain_table, print_whole, say
+from cprsim.present.run import places
+from cprsim.present.terminal import full_width, plain_table, print_whole, say, show
 from cprsim.recovery.fates import Fate
-from cprsim.report.as_json import number
-from cprsim.report.run_report import print_places
 from cprsim.results import FINISHED, Spread
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
@@ -85,7 +85,7 @@ def print_comparison(
     console.print(f"\n{TO_RUN}\n", markup=False, highlight=False)
     console.print(entries_text(found), markup=False, highlight=False, soft_wrap=True)
     console.print()
-    print_places(console, result, found_again=found_again)
+    show(console, [places(result, found_again=found_again)])
 
 
 def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
