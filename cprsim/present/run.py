@@ -29,7 +29,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
@@ -98,7 +98,7 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
     ----------
     found_again : nothing was simulated, because the finished folder was there already
     """
-    show(console, [*summary(result), places(result, found_again=found_again)])
+    show(console, [*summary(result), places_of_run(result, found_again=found_again)])
 
 
 def summary(result: Result) -> list[Block]:
@@ -123,16 +123,12 @@ def document_of_run(result: Result) -> Document:
     )
 
 
-def places(result: Result, *, found_again: bool) -> Listing:
+def places_of_run(result: Result, *, found_again: bool) -> Listing:
     """Where the results, the events and the figures are."""
-    again = " (found again, nothing was simulated)" if found_again else ""
-    lines = [f"results  {result.path}{again}"]
-    for name in sorted(result.manifest.get("files", {})):
-        if name.endswith(".png"):
-            lines.append(f"figure   {result.path / name}")
-        elif name == "events.csv":
-            lines.append(f"events   {result.path / name}")
-    return Listing("", "\n".join(lines))
+    files = sorted(result.manifest.get("files", {}))
+    shown = [name for name in files if name.endswith(".png") or name == "events.csv"]
+    note = FOUND_AGAIN if found_again else ""
+    return places(result.path, (result.path / name for name in shown), note)
 
 
 def _heading(result: Result) -> str:

@@ -22,7 +22,7 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
-from cprsim.present.run import places
+from cprsim.present.run import places_of_run
 from cprsim.present.terminal import full_width, plain_table, print_whole, say, show
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED, Spread
@@ -85,7 +85,7 @@ def print_comparison(
     console.print(f"\n{TO_RUN}\n", markup=False, highlight=False)
     console.print(entries_text(found), markup=False, highlight=False, soft_wrap=True)
     console.print()
-    show(console, [places(result, found_again=found_again)])
+    show(console, [places_of_run(result, found_again=found_again)])
 
 
 def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
