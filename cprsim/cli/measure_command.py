@@ -187,8 +187,8 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
     from cprsim.measuring.measure import memory_of_forks
     from cprsim.measuring.runs import own_setting
     from cprsim.measuring.trainer_check import check_trainer
+    from cprsim.present.expectation import forks, noise_warning
     from cprsim.present.terminal import say
-    from cprsim.report.expectation import forks, noise_warning
 
     setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
     if not as_json:
@@ -204,8 +204,8 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
 def _say_what_to_expect(expected: Expected, request: MeasureRequest, as_json: bool) -> None:
     """Before anything is measured, so that one may stop; warnings alone where stdout is JSON."""
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.expectation import expectation, expectation_warnings
     from cprsim.present.terminal import say
-    from cprsim.report.expectation import expectation, expectation_warnings
 
     if not as_json:
         for sentence in expectation(expected, request.n_seeds, request.precision):
@@ -233,7 +233,7 @@ def _show(measured: Measured, request: MeasureRequest, path: Path, as_json: bool
     from cprsim.measuring.curve import curve_file
     from cprsim.plots.save import save_figure
     from cprsim.plots.staleness import staleness_figure
-    from cprsim.report.measure_table import print_measured
+    from cprsim.present.measure import print_measured
 
     curve = curve_file(measured, request, path.stem, command_of(sys.argv[1:]))
     write_curve(path, curve)

@@ -52,7 +52,7 @@ def sync(
         settings.append(sync_setting(load_scenario(scenario, more)))
     from cprsim.plots import save_figure
     from cprsim.plots.sync import sync_figure
-    from cprsim.report.sync_table import print_sync, sync_as_json
+    from cprsim.present.sync import print_sync, sync_as_json
     from cprsim.results.publish import require_writable
 
     require_writable(out)

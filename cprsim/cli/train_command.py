@@ -52,7 +52,7 @@ def train(
     from cprsim.assemble import assemble
     from cprsim.cli.progress import training
     from cprsim.plots import loss_figure, save_figure
-    from cprsim.report.accuracy_table import accuracy_as_json, print_accuracy
+    from cprsim.present.train import accuracy_as_json, print_accuracy
     from cprsim.results.publish import require_writable
     from cprsim.stand_in import stand_in
     from cprsim.train_in_step import team_of

@@ -15,7 +15,7 @@ from cprsim.curves import read_curve, write_curve
 from cprsim.measuring.curve import curve_file, typical_loss
 from cprsim.plots.save import save_figure
 from cprsim.plots.staleness import staleness_figure
-from cprsim.report.measure_table import print_measured
+from cprsim.present.measure import print_measured
 from cprsim.results.words import with_ends
 from cprsim.staleness import Metric
 from tests.making import call

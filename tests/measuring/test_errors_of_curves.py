@@ -14,8 +14,8 @@ from cprsim.measuring.fit import Fitted, Slopes, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
 from cprsim.measuring.shape import AT, STALENESS, Noise, Shape, Singles, estimate
+from cprsim.present.measure import _all_in_all
 from cprsim.records import ShardLoss
-from cprsim.report.measure_table import _all_in_all
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric, Prediction, jackknife_error
 from tests.measuring.test_fit import N_SERVERS, made
 

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.kernel.metrics import Quality
-from cprsim.present.terminal import print_whole, say
+from cprsim.present.document import Column, Table, Words
+from cprsim.present.terminal import show
 from cprsim.results.words import NO_NUMBER, count, percent_number, saves
 from cprsim.train_in_step import Team
-
-HEADINGS = (
-    "saves\nevery",
-    "overhead\n% of useful",
-    "PLS",
-    "test\nAUC",
-    "change",
-    "test\nlog-loss",
-    "change",
-    "written\n[MB]",
-)
 
 PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
     "scar": "100 %",
@@ -34,17 +22,31 @@ PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
 
 def print_accuracy(console: Console, measured: TrainingOutcome, useful_h: float) -> None:
     """Print the table, and under it what was trained and what is known of it."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right")
+    show(console, [accuracy_table(measured, useful_h), Words(sentences(measured))])
+
+
+def accuracy_table(measured: TrainingOutcome, useful_h: float) -> Table:
+    """A row for the run without failures, and one per strategy."""
     whole = measured.whole.quality
-    table.add_row("no failures", "", "", "", f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}")
-    for one in measured.strategies:
-        table.add_row(one.policy.name, *_cells(one, whole, useful_h))
-    print_whole(console, table)
-    for sentence in sentences(measured):
-        say(console, sentence)
+    without = [*[""] * 3, f"{whole.auc:.4f}", "", f"{whole.log_loss:.4f}", "", ""]
+    return Table(
+        caption="Accuracy beside overhead; changes are against the run without failures",
+        columns=[
+            Column("strategy", is_number=False),
+            Column("saves every", brief="saves\nevery"),
+            Column("overhead, % of useful time", brief="overhead\n% of useful"),
+            Column("PLS"),
+            Column("test AUC", brief="test\nAUC"),
+            Column("change"),
+            Column("test log-loss", brief="test\nlog-loss"),
+            Column("change"),
+            Column("written, MB", brief="written\n[MB]"),
+        ],
+        rows=[
+            ["no failures", *without],
+            *([one.policy.name, *_cells(one, whole, useful_h)] for one in measured.strategies),
+        ],
+    )
 
 
 def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:

@@ -8,46 +8,49 @@ from typing import Any
 
 from rich.console import Console
 
-from cprsim.codec import finite_or_none as number
-from cprsim.present.terminal import plain_table, print_whole, say
+from cprsim.codec import finite_or_none
+from cprsim.present.document import Column, Table, Words
+from cprsim.present.terminal import say, show
 from cprsim.results.words import NO_NUMBER, percent_number, significant
 from cprsim.sync import SpeedPoint
 
 SECONDS = 3600.0  # in an hour
 LINEAR = 0.95  # share of linear scaling below which a form counts as saturated
-HEADINGS = (
-    "trainers",
-    "ELP",
-    "EPS\nsimulated",
-    "EPS\nload model",
-    "% of\nlinear",
-    "sync gap\nsimulated",
-    "sync gap\nload model",
-)
 
 
 def print_sync(console: Console, name: str, curves: Sequence[Sequence[SpeedPoint]]) -> None:
     """Print the table, and below it where each form saturates."""
+    say(console, _heading(name, curves))
+    show(console, [sync_table(curves), Words([sentence(curve) for curve in curves])])
+
+
+def _heading(name: str, curves: Sequence[Sequence[SpeedPoint]]) -> str:
     first = curves[0][0].setting
-    say(
-        console,
+    return (
         f"{name}: {first.n_threads} threads per trainer, batch {first.batch}, "
         f"{SECONDS * 1000 * first.iteration.mean_h:.3g} ms per iteration, "
         f"{first.dense_bytes / 1e6:.3g} MB of dense weights. EPS: examples per second; sync gap: "
-        "iterations of a trainer between two of its synchronisations.",
+        "iterations of a trainer between two of its synchronisations."
     )
-    table = plain_table()
-    table.add_column("algorithm", no_wrap=True)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for curve in curves:
-        for i, point in enumerate(curve):
-            table.add_row(point.setting.name if i == 0 else "", *_cells(point))
-        table.add_section()
-    print_whole(console, table)
-    console.print()
-    for curve in curves:
-        say(console, sentence(curve))
+
+
+def sync_table(curves: Sequence[Sequence[SpeedPoint]]) -> Table:
+    """A row per form and number of trainers: simulation and load model side by side."""
+    return Table(
+        caption="Examples per second and sync gap over the number of trainers",
+        columns=[
+            Column("algorithm", is_number=False),
+            Column("trainers"),
+            Column("ELP"),
+            Column("EPS simulated", brief="EPS\nsimulated"),
+            Column("EPS by the load model", brief="EPS\nload model"),
+            Column("% of linear", brief="% of\nlinear"),
+            Column("sync gap simulated", brief="sync gap\nsimulated"),
+            Column("sync gap by the load model", brief="sync gap\nload model"),
+        ],
+        rows=[[point.setting.name, *_cells(point)] for curve in curves for point in curve],
+        grouped=True,
+    )
 
 
 def _cells(point: SpeedPoint) -> list[str]:
@@ -76,14 +79,14 @@ def sentence(curve: Sequence[SpeedPoint]) -> str:
         if point.simulated.samples_per_h < LINEAR * point.model.linear_samples_per_h
     ]
     predicted = curve[0].model.saturates_at
-    said = f"{name}: " + (
+    text = f"{name}: " + (
         f"below {LINEAR:.0%} of linear from {held_up[0].setting.n_trainers} trainers on"
         if held_up
         else f"within {1 - LINEAR:.0%} of linear throughout"
     )
     if predicted != inf:
-        said += f"; the load model has it saturated at {predicted:.1f}"
-    return f"{said}."
+        text += f"; the load model has it saturated at {predicted:.1f}"
+    return f"{text}."
 
 
 def sync_as_json(curves: Sequence[Sequence[SpeedPoint]]) -> dict[str, Any]:
@@ -92,7 +95,7 @@ def sync_as_json(curves: Sequence[Sequence[SpeedPoint]]) -> dict[str, Any]:
         "curves": [
             {
                 "algorithm": curve[0].setting.name,
-                "saturates_at": number(curve[0].model.saturates_at),
+                "saturates_at": finite_or_none(curve[0].model.saturates_at),
                 "points": [_plain(point) for point in curve],
             }
             for curve in curves
@@ -107,6 +110,6 @@ def _plain(point: SpeedPoint) -> dict[str, float | int | None]:
         "eps": point.simulated.samples_per_h / SECONDS,
         "eps_load_model": point.model.samples_per_h / SECONDS,
         "eps_linear": point.model.linear_samples_per_h / SECONDS,
-        "sync_gap": number(point.simulated.gap),
-        "sync_gap_load_model": number(point.model.gap),
+        "sync_gap": finite_or_none(point.simulated.gap),
+        "sync_gap_load_model": finite_or_none(point.model.gap),
     }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Difference, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.present.terminal import plain_table, print_whole, say
-from cprsim.results.words import with_ends
+from cprsim.present.document import Column, Table, Words
+from cprsim.present.terminal import show
+from cprsim.results.words import NO_NUMBER, with_ends
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
@@ -22,25 +22,37 @@ NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
 def print_measured(console: Console, measured: Measured) -> None:
     """The table, what was checked, and what it took."""
     checks = {metric: measured.checks(metric) for metric in measured.fitted}
-    print_whole(console, _table(measured, checks))
-    for sentence in [*sentences(measured, checks), fitness(why_unfit(measured))]:
-        say(console, sentence)
+    remarks = [*sentences(measured, checks), fitness(why_unfit(measured))]
+    show(console, [slopes_table(measured), Words(remarks)])
 
 
-def _table(measured: Measured, checks: dict[Metric, Checks]) -> Table:
-    table = plain_table()
-    table.add_column("strategy")
-    for metric in checks:
-        table.add_column(f"{NAMES[metric]} loss\nper PLS", justify="right")
-        table.add_column("over that\nof partial", justify="right")
-    table.add_column(f"bytes, T_save\n{COUNTED_INTERVAL:.0%} of run", justify="right")
+def slopes_table(measured: Measured) -> Table:
+    """A row per strategy: what a PLS costs under it, and the bytes that its saves write."""
     written = bytes_over_partial(measured)
-    for strategy in measured.seen.strategies:
-        cells = [cell for metric in checks for cell in _slope(measured, metric, strategy)]
-        table.add_row(
-            strategy, *cells, f"× {written[strategy]:.2f}" if strategy in written else "–"
-        )
-    return table
+    share = f"{COUNTED_INTERVAL:.0%} of run"
+    columns = [Column("strategy", is_number=False)]
+    metrics = list(measured.fitted)
+    for metric in metrics:
+        loss = f"{NAMES[metric]} loss"
+        columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
+        columns.append(Column("over that of partial", brief="over that\nof partial"))
+    columns.append(Column(f"bytes, T_save {share}", brief=f"bytes, T_save\n{share}"))
+    return Table(
+        caption="Slopes per weighted PLS, ± the half-width of the 95 % interval",
+        columns=columns,
+        rows=[
+            [
+                strategy,
+                *(
+                    cell
+                    for metric in measured.fitted
+                    for cell in _slope(measured, metric, strategy)
+                ),
+                f"× {written[strategy]:.2f}" if strategy in written else NO_NUMBER,
+            ]
+            for strategy in measured.seen.strategies
+        ],
+    )
 
 
 def _slope(measured: Measured, metric: Metric, strategy: str) -> tuple[str, str]:
