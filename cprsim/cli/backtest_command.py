@@ -40,7 +40,7 @@ def backtest(
     from cprsim.backtest.replaying import advice, backtests
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.backtest_report import backtest_as_json, print_backtest
+    from cprsim.report.backtest import backtest_as_json, backtest_blocks
 
     events = read_logs(logs, time_unit)
     jobs, entries = ledgers(events, seed=seed), entries_of(recovery)
@@ -53,8 +53,9 @@ def backtest(
         say_json(backtest_as_json(found, advised, notes))
         return
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import show
 
-    print_backtest(Terminal(), found, advised, notes)
+    show(Terminal(), backtest_blocks(found, advised, notes))
 
 
 def entries_of(recovery: list[str]) -> list[str]:

@@ -39,7 +39,7 @@ def calibrate(
     from cprsim.backtest.calibrating import predict
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.calibration_report import calibration_as_json, print_calibration
+    from cprsim.report.calibration import calibration_as_json, calibration_blocks
     from cprsim.whole_file import write_whole
 
     if save is not None and save.exists():
@@ -60,7 +60,8 @@ def calibrate(
         say_json(calibration_as_json(found, predicted, why_not, events.notes))
         return
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import show
 
-    print_calibration(Terminal(), found, predicted, why_not, events.notes)
+    show(Terminal(), calibration_blocks(found, predicted, why_not, events.notes))
     if save is not None:
         say(save)

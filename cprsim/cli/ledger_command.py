@@ -46,18 +46,19 @@ def ledger(
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)
     if page is not None:
-        from cprsim.page.ledger import page_of_ledger
         from cprsim.present.writing import write_page
+        from cprsim.report.ledger import page_of_ledger
 
         write_page(page_of_ledger(jobs, events.notes), page)
     if as_json:
-        from cprsim.report.ledger_report import ledger_as_json
+        from cprsim.report.ledger import ledger_as_json
 
         say_json(ledger_as_json(jobs, events.notes))
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.ledger_report import print_ledger
+    from cprsim.present.terminal import show
+    from cprsim.report.ledger import ledger_blocks
 
-    print_ledger(Terminal(), jobs, events.notes)
+    show(Terminal(), ledger_blocks(jobs, events.notes))
     if page is not None:
         say(page)

@@ -1,0 +1,331 @@
+"""A fleet: overheads, what a month costs, how many spares are enough, and the recommendation."""
+
+from __future__ import annotations
+
+import json
+from functools import cache, partial
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from cprsim.fleet.cells import STATISTICS, USEFUL
+from cprsim.fleet.deciding import Flip, Knee
+from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
+from cprsim.fleet.options import Interval
+from cprsim.plots.fleet import fleet_figures, shown_options
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.provenance import file_listing, provenance
+from cprsim.prices import shown
+from cprsim.results.manifest import read_manifest
+from cprsim.results.words import (
+    NO_NUMBER,
+    count,
+    hours,
+    percent_number,
+    significant,
+    suited,
+    with_ends,
+    with_interval,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MONTH = "month of 730.5 h"
+CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
+IN_PERCENT = ("overhead", "p50", "p90", "p95", "utilisation", "pls")
+MOST_ROWS = 200  # of a page
+BRIEF = {  # headings on a terminal, of the statistics that it shows
+    "overhead": "overhead\nmean",
+    "p50": "P50",
+    "p90": "P90",
+    "p95": "P95",
+    "machine_years": "years\nlost",
+    "queued_h": "queued,\nh",
+    "jobs_per_month": "jobs a\nmonth",
+    "utilisation": "used,\n%",
+}
+
+
+def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Block]:
+    """What a terminal shows.
+
+    Parameters
+    ----------
+    found_again : nothing was simulated, because the finished folder was there already
+    """
+    again = " (found again, nothing was simulated)" if found_again else ""
+    figures = [f"figure   {path}" for path in sorted(result.path.glob("*.png"))]
+    return [
+        Words([heading(result)]),
+        _options(result),
+        Words([what_costs(result)]),
+        _costs(result),
+        Words(energy(result)),
+        Words(knee_sentences(result)),
+        Words(recommendation(result)),
+        Words([f"results  {result.path}{again}", *figures]),
+    ]
+
+
+def document_of_fleet(result: FleetResult) -> Document:
+    """Everything about one fleet. Raises ResultError for an unreadable file."""
+    energies = [Words(energy(result))] if energy(result) else []
+    return Document(
+        title=f"What failures cost a fleet: {result.name}",
+        question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
+        answer=[*recommendation(result), *knee_sentences(result)],
+        sections=[
+            Section("What was simulated", [Words([heading(result)])]),
+            Section("All options", [_options(result, MOST_ROWS)]),
+            Section("What a month costs", [_costs(result), *energies]),
+            Section("In pictures", _pictures(result)),
+            Section(
+                "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
+            ),
+            Section(
+                "Where these numbers come from",
+                provenance(read_manifest(result.path), result.path),
+            ),
+        ],
+    )
+
+
+def _pictures(result: FleetResult) -> list[Block]:
+    figures = cache(lambda narrow: fleet_figures(result, narrow=narrow))
+
+    def figure(name: str, narrow: bool) -> Figure:
+        return figures(narrow)[name]
+
+    return [
+        Picture(
+            caption=CAPTIONS[name],
+            alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
+            draw=partial(figure, name),
+        )
+        for name in figures(False)
+    ]
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _options(result: FleetResult, most: int | None = None) -> Table:
+    """A row for each option, with all its statistics; `most` limits the rows."""
+    shows_use = any(not isnan(one.statistics["utilisation"].mean) for one in result.options)
+    columns = [
+        Column(
+            name,
+            brief=BRIEF.get(name, ""),
+            in_full=name not in BRIEF or (name == "utilisation" and not shows_use),
+        )
+        for name in STATISTICS
+    ]
+    return Table(
+        caption="Each option, with 95 % intervals where they are known; shares in %. "
+        + "; ".join(f"{name}: {meaning}" for name, meaning in STATISTICS.items()),
+        columns=[Column("option", is_number=False), *columns],
+        rows=[[one.name, *_statistics(one)] for one in _in_order(result)[:most]],
+    )
+
+
+def _statistics(one: OptionRow) -> list[Cell]:
+    cells = [_statistic(name, one.statistics[name]) for name in STATISTICS]
+    if one.finished:
+        return cells
+    unfinished = ["not all jobs finish", *([NO_NUMBER] * (len(cells) - 1))]
+    return [Cell(cell.text, brief) for cell, brief in zip(cells, unfinished, strict=True)]
+
+
+def _statistic(name: str, interval: Interval) -> Cell:
+    """With its interval on a page; on a terminal the mean overhead alone has one."""
+    scale = 100 if name in IN_PERCENT else 1
+    mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))
+    text = mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"
+    if name == "overhead":
+        half = (interval.high - interval.low) / 2
+        return Cell(text, with_interval(100 * interval.mean, 100 * half))
+    brief = percent_number if name in IN_PERCENT else significant
+    return Cell(text, brief(interval.mean))
+
+
+def _in_order(result: FleetResult) -> list[OptionRow]:
+    """Strategy by strategy, along the axes; the scenario's own values first if no axis has them."""
+    along = {key: list(values) for key, values in result.axes.items()}
+
+    def place(one: OptionRow) -> tuple[int, ...]:
+        return tuple(values.index(one.where[key]) if one.where else -1
+                     for key, values in along.items())  # fmt: skip
+
+    strategies = list(dict.fromkeys(one.strategy for one in result.options))
+    return sorted(result.options, key=lambda one: (strategies.index(one.strategy), place(one)))
+
+
+def what_costs(result: FleetResult) -> str:
+    """What the second table is."""
+    if result.has_money:
+        return f"What a {MONTH} costs, in {result.currency or 'units of the prices'}:"
+    return f"Node-hours of a {MONTH} (prices would make them money):"
+
+
+def _cost_rows(result: FleetResult) -> list[tuple[str, ...]]:
+    """The parts of the cost by option, their total, and that of a job."""
+    options = shown_options(result)
+    parts = dict.fromkeys(part for one in options for part in _parts(result, one))
+    rows = [
+        (part, *(_amount(result, _parts(result, one).get(part, 0)) for one in options))
+        for part in parts
+        if part == USEFUL or any(_parts(result, one).get(part) for one in options)
+    ]
+    totals = [sum(_parts(result, one).values()) for one in options]
+    n_per_month = result.n_jobs * 730.5 / result.window_h
+    each = [_amount(result, total / n_per_month) for total in totals]
+    rows.append(("total", *(_amount(result, total) for total in totals)))
+    return [*rows, ("per job", *each)]
+
+
+def _parts(result: FleetResult, one: OptionRow) -> dict[str, float]:
+    return dict(one.cents if result.has_money else one.node_h)
+
+
+def _amount(result: FleetResult, value: float) -> str:
+    return shown(value, "") if result.has_money else f"{value:,.1f}"
+
+
+def _costs(result: FleetResult) -> Table:
+    options = [Column(one.name) for one in shown_options(result)]
+    return Table(
+        caption=what_costs(result).rstrip(":"),
+        columns=[Column("", is_number=False), *options],
+        rows=_cost_rows(result),
+    )
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def heading(result: FleetResult) -> str:
+    """What was simulated."""
+    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    times = f", {result.histories:,} histories" if result.histories > 1 else ""
+    return (
+        f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
+        f"{hours(result.window_h)}{times}. "
+        + (f"They share: {shared}. " if shared else "They share nothing. ")
+        + "Overhead in % of useful time, without the hours in the queue, ± the half-width of the "
+        "95 % interval; years lost: machine-years of overhead; jobs that end in a month of the "
+        "window; used: share of the nodes' time that is useful."
+    )
+
+
+def energy(result: FleetResult) -> list[str]:
+    """Energy and carbon of the options that are shown, per month."""
+    said = []
+    for one in shown_options(result):
+        if isnan(one.energy_kwh):
+            continue
+        carbon = "" if isnan(one.carbon_kg) else f", {significant(one.carbon_kg / 1000)} t of CO2"
+        said.append(
+            f"Energy, {one.name}: {significant(one.energy_kwh / 1000)} MWh{carbon} a month."
+        )
+    return said
+
+
+def knee_sentences(result: FleetResult) -> list[str]:
+    """How many spares are enough."""
+    return [_knee(result, knee) for knee in result.knees]
+
+
+def _knee(result: FleetResult, knee: Knee) -> str:
+    tried = " (the most that was tried: more may be cheaper yet)" if knee.at_end else ""
+    waits = (
+        "at none of these numbers does nobody wait"
+        if knee.nobody_waits is None
+        else f"from {knee.nobody_waits:g} on no job waits for one"
+    )
+    return (
+        f"Spares, {knee.strategy}: {knee.cheapest:g} are cheapest in all{tried}: beyond, they cost "
+        f"more than they save; {waits}."
+    )
+
+
+def recommendation(result: FleetResult) -> list[str]:
+    """The cheapest option, what it saves, and what would reverse that."""
+    decision = result.decision
+    said = [_advice(result)]
+    best = result.option(decision.best)
+    if best.statistics["pls"].mean > 0:
+        said.append(
+            "It leaves shards stale, which has no price here: a job's PLS is "
+            f"{significant(100 * best.statistics['pls'].mean)} % on average."
+        )
+    if decision.n_left_out:
+        said.append(
+            f"Left out: {count(decision.n_left_out, 'option')} under which not all jobs finish."
+        )
+    return [*said, *_unknowns(result)]
+
+
+def _advice(result: FleetResult) -> str:
+    decision = result.decision
+    if decision.best == decision.present:
+        return f"Recommendation: stay with {decision.present}: no other option costs less."
+    scale = 100.0 if result.has_money else 1.0
+    saves = decision.saves
+    unit = (result.currency or "") if result.has_money else "node-hours"
+    if isnan(saves.mean):
+        return (
+            f"Recommendation: {decision.best}, the cheapest option; under {decision.present} not "
+            "all jobs finish."
+        )
+    amount = with_ends(saves.mean / scale, saves.low / scale, saves.high / scale, unit)
+    unsure = ""
+    if isnan(saves.low):
+        unsure = " How sure that is can't be told: give fleet.histories of 2 or more."
+    elif saves.low <= 0:
+        unsure = " The interval holds 0: more histories would tell."
+    return (
+        f"Recommendation: {decision.best}. Beside {decision.present} it saves {amount} per "
+        f"{MONTH}.{unsure}"
+    )
+
+
+def _unknowns(result: FleetResult) -> list[str]:
+    decision = result.decision
+    if not decision.n_draws:
+        return ["No input is said to be unknown (fleet.unknown), so none is tried for a reversal."]
+    said = [_flip(flip) for flip in decision.flips]
+    others = ", ".join(f"{name} {n:,}" for name, n in decision.others.items())
+    draws = (
+        f"If all of them vary at once, it is the cheapest of those tried in "
+        f"{round(decision.share * decision.n_draws):,} of {decision.n_draws:,} joint draws"
+        + (f" (others: {others})." if others else ".")
+    )
+    return [*said, draws]
+
+
+def _flip(flip: Flip) -> str:
+    unit = f" {flip.unit}" if flip.unit else ""
+    span = f"{significant(flip.low)} to {significant(flip.high)}{unit}"
+    if flip.at is None:
+        return f"{flip.key}: no value from {span} reverses it."
+    at = f"{significant(flip.at)}{unit}"
+    return f"{flip.key} (from {span}): at {at}, {flip.becomes} costs as little."
+
+
+# ------------------------------------------------------------------------------ JSON
+
+
+def fleet_as_json(result: FleetResult) -> dict[str, Any]:
+    """The object that ``cprsim fleet --json`` prints."""
+    about = json.loads((result.path / ABOUT).read_text("utf-8"))
+    figures = [str(path) for path in sorted(result.path.glob("*.png"))]
+    return {**about, "results": str(result.path), "figures": figures}
