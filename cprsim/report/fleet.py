@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import cache, partial
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cprsim.fleet.cells import STATISTICS, USEFUL
 from cprsim.fleet.deciding import Flip, Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
 from cprsim.fleet.options import Interval
-from cprsim.plots.fleet import fleet_figures, shown_options
+from cprsim.plots.chart import Chart
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.plots.fleet import fleet_charts, shown_options
 from cprsim.present.document import (
     Block,
     Cell,
@@ -35,9 +36,6 @@ from cprsim.results.words import (
     with_ends,
     with_interval,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MONTH = "month of 730.5 h"
 CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
@@ -87,7 +85,7 @@ def document_of_fleet(result: FleetResult) -> Document:
             Section("What was simulated", [Words([heading(result)])]),
             Section("All options", [_options(result, MOST_ROWS)]),
             Section("What a month costs", [_costs(result), *energies]),
-            Section("In pictures", _pictures(result)),
+            Section("In pictures", [_picture(*item) for item in fleet_charts(result).items()]),
             Section(
                 "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
             ),
@@ -99,20 +97,12 @@ def document_of_fleet(result: FleetResult) -> Document:
     )
 
 
-def _pictures(result: FleetResult) -> list[Block]:
-    figures = cache(lambda narrow: fleet_figures(result, narrow=narrow))
-
-    def figure(name: str, narrow: bool) -> Figure:
-        return figures(narrow)[name]
-
-    return [
-        Picture(
-            caption=CAPTIONS[name],
-            alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
-            draw=partial(figure, name),
-        )
-        for name in figures(False)
-    ]
+def _picture(name: str, chart: Chart) -> Picture:
+    return Picture(
+        caption=CAPTIONS[name],
+        alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
+        draw=lambda narrow: chart_figure(chart, narrow=narrow),
+    )
 
 
 # ------------------------------------------------------------------------------ tables
