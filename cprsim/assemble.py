@@ -46,9 +46,9 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.checks import MAX_FAILURES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.costs_schema import DurationSpec, SaveCost
+from cprsim.scenario.costs import DurationSpec, SaveCost
 from cprsim.scenario.durations import duration_of
-from cprsim.scenario.failures_schema import (
+from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
     TRAINER,
@@ -56,9 +56,9 @@ from cprsim.scenario.failures_schema import (
     JobFailures,
     NodeFailures,
 )
-from cprsim.scenario.lifetime_schema import Lifetime
-from cprsim.scenario.recovery_schema import Recovery
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.lifetimes import Lifetime
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve

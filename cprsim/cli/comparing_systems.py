@@ -30,7 +30,7 @@ from cprsim.results.publish import require_writable, sole
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.sweeps import Store
 from cprsim.sweeps.store import FOLDER

@@ -88,7 +88,7 @@ def _too_busy_is_an_exit_code() -> Iterator[None]:
 
 
 def _smoke(loaded: LoadedScenario) -> tuple[str, ...]:
-    from cprsim.scenario.failures_schema import InjectedFailures
+    from cprsim.scenario.failures import InjectedFailures
 
     failures = loaded.scenario.failures
     counted = isinstance(failures, InjectedFailures) and failures.count is not None

@@ -26,7 +26,7 @@ from cprsim.results.publish import require_writable
 from cprsim.results.warnings import warnings
 from cprsim.results.write import write_result
 from cprsim.scenario import LoadedScenario, dump_scenario
-from cprsim.scenario.failures_schema import ANY
+from cprsim.scenario.failures import ANY
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 

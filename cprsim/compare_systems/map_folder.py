@@ -18,7 +18,7 @@ from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
 from cprsim.results.publish import publishing
 from cprsim.results.write import write_csv
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column
 

@@ -38,7 +38,7 @@ from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.results.words import count
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of
 from cprsim.sweeps.store import Body, Store
 from cprsim.workers import Workers, run_each

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from cprsim.scenario.kernel_schema import Kernel
+from cprsim.scenario.kernel import Kernel
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.scenario import LoadedScenario, dump_scenario
-from cprsim.scenario.fleet_schema import Fleet
+from cprsim.scenario.fleet import Fleet
 from cprsim.setting import n_saves_due
 from cprsim.simulate.events.replication import numbers_as_objects
 from cprsim.simulate.numbers import Numbers

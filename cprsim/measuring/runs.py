@@ -21,7 +21,7 @@ from cprsim.measuring.own import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.measuring.room import SHARE, Room, memory_bytes
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
 from cprsim.stand_in import StandIn, stand_in
 from cprsim.streams import stream

@@ -22,7 +22,7 @@ from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.plain_system import plain_system
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.recovery_schema import Recovery, choices
+from cprsim.scenario.recovery import Recovery, choices
 from cprsim.scenario.system_schema import options_of
 
 MADE_UP = (

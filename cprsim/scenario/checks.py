@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from cprsim.records import STOPPED_BEYOND
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.failures_schema import (
+from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
     InjectedFailures,
     JobFailures,
     NodeFailures,
 )
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 
 if TYPE_CHECKING:
     from cprsim.scenario.schema import Scenario

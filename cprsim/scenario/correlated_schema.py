@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.lifetime_schema import Clock, Mtbf95, Spread95, Start, intervals_agree
+from cprsim.scenario.lifetimes import Clock, Mtbf95, Spread95, Start, intervals_agree
 from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, PositiveCount, Quantity
 from cprsim.units import SHARE, TIME
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from cprsim.scenario.recovery_schema import Recovery
+from cprsim.scenario.recovery import Recovery
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import scalar
 

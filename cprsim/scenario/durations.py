@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cprsim.failures.distributions import Constant, Distribution, with_mean
-from cprsim.scenario.costs_schema import DurationSpec
+from cprsim.scenario.costs import DurationSpec
 
 
 def duration_of(spec: float | DurationSpec) -> Distribution:

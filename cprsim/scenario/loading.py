@@ -17,7 +17,7 @@ from cprsim.scenario.option_tables import file_of, tables_in, throughput_from, w
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, as_written, read_document
 
 MAX_BYTES = 500_000

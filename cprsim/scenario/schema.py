@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from cprsim.scenario.accuracy_schema import Accuracy
+from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.checks import scenario_problems
-from cprsim.scenario.cluster_schema import Cluster
-from cprsim.scenario.costs_schema import Costs, Storage
-from cprsim.scenario.failures_schema import ANY, SYNC_PS, Failures
-from cprsim.scenario.fleet_schema import Fleet
-from cprsim.scenario.kernel_schema import Kernel
-from cprsim.scenario.prices_schema import PricesSection
+from cprsim.scenario.cluster import Cluster
+from cprsim.scenario.costs import Costs, Storage
+from cprsim.scenario.failures import ANY, SYNC_PS, Failures
+from cprsim.scenario.fleet import Fleet
+from cprsim.scenario.kernel import Kernel
+from cprsim.scenario.prices import PricesSection
 from cprsim.scenario.quantities import Model, Quantity
-from cprsim.scenario.recovery_schema import RecoveryEntry
-from cprsim.scenario.scopes_schema import Scopes
-from cprsim.scenario.sweep_schema import Sweep
-from cprsim.scenario.sync_schema import Sync
+from cprsim.scenario.recovery import RecoveryEntry
+from cprsim.scenario.scopes import Scopes
+from cprsim.scenario.sweep import Sweep
+from cprsim.scenario.sync import Sync
 from cprsim.units import SHARE, THROUGHPUT, TIME
 
 UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]

@@ -21,8 +21,8 @@ from cprsim.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.failures_schema import JobFailures, NodeFailures
-from cprsim.scenario.lifetime_schema import Lifetime
+from cprsim.scenario.failures import JobFailures, NodeFailures
+from cprsim.scenario.lifetimes import Lifetime
 from cprsim.selector.choice import Drawn
 from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.flips import contenders

@@ -25,7 +25,7 @@ from cprsim.results.publish import publishing
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.results.write import write_csv, write_parquet
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.staleness import strategy_key
 from cprsim.sweeps.table import column
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.assemble import costs_of
 from cprsim.intervals import cpr_h, daly_h, young_h
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import Point
 from cprsim.sweeps.store import Body
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.costs_schema import Bandwidth
+from cprsim.scenario.costs import Bandwidth
 from cprsim.scenario.quantities import Model, Mtbf, Quantity
 from cprsim.units import SIZE, TIME
 

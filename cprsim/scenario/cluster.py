@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cprsim.scenario.costs_schema import Bandwidth, Duration
-from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
+from cprsim.scenario.costs import Bandwidth, Duration
+from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
 from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
 from cprsim.scenario.tables import Tables, tables_bytes
 from cprsim.units import SIZE

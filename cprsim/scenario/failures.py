@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.lifetime_schema import Clock, Lifetime, Start
+from cprsim.scenario.lifetimes import Clock, Lifetime, Start
 from cprsim.scenario.quantities import Model, NodeCount, PositiveCount, Quantity
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 from cprsim.units import TIME
 
 EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"

@@ -11,7 +11,7 @@ from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.costs_schema import OwnCosts
+from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import Model, Quantity, predicate
 from cprsim.scenario.system_schema import option_problems, options_json_schema
 from cprsim.units import TIME

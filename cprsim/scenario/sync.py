@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.scenario.costs_schema import Bandwidth, Duration, DurationSpec
+from cprsim.scenario.costs import Bandwidth, Duration, DurationSpec
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity
 from cprsim.units import SHARE, SIZE, TIME
 
