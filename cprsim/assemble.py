@@ -44,20 +44,19 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.checks import MAX_FAILURES
-from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.costs import DurationSpec, SaveCost
-from cprsim.scenario.durations import duration_of
+from cprsim.scenario.costs import DurationSpec, SaveCost, duration_of
 from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
     TRAINER,
+    CorrelatedFailures,
     InjectedFailures,
     JobFailures,
     NodeFailures,
 )
 from cprsim.scenario.lifetimes import Lifetime
 from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.schema import MAX_FAILURES
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares

@@ -10,7 +10,7 @@ from cprsim.curves.identity import different_keys, identity, kernel_block
 from cprsim.curves.shipping import shipped, shipped_names, shipped_path
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.recovery import choices
+from cprsim.scenario.quantities import choices
 from cprsim.staleness import StalenessCurve
 
 KEY = "accuracy.curve"

@@ -14,7 +14,7 @@ from cprsim.fleet.cells import priced
 from cprsim.fleet.options import Axis, Interval, Option, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values, values_along
+from cprsim.scenario.sweep import Values, values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers

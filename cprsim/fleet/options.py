@@ -17,7 +17,7 @@ from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values
+from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers, run_each

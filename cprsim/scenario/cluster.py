@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from cprsim.scenario.costs import Bandwidth, Duration
+from cprsim.kernel.shape import PRESETS as SHAPES
+from cprsim.scenario.costs import Duration
 from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
-from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
-from cprsim.scenario.tables import Tables, tables_bytes
-from cprsim.units import SIZE
+from cprsim.scenario.quantities import (
+    MAX_NODES,
+    Bandwidth,
+    Model,
+    NodeCount,
+    PositiveCount,
+    ShardSize,
+)
 
-ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
+
+
+class Table(Model):
+    """One embedding table."""
+
+    rows: int = Field(strict=True, ge=1, le=10**13, description="Rows of the table, a count.")
+    dimension: int = Field(strict=True, ge=1, le=10**6, description="Numbers per row, a count.")
+    bytes_per_value: int = Field(
+        4, strict=True, ge=1, le=16, description="Bytes per number: 4 for float32, 2 for float16."
+    )
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole table."""
+        return self.rows * self.dimension * self.bytes_per_value
+
+
+# Of DLRM's two public reference models, `published` with the reference scripts
+# (facebookresearch/dlrm), in float32. Terabyte: capped at 10 M rows, 0.875 sub-sampling.
+PRESETS: dict[str, tuple[Table, ...]] = {
+    name: tuple(Table(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
+    for name, shape in SHAPES.items()
+}
+Preset = Literal["criteo-kaggle", "criteo-terabyte"]
+
+
+def _written_as(tables: Any) -> str:
+    return "as:preset" if isinstance(tables, str) else "as:list"
+
+
+Tables = Annotated[
+    Annotated[Preset, Tag("as:preset")]
+    | Annotated[tuple[Table, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
+    Discriminator(_written_as),
+]
+
+
+def tables_bytes(tables: str | tuple[Table, ...]) -> int:
+    """Bytes of all tables together; a name stands for the preset's."""
+    return sum(
+        table.size_bytes for table in (PRESETS[tables] if isinstance(tables, str) else tables)
+    )
 
 
 class Cluster(Model):

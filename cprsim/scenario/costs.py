@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from cprsim.failures.distributions import Constant, Distribution, with_mean
 from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.scenario.quantities import Family, Model, PositiveTime, Quantity, Spread
-from cprsim.units import BANDWIDTH, SHARE, TIME
+from cprsim.scenario.quantities import Bandwidth, Family, Model, PositiveTime, Quantity, Spread
+from cprsim.units import SHARE, TIME
 
 TRANSFER = "transfer"
-Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
 _OR = ", or {family: gamma, mean: 94 s, shape: 2}"
 CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
@@ -196,3 +196,10 @@ class Storage(Model):
         alias="per_server",
         description="Of each server's own link [bandwidth]; absent: unlimited.",
     )
+
+
+def duration_of(spec: float | DurationSpec) -> Distribution:
+    """A fixed time [h], or a distribution."""
+    if isinstance(spec, DurationSpec):
+        return with_mean(spec.family, spec.mean_h, spec.spread)
+    return Constant(spec)

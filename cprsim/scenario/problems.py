@@ -12,8 +12,7 @@ from pydantic_core import ErrorDetails
 from cprsim.errors import Place, Problem
 from cprsim.foreign import one_line
 from cprsim.scenario.failures import KINDS
-from cprsim.scenario.quantities import CHECKS, PREDICATE
-from cprsim.scenario.recovery import choices
+from cprsim.scenario.quantities import CHECKS, PREDICATE, choices
 from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads

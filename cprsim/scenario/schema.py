@@ -1,136 +1,47 @@
-"""What a scenario says. Keys are as users write them; attributes carry the unit inside."""
+"""A scenario: its sections, what they say together, and back to YAML text and JSON Schema.
+
+Keys are as users write them; attributes carry the unit inside.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from cprsim.records import STOPPED_BEYOND
+from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
-from cprsim.scenario.checks import scenario_problems
 from cprsim.scenario.cluster import Cluster
 from cprsim.scenario.costs import Costs, Storage
-from cprsim.scenario.failures import ANY, SYNC_PS, Failures
+from cprsim.scenario.failures import (
+    ANY,
+    SYNC_PS,
+    CorrelatedFailures,
+    Failures,
+    InjectedFailures,
+    JobFailures,
+    NodeFailures,
+)
 from cprsim.scenario.fleet import Fleet
+from cprsim.scenario.job import Job, Simulation
 from cprsim.scenario.kernel import Kernel
 from cprsim.scenario.prices import PricesSection
-from cprsim.scenario.quantities import Model, Quantity
-from cprsim.scenario.recovery import RecoveryEntry
+from cprsim.scenario.quantities import Model
+from cprsim.scenario.recovery import Recovery, RecoveryEntry
 from cprsim.scenario.scopes import Scopes
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
-from cprsim.units import SHARE, THROUGHPUT, TIME
+from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.yaml_text import dump_plain
 
-UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
-StepTime = Annotated[float, Quantity(TIME, "1 us", "100 h", "10 s")]
-Throughput = Annotated[float, Quantity(THROUGHPUT, "0.001 samples/s", "1e15 samples/s")]
-Precision = Annotated[float, Quantity(SHARE, "0.01 %", "50 %")]
-REPLICATIONS = 1000
 SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+MAX_SAVES = 1_000_000
+NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
+MAX_FAILURES = 100_000
 
-
-class Job(Model):
-    """The useful work: hours at full speed, or samples and throughput."""
-
-    useful_time_h: UsefulTime | None = Field(
-        None, alias="useful", description="Useful work at full speed [time]."
-    )
-    samples: float | None = Field(
-        None,
-        strict=True,
-        ge=1,
-        le=1e18,
-        description="Samples to train on, a count; needs `throughput`.",
-    )
-    throughput_per_h: Throughput | None = Field(
-        None, alias="throughput", description="Samples per time at full speed."
-    )
-    step_h: StepTime | None = Field(
-        None,
-        alias="step",
-        description="Time of a training step at full speed [time]; recovery systems that save or "
-        "retry by steps need it.",
-    )
-    horizon_h: UsefulTime | None = Field(
-        None,
-        alias="horizon",
-        description="Wall time at which the job ends, done or not [time]; absent: when its work is "
-        "done.",
-    )
-
-    @property
-    def useful_h(self) -> float:
-        """Useful work in hours at full speed."""
-        if self.useful_time_h is not None:
-            return self.useful_time_h
-        assert self.samples is not None
-        assert self.throughput_per_h is not None
-        return self.samples / self.throughput_per_h
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """The work is said once and in full."""
-        if self.useful_time_h is not None:
-            for key, other in (("samples", self.samples), ("throughput", self.throughput_per_h)):
-                if other is not None:
-                    yield key, "give either `useful`, or `samples` and `throughput`"
-        elif self.samples is None or self.throughput_per_h is None:
-            yield "useful", "is missing: give `useful: 50 h`, or `samples` and `throughput`"
-        elif not 1 / 3600 <= self.useful_h <= 100_000:
-            yield "samples", f"makes {self.useful_h:.3g} h of work; it must be 1 s to 100000 h"
-
-
-class Simulation(Model):
-    """How many replications, from which seed."""
-
-    seed: int = Field(
-        1, strict=True, ge=0, le=2**63 - 1, description="Seed of all random numbers, an integer."
-    )
-    replications: int | None = Field(
-        None,
-        strict=True,
-        ge=1,
-        le=10**7,
-        description=f"Replications of the job, a count; default {REPLICATIONS}; or give "
-        "`precision`.",
-    )
-    precision_fraction: Precision | None = Field(
-        None,
-        alias="precision",
-        description="Half-width of the 95 % interval of the overhead, in per cent of its mean; "
-        "decides the number of replications.",
-    )
-    at_most: int | None = Field(
-        None,
-        strict=True,
-        ge=100,
-        le=10**7,
-        description="With `precision`: replications at which to stop in any case; default 100000.",
-    )
-    engine: Literal["auto", "simpy", "fast"] = Field(
-        "auto",
-        description="What runs the replications: fast, in arrays, an error where it does not "
-        "apply (with `sync`, trainers replaced while the others go on; finite spares under a "
-        "strategy that saves rows first or whose loads share a bandwidth); simpy, event by event; "
-        "auto, fast where it applies. The numbers are the same up to rounding.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults(cls, section: Any) -> Any:
-        if not isinstance(section, dict):
-            return section
-        if section.get("precision") is None:
-            absent = section.get("replications") is None and section.get("at_most") is None
-            return {**section, "replications": REPLICATIONS} if absent else section
-        return {"at_most": 100_000, **section}
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """The number of replications is said once."""
-        if self.replications is not None and self.precision_fraction is not None:
-            yield "replications", "give either `replications` or `precision`"
-        if self.at_most is not None and self.precision_fraction is None:
-            yield "at_most", "goes with `precision`"
+Found = Iterator[tuple[str, str]]
 
 
 class Scenario(Model):
@@ -188,5 +99,232 @@ class Scenario(Model):
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What sections say together; see checks.py."""
+        """What sections say together."""
         return scenario_problems(self)
+
+
+# ---------------------------------------------------------------------------- to text
+
+
+def dump_scenario(scenario: Scenario) -> str:
+    """The resolved scenario as YAML: every key with its value, defaults spelled out, with units."""
+    plain = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dump_plain(plain)
+
+
+def dump_entry(entry: Recovery, options: dict[str, Any]) -> str:
+    """An entry of `recovery` with other options, as one line of YAML."""
+    plain = entry.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"options"})
+    if plain["name"] == plain["strategy"]:
+        del plain["name"]
+    if options:
+        plain["options"] = options
+    return dump_plain(plain, on_one_line=True).strip()
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a scenario: meaning and unit of every key."""
+    schema = Scenario.model_json_schema(mode="validation")
+    schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name
+    schema["$defs"]["Recovery"]["required"] = ["strategy"]  # a name by default too
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+# ---------------------------------------------------------------- what sections say together
+
+
+def scenario_problems(scenario: Scenario) -> Found:
+    """Everything that fits in its own section but not with the others."""
+    yield from _struck_nodes_exist(scenario)
+    yield from _failures_are_bounded(scenario)
+    yield from _spares_and_repair(scenario)
+    yield from _transfers_have_bytes_and_bandwidth(scenario)
+    yield from _own_costs_fit(scenario)
+    yield from _strategies_differ(scenario)
+    yield from _saves_are_bounded(scenario)
+    yield from _somebody_synchronises(scenario)
+    yield from _scopes_are_whole(scenario)
+    yield from _servers_for_partial_recovery(scenario)
+
+
+def _scopes_are_whole(scenario: Scenario) -> Found:
+    scopes = scenario.scopes
+    if not scopes:
+        return
+    total = sum(scope.share for scope in scopes)
+    if abs(total - 1.0) > 1e-6:
+        yield "scopes", f"the shares add up to {total:g}; they must add up to 1"
+    names = [scope.name for scope in scopes]
+    for i, scope in enumerate(scopes):
+        if scope.name in names[:i]:
+            yield f"scopes.{i}.name", f"`{scope.name}` is there already"
+        if scope.reach == "rack" and scenario.cluster.rack is None:
+            yield "cluster.rack", "is missing: how many neighbouring nodes share a rack"
+    if scenario.sync is not None:
+        yield "scopes", "do not go with `sync`: there every failure kills a node"
+
+
+def _servers_for_partial_recovery(scenario: Scenario) -> Found:
+    if not scenario.cluster.workers:
+        return
+    for i, entry in enumerate(scenario.recovery):
+        if entry.strategy in NEEDS_SERVERS:
+            yield (
+                f"recovery.{i}.strategy",
+                f"`{entry.strategy}` reloads embedding servers one by one; workers go back "
+                "together: take `full` or a recovery system",
+            )
+
+
+def _somebody_synchronises(scenario: Scenario) -> Found:
+    if scenario.sync is None:
+        return
+    n_trainers, stragglers = scenario.cluster.trainers, scenario.sync.stragglers
+    if not n_trainers:
+        yield "cluster.trainers", "is missing: `sync` says how trainers stay in step"
+    elif SYNC_PS in scenario.cluster.others:
+        yield f"cluster.others.{SYNC_PS}", "is the role of `sync.servers`; choose another name"
+    elif stragglers is not None and stragglers.trainers > n_trainers:
+        yield (
+            "sync.stragglers.trainers",
+            f"{stragglers.trainers} of {n_trainers} trainers cannot be slow",
+        )
+
+
+def _struck_nodes_exist(scenario: Scenario) -> Found:
+    failures = scenario.failures
+    if isinstance(failures, NodeFailures):
+        for role in failures.roles:
+            yield from _role_exists(scenario, role, f"failures.roles.{role}")
+        if ANY in failures.roles:
+            yield f"failures.roles.{ANY}", "name each role: every node has a clock of its own"
+    elif isinstance(failures, TraceFailures):
+        n_nodes = scenario.n_nodes_of[ANY]
+        if failures.nodes is not None and n_nodes > failures.nodes:
+            yield (
+                "failures.nodes",
+                f"the trace has {failures.nodes} nodes, the job {n_nodes}: each slot of the job "
+                "needs a node of the trace",
+            )
+    elif isinstance(failures, CorrelatedFailures):
+        yield from _job_fits_into_the_watched_cluster(scenario, failures)
+    else:
+        yield from _group_fits(scenario, failures)
+
+
+def _job_fits_into_the_watched_cluster(scenario: Scenario, failures: CorrelatedFailures) -> Found:
+    n_nodes, shocks = scenario.n_nodes_of[ANY], failures.shocks
+    if shocks is not None and n_nodes > shocks.nodes:
+        yield (
+            "failures.shocks.nodes",
+            f"shocks were seen in a cluster of {shocks.nodes} nodes, the job has {n_nodes}: how "
+            "many of them would be struck is not known",
+        )
+
+
+def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
+    if not scenario.n_nodes_of.get(role):
+        known = ", ".join(name for name, n in scenario.n_nodes_of.items() if n)
+        yield key, f"the cluster has no node of role `{role}`; it has: {known}"
+
+
+def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
+    yield from _role_exists(scenario, failures.role, "failures.role")
+    n_nodes = scenario.n_nodes_of.get(failures.role, 0)
+    if not n_nodes:
+        return
+    if failures.together is not None and failures.together > n_nodes:
+        yield (
+            "failures.together",
+            f"{failures.together} nodes of role `{failures.role}` cannot fail together: the "
+            f"cluster has {n_nodes}",
+        )
+    for key, servers in failures.named_servers if isinstance(failures, InjectedFailures) else ():
+        for server in servers:
+            if server >= n_nodes:
+                yield (
+                    f"failures.{key}",
+                    f"there is no node {server} of role `{failures.role}`: they are numbered 0 to "
+                    f"{n_nodes - 1}",
+                )
+
+
+def _failures_are_bounded(scenario: Scenario) -> Found:
+    failures, useful_h = scenario.failures, scenario.job.useful_h
+    if isinstance(failures, InjectedFailures):
+        times = 1.0 if failures.clock == "progress" else STOPPED_BEYOND
+        which = f"the job of {useful_h:g} h"
+        if times > 1.0:
+            which = f"{times:g} times {which}, at which it is given up"
+        for i, at_h in enumerate(failures.at_h or ()):
+            if at_h >= times * useful_h:
+                yield f"failures.at.{i}", f"{at_h:g} h lies beyond {which}"
+    elif isinstance(failures, JobFailures):
+        yield from _not_too_many(useful_h / failures.mtbf_h, f"failures.{failures.mtbf_key}")
+    elif isinstance(failures, NodeFailures):
+        for role, lifetime in failures.roles.items():
+            n_nodes = scenario.n_nodes_of.get(role, 0)
+            yield from _not_too_many(
+                n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.{lifetime.mtbf_key}"
+            )
+
+
+def _not_too_many(expected: float, key: str) -> Found:
+    if expected > MAX_FAILURES:
+        yield key, f"makes {expected:.3g} failures per job; at most {MAX_FAILURES} make sense"
+
+
+def _spares_and_repair(scenario: Scenario) -> Found:
+    cluster, is_trace = scenario.cluster, isinstance(scenario.failures, TraceFailures)
+    if cluster.spares is not None and cluster.repair is None and not is_trace:
+        yield (
+            "cluster.repair",
+            f"is missing: with {cluster.spares} spares, say when a failed node comes back, for "
+            "example 6 h",
+        )
+    if cluster.repair is not None and is_trace:
+        yield "cluster.repair", "a trace brings its own repair times: leave it out"
+
+
+def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
+    own = ((f"recovery.{i}.costs", one.costs) for i, one in enumerate(scenario.recovery))
+    for place, costs in (("costs", scenario.costs), *own):
+        for key in () if costs is None else costs.transfers:
+            if scenario.storage is None:
+                yield f"{place}.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
+            if scenario.cluster.shard_bytes is None:
+                yield f"{place}.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+
+
+def _own_costs_fit(scenario: Scenario) -> Found:
+    for i, entry in enumerate(scenario.recovery):
+        if entry.costs is None:
+            continue
+        place = f"recovery.{i}.costs"
+        if scenario.sync is not None:
+            yield place, "does not go with `sync`: change the section `costs`"
+        if entry.costs.detect is not None and scenario.scopes:
+            yield f"{place}.detect", "does not go with `scopes`: each scope has its own `detect`"
+
+
+def _strategies_differ(scenario: Scenario) -> Found:
+    first: dict[str, int] = {}
+    for i, entry in enumerate(scenario.recovery):
+        if entry.name in first:
+            yield (
+                f"recovery.{i}",
+                f"`{entry.name}` is there already (entry {first[entry.name] + 1}): give this one "
+                f"another name, for example `name: {entry.name}-2`",
+            )
+        first.setdefault(entry.name, i)
+
+
+def _saves_are_bounded(scenario: Scenario) -> Found:
+    useful_h = scenario.job.useful_h
+    for i, entry in enumerate(scenario.recovery):
+        if isinstance(entry.interval, float) and useful_h / entry.interval > MAX_SAVES:
+            yield (
+                f"recovery.{i}.interval",
+                f"makes {useful_h / entry.interval:.3g} saves in {useful_h:g} h; at most "
+                f"{MAX_SAVES} make sense",
+            )

@@ -2,16 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from math import prod
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from cprsim.errors import ParameterError
+from cprsim.foreign import one_line
 from cprsim.scenario.quantities import Model, predicate
-from cprsim.scenario.ranges import Values, values_along
+from cprsim.scenario.yaml_text import Plain, Scalar, scalar
+from cprsim.units import plain_number, split_quantity, unit_factor
+
+EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
+MOST_VALUES = 10_000
+MOST_COUNTED = 10**15  # by a range of whole numbers: floats are exact as far
+DIGITS = 6  # of the values between the ends: they are read by people
+_RANGE = re.compile(r"(?P<low>[^:]+):(?P<high>[^:]+):\s*(?P<kind>lin|log)\s*(?P<n>\d{1,6})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What one key of a scenario takes on along an axis.
+
+    Parameters
+    ----------
+    written : as a scenario would say them, in the order of the axis
+    numbers : the same as numbers in `unit`, for tables and figures; None where they are no numbers
+    unit : the one in which the user wrote the first of them; empty for plain numbers and words
+    logarithmic : whether neighbours differ by a factor
+    """
+
+    written: tuple[Plain, ...]
+    numbers: tuple[float, ...] | None
+    unit: str
+    logarithmic: bool = False
+
+
+def values_along(said: str | Sequence[Plain]) -> Values:
+    """The values that a text such as ``30 s:10 min:log12`` or a list stands for.
+
+    Ends without a fraction make whole numbers: ``4:64:log5`` counts nodes, ``0.01:0.2:log5`` is a
+    share. Raises ParameterError, whose message goes on where the text found ends.
+    """
+    if not isinstance(said, str):
+        return _listed([_plain(entry) for entry in said])
+    if match := _RANGE.fullmatch(said):
+        return _between(match["low"], match["high"], match["kind"] == "log", int(match["n"]))
+    if ":" in said:
+        raise ParameterError(f"is no range: {EXAMPLE}")
+    return _listed([scalar(entry.strip()) for entry in said.split(",")])
+
+
+def _plain(entry: Plain) -> Scalar:
+    if isinstance(entry, list | dict):
+        raise ParameterError("holds a list or a section: an axis changes one value")
+    return entry
+
+
+def _listed(written: list[Scalar]) -> Values:
+    """A list, in the order in which it stands."""
+    if not written or any(value is None or value == "" for value in written):
+        raise ParameterError(f"has an empty value: {EXAMPLE}")
+    if len(written) > MOST_VALUES:
+        raise ParameterError(f"has {len(written)} values; at most {MOST_VALUES} are possible")
+    seen: set[Scalar] = set()
+    for value in written:
+        if value in seen:
+            raise ParameterError(f"has `{one_line(str(value))}` twice")
+        seen.add(value)
+    numbers, unit = _as_numbers(written)
+    return Values(tuple(written), numbers, unit)
+
+
+def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
+    """Numbers in the unit of the first one, None where they are words or do not go together."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in written):
+        return tuple(float(str(value)) for value in written), ""
+    try:
+        parts = [split_quantity(str(value)) for value in written]
+        unit = parts[0][1]
+        return tuple(_as_float(number * unit_factor(own, unit)) for number, own in parts), unit
+    except ParameterError:
+        return None, ""
+
+
+def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
+    (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
+    last *= unit_factor(own, unit)
+    low_number, high_number = _as_float(first), _as_float(last)
+    if not 2 <= n <= MOST_VALUES:
+        raise ParameterError(f"has {n} values; a range has 2 to {MOST_VALUES}")
+    if logarithmic and min(first, last) <= 0:
+        raise ParameterError("can't go from or to 0 or below by factors: write linN for logN")
+    if first == last:
+        raise ParameterError("begins where it ends")
+    spaced = np.geomspace if logarithmic else np.linspace
+    inner = [_rounded(value) for value in spaced(low_number, high_number, n)[1:-1]]
+    numbers = [_exact(first), *inner, _exact(last)]
+    if not unit and all(_is_whole(end) for end in (low, high)):
+        if max(abs(first), abs(last)) > MOST_COUNTED:
+            raise ParameterError(f"counts beyond {MOST_COUNTED:,}")
+        numbers = list(dict.fromkeys(number.quantize(Decimal(1)) for number in numbers))
+        whole = [int(number) for number in numbers]
+        return Values(tuple(whole), tuple(map(float, whole)), "", logarithmic)
+    written: list[Plain] = [
+        f"{plain_number(number)} {unit}" if unit else float(number) for number in numbers
+    ]
+    return Values(tuple(written), tuple(map(float, numbers)), unit, logarithmic)
+
+
+def _as_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise ParameterError("is too large") from None
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", text.strip()) is not None
+
+
+def _rounded(value: float) -> Decimal:
+    return Decimal(f"{value:.{DIGITS}g}")
+
+
+def _exact(number: Fraction) -> Decimal:
+    return Decimal(f"{Decimal(number.numerator) / Decimal(number.denominator):.15g}")
+
 
 MOST_POINTS = 100_000
 MOST_AXES = 8

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.scenario.costs import Bandwidth, Duration, DurationSpec
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity
+from cprsim.scenario.costs import Duration, DurationSpec
+from cprsim.scenario.quantities import Bandwidth, Model, PositiveCount, Quantity
 from cprsim.units import SHARE, SIZE, TIME
 
 AlgorithmName = Literal[
