@@ -11,13 +11,12 @@ from typing import Literal
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Distribution, Weibull, with_mean
+from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
 from cprsim.failures.job_clock import JobClock
 from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import Outages
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
@@ -26,16 +25,12 @@ from cprsim.records import (
     Clock,
     Cluster,
     Costs,
-    Duration,
     Holds,
     OnFailure,
     RecoveryPolicy,
-    Reliability,
     Role,
     SmallTables,
-    Storage,
     SubSaves,
-    Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names
@@ -44,7 +39,7 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.costs import DurationSpec, SaveCost, duration_of
+from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
@@ -54,7 +49,6 @@ from cprsim.scenario.failures import (
     JobFailures,
     NodeFailures,
 )
-from cprsim.scenario.lifetimes import Lifetime
 from cprsim.scenario.recovery import Recovery
 from cprsim.scenario.schema import MAX_FAILURES
 from cprsim.scenario.traces import TraceFailures
@@ -128,7 +122,10 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "cluster"):
         cluster = _cluster(scenario)
     with _blaming(loaded, "costs"):
-        costs = _costs(scenario)
+        storage = scenario.storage
+        costs = scenario.costs.record(
+            None if storage is None else storage.record(scenario.cluster.shard_bytes)
+        )
     with _blaming(loaded, "failures"):
         failures = _failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -193,68 +190,9 @@ def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float)
     return saved
 
 
-def _duration_or_transfer(spec: float | DurationSpec | str) -> Duration | Transfer:
-    return Transfer() if isinstance(spec, str) else duration_of(spec)
-
-
-def _costs(scenario: Scenario) -> Costs:
-    section = scenario.costs
-    stall, background = _save_of(section.save)
-    return Costs(
-        save_stall=stall,
-        save_background=background,
-        load=_duration_or_transfer(section.load),
-        detect=duration_of(section.detect),
-        reschedule=duration_of(section.reschedule),
-        storage=_storage(scenario),
-        reliability=_reliability(section.save),
-    )
-
-
-def _save_of(section: SaveCost) -> tuple[Duration | Transfer, Duration | Transfer | None]:
-    background = section.background
-    return (
-        _duration_or_transfer(section.stall),
-        None if background is None else _duration_or_transfer(background),
-    )
-
-
-def _reliability(section: SaveCost) -> Reliability:
-    return Reliability(section.fails_fraction, section.corrupt_fraction, section.kept)
-
-
 def costs_of(entry: Recovery, costs: Costs) -> Costs:
     """The scenario's costs, with those that a strategy has of its own instead."""
-    own = entry.costs
-    if own is None:
-        return costs
-    if own.save is not None:
-        stall, background = _save_of(own.save)
-        costs = replace(
-            costs,
-            save_stall=stall,
-            save_background=background,
-            reliability=_reliability(own.save),
-        )
-    if own.load is not None:
-        costs = replace(costs, load=_duration_or_transfer(own.load))
-    if own.detect is not None:
-        costs = replace(costs, detect=duration_of(own.detect))
-    if own.reschedule is not None:
-        costs = replace(costs, reschedule=duration_of(own.reschedule))
-    return costs
-
-
-def _storage(scenario: Scenario) -> Storage | None:
-    section = scenario.storage
-    if section is None:
-        return None
-    link = section.per_server_bytes_per_h
-    return Storage(
-        bandwidth_bytes_per_h=section.bandwidth_bytes_per_h,
-        server_bandwidth_bytes_per_h=float("inf") if link is None else link,
-        shard_bytes=scenario.cluster.shard_bytes or 0.0,
-    )
+    return costs if entry.costs is None else entry.costs.instead_of(costs)
 
 
 # ----------------------------------------------------------------------------- failures
@@ -264,7 +202,7 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
     section = loaded.scenario.failures
     if isinstance(section, JobFailures):
         return JobClock(
-            lifetime=_lifetime(section),
+            lifetime=section.distribution,
             slots=_slots(cluster, section.role),
             together=section.together,
             clock=Clock(section.clock),
@@ -273,7 +211,7 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
         )
     if isinstance(section, NodeFailures):
         return NodeClocks(
-            lifetimes={role: _lifetime(lifetime) for role, lifetime in section.roles.items()},
+            lifetimes={role: lifetime.distribution for role, lifetime in section.roles.items()},
             clock=Clock(section.clock),
             start=Start(section.start),
             repair=cluster.repair,
@@ -290,12 +228,6 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
             f"replay needs {FEWEST_OUTAGES} at least"
         )
     return Replay(outages)
-
-
-def _lifetime(section: Lifetime) -> Distribution:
-    if section.ages_h is not None and section.hazards_per_h is not None:
-        return PiecewiseHazard(section.ages_h, section.hazards_per_h).simulable()
-    return with_mean(section.family, section.mtbf_h, section.spread)
 
 
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:

@@ -20,7 +20,7 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import Trainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.costs import duration_of
+from cprsim.scenario.distributions import duration_of
 from cprsim.stand_in import StandIn
 from cprsim.sync import (
     ALL,

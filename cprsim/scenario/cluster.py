@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from cprsim.kernel.shape import PRESETS as SHAPES
-from cprsim.scenario.costs import Duration
+from cprsim.scenario.distributions import Duration
 from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
 from cprsim.scenario.quantities import (
     MAX_NODES,

@@ -3,83 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log, sqrt
+from dataclasses import replace
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from cprsim.failures.distributions import Constant, Distribution, with_mean
+from cprsim import records
+from cprsim.records import Reliability, Transfer
 from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.scenario.quantities import Bandwidth, Family, Model, PositiveTime, Quantity, Spread
+from cprsim.scenario.distributions import (
+    OR_DISTRIBUTION,
+    Duration,
+    DurationSpec,
+    duration_of,
+    duration_written_as,
+)
+from cprsim.scenario.quantities import Bandwidth, Model, Quantity
 from cprsim.units import SHARE, TIME
 
 TRANSFER = "transfer"
-_OR = ", or {family: gamma, mean: 94 s, shape: 2}"
-CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
-TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
+OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
+TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
-MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
-
-
-class DurationSpec(Spread):
-    """A time that varies: its family, its mean and one more parameter."""
-
-    family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
-    shape: float | None = Field(
-        None,
-        strict=True,
-        ge=0.1,
-        le=1e9,  # what is measured often hardly varies
-        description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
-        examples=[2],
-    )
-    mean_h: PositiveTime = Field(alias="mean", description="Mean [time].", examples=["5.9 h"])
-    median_h: PositiveTime | None = Field(
-        None, alias="median", description="Of lognormal, instead of sigma: the median [time]."
-    )
-
-    @property
-    def spread(self) -> float | None:
-        """The one parameter beside the mean: shape, or sigma; None for exponential.
-
-        Notes
-        -----
-        A lognormal's ``mean / median = exp(sigma^2 / 2)``.
-        """
-        if self.family == "lognormal" and self.median_h is not None:
-            return sqrt(2.0 * log(self.mean_h / self.median_h))
-        return self.sigma if self.family == "lognormal" else self.shape
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family; a median replaces sigma."""
-        if self.median_h is None:
-            yield from super().problems()
-        elif self.family != "lognormal" or self.sigma is not None or self.shape is not None:
-            yield "median", "goes with family lognormal, instead of sigma"
-        elif not self.median_h < self.mean_h:
-            yield "median", "must be below the mean: a lognormal's median always is"
-        elif self.mean_h > MOST_SKEWED * self.median_h:
-            yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
-
-
-def _duration_written_as(value: Any) -> str:
-    return "as:distribution" if isinstance(value, dict | DurationSpec) else "as:time"
 
 
 def _cost_written_as(value: Any) -> str:
-    return "as:transfer" if value == TRANSFER else _duration_written_as(value)
+    return "as:transfer" if value == TRANSFER else duration_written_as(value)
 
 
-Duration = Annotated[
-    Annotated[CostTime, Tag("as:time")] | Annotated[DurationSpec, Tag("as:distribution")],
-    Discriminator(_duration_written_as),
-]
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
+
+
+def cost_of(spec: float | DurationSpec | str) -> records.Duration | Transfer:
+    """A cost that a scenario writes, as the record that holds it."""
+    return Transfer() if isinstance(spec, str) else duration_of(spec)
 
 
 class SaveCost(Model):
@@ -110,6 +73,15 @@ class SaveCost(Model):
         description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
         examples=[2],
     )
+
+    @property
+    def as_record(self) -> dict[str, Any]:
+        """What the record of costs holds of a save."""
+        return {
+            "save_stall": cost_of(self.stall),
+            "save_background": None if self.background is None else cost_of(self.background),
+            "reliability": Reliability(self.fails_fraction, self.corrupt_fraction, self.kept),
+        }
 
 
 def _stall_alone(save: Any) -> Any:
@@ -142,10 +114,9 @@ class Costs(Model):
         examples=["2 min"],
     )
 
-    @property
-    def transfers(self) -> Iterator[str]:
-        """Keys of the costs that follow from bytes over bandwidth."""
-        return _transfers(self.save, self.load)
+    def record(self, storage: records.Storage | None) -> records.Costs:
+        """The same as the engines take it."""
+        return records.Costs(**_as_record(self), storage=storage)
 
 
 class OwnCosts(Model):
@@ -164,10 +135,9 @@ class OwnCosts(Model):
         examples=["2 min"],
     )
 
-    @property
-    def transfers(self) -> Iterator[str]:
-        """Keys of the costs that follow from bytes over bandwidth."""
-        return _transfers(self.save, self.load)
+    def instead_of(self, costs: records.Costs) -> records.Costs:
+        """The scenario's costs, but for what differs."""
+        return replace(costs, **_as_record(self))
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
@@ -176,13 +146,22 @@ class OwnCosts(Model):
             yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
 
 
-def _transfers(save: SaveCost | None, load: Any) -> Iterator[str]:
-    costs = {
+def transfers(costs: Costs | OwnCosts) -> Iterator[str]:
+    """Keys of the costs that follow from bytes over bandwidth."""
+    save = costs.save
+    by_key = {
         "save": save and save.stall,
         "save.background": save and save.background,
-        "load": load,
+        "load": costs.load,
     }
-    return (key for key, cost in costs.items() if cost == TRANSFER)
+    return (key for key, cost in by_key.items() if cost == TRANSFER)
+
+
+def _as_record(costs: Costs | OwnCosts) -> dict[str, Any]:
+    """What the record of costs holds of those that are given."""
+    times = {"load": costs.load, "detect": costs.detect, "reschedule": costs.reschedule}
+    given = {key: cost_of(time) for key, time in times.items() if time is not None}
+    return given if costs.save is None else given | costs.save.as_record
 
 
 class Storage(Model):
@@ -197,9 +176,11 @@ class Storage(Model):
         description="Of each server's own link [bandwidth]; absent: unlimited.",
     )
 
-
-def duration_of(spec: float | DurationSpec) -> Distribution:
-    """A fixed time [h], or a distribution."""
-    if isinstance(spec, DurationSpec):
-        return with_mean(spec.family, spec.mean_h, spec.spread)
-    return Constant(spec)
+    def record(self, shard_bytes: float | None) -> records.Storage:
+        """The same as the engines take it, with what one embedding server saves and loads."""
+        link = self.per_server_bytes_per_h
+        return records.Storage(
+            bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,
+            server_bandwidth_bytes_per_h=inf if link is None else link,
+            shard_bytes=shard_bytes or 0.0,
+        )

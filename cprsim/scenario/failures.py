@@ -7,13 +7,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from cprsim.scenario.lifetimes import Clock, Lifetime, Mtbf95, Spread95, Start, intervals_agree
+from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
 from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount, Quantity
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import SHARE, TIME
 
 MAX_SIZES = 1000
 
+Clock = Annotated[
+    Literal["progress", "uptime", "wall"],
+    Field(
+        description="Clock on which failures age: progress (only first-time useful work), uptime "
+        "(everything but recovery) or wall (everything; failures strike anywhere).",
+    ),
+]
+Start = Annotated[
+    Literal["fresh", "stationary"],
+    Field(
+        description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
+    ),
+]
 Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
 

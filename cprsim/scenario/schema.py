@@ -14,7 +14,7 @@ from cprsim.records import STOPPED_BEYOND
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import Cluster
-from cprsim.scenario.costs import Costs, Storage
+from cprsim.scenario.costs import Costs, Storage, transfers
 from cprsim.scenario.failures import (
     ANY,
     SYNC_PS,
@@ -289,7 +289,7 @@ def _spares_and_repair(scenario: Scenario) -> Found:
 def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
     own = ((f"recovery.{i}.costs", one.costs) for i, one in enumerate(scenario.recovery))
     for place, costs in (("costs", scenario.costs), *own):
-        for key in () if costs is None else costs.transfers:
+        for key in () if costs is None else transfers(costs):
             if scenario.storage is None:
                 yield f"{place}.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
             if scenario.cluster.shard_bytes is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.costs import Duration
+from cprsim.scenario.distributions import Duration
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.units import TIME
 

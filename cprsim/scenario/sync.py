@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.scenario.costs import Duration, DurationSpec
+from cprsim.scenario.distributions import Duration, DurationSpec
 from cprsim.scenario.quantities import Bandwidth, Model, PositiveCount, Quantity
 from cprsim.units import SHARE, SIZE, TIME
 
