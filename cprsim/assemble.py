@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Weibull
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
-from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
-from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.failures.sources import FailureSource, Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.failures.sources import FailureSource
 from cprsim.listed import JobNow, ListedSystem
 from cprsim.records import (
-    Clock,
     Cluster,
     Costs,
     Holds,
@@ -41,23 +31,15 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.failures import (
-    ANY,
     SYNC_PS,
     TRAINER,
-    CorrelatedFailures,
-    InjectedFailures,
-    JobFailures,
-    NodeFailures,
 )
 from cprsim.scenario.recovery import Recovery
-from cprsim.scenario.schema import MAX_FAILURES
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
 from cprsim.sync import Algorithm
-
-FEWEST_OUTAGES = 2  # of a trace that is replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,114 +182,10 @@ def costs_of(entry: Recovery, costs: Costs) -> Costs:
 
 def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
     section = loaded.scenario.failures
-    if isinstance(section, JobFailures):
-        return JobClock(
-            lifetime=section.distribution,
-            slots=_slots(cluster, section.role),
-            together=section.together,
-            clock=Clock(section.clock),
-            start=Start(section.start),
-            repair=cluster.repair,
-        )
-    if isinstance(section, NodeFailures):
-        return NodeClocks(
-            lifetimes={role: lifetime.distribution for role, lifetime in section.roles.items()},
-            clock=Clock(section.clock),
-            start=Start(section.start),
-            repair=cluster.repair,
-        )
-    if isinstance(section, CorrelatedFailures):
-        return _correlated(section, cluster, loaded.scenario.job.useful_h)
-    if isinstance(section, InjectedFailures):
-        return _injected(section, cluster, loaded.scenario.job.useful_h)
+    if not isinstance(section, TraceFailures):
+        return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
-    outages = _outages(section, loaded.trace_path)
-    if outages.n_outages < FEWEST_OUTAGES:
-        raise ParameterError(
-            f"the trace has {outages.n_outages} outage: what lies between outages can't be told; "
-            f"replay needs {FEWEST_OUTAGES} at least"
-        )
-    return Replay(outages)
-
-
-def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-    nodes = CorrelatedNodes(
-        lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
-        frailty=_frailty(section),
-        shocks=_shocks(section),
-        clock=Clock(section.clock),
-        start=Start(section.start),
-        watched_h=section.watched_h,
-        repair=cluster.repair,
-    )
-    # how often nodes that differ fail does not follow from `mtbf` alone
-    n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
-    if n_failures > MAX_FAILURES:
-        raise ParameterError(
-            f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
-        )
-    return nodes
-
-
-def _frailty(section: CorrelatedFailures) -> Frailty:
-    others = ALIKE if section.frailty is None else GammaFrailty(section.frailty.shape)
-    lemons = section.lemons
-    return others if lemons is None else Lemons(lemons.share_fraction, lemons.factor, others)
-
-
-def _shocks(section: CorrelatedFailures) -> Shocks | None:
-    seen = section.shocks
-    if seen is None:
-        return None
-    total = sum(seen.sizes.values())
-    shares = tuple(weight / total for weight in seen.sizes.values())
-    return Shocks(1 / seen.every_h, tuple(seen.sizes), shares, seen.nodes)
-
-
-def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
-    slots = _slots(cluster, section.role)
-
-    def named(servers: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(slots[number] for number in servers)
-
-    each_time, at = section.servers_each_time, section.servers_at
-    return Injected(
-        useful_h=useful_h,
-        slots=slots if each_time is None else named(each_time),
-        together=section.n_together,
-        at_h=section.at_h,
-        count=section.count or 0,
-        repair=cluster.repair,
-        clock=Clock(section.clock),
-        slots_at=None if at is None else tuple(map(named, at)),
-    )
-
-
-def _slots(cluster: Cluster, role: str) -> range:
-    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
-
-
-def _outages(section: TraceFailures, path: Path) -> Outages:
-    outages = _read_log(section, path)
-    return outages if section.cause is None else outages.of_cause(section.cause)
-
-
-def _read_log(section: TraceFailures, path: Path) -> Outages:
-    if section.format == "infinitehbd":
-        return read_infinitehbd(path, n_nodes=section.nodes)
-    observed = section.period
-    period = (None, None) if observed is None else (observed.first, observed.last)
-    if section.format == "lanl":
-        return read_lanl(path, system=section.system, period=period, n_nodes=section.nodes)
-    named = section.columns
-    return read_tidy(
-        path,
-        columns={} if named is None else named.other_names,
-        time_unit=section.time_unit,
-        n_nodes=section.nodes,
-        period=period,
-        repair_h=section.repair_h,
-    )
+    return section.source(loaded.trace_path)
 
 
 # ----------------------------------------------------------------------------- recovery

@@ -7,26 +7,56 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from cprsim.errors import ParameterError
+from cprsim.failures import correlated, frailty
+from cprsim.failures.distributions import Weibull
+from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
+from cprsim.failures.injected import Injected
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.node_clocks import NodeClocks
+from cprsim.failures.sources import Start
+from cprsim.records import Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree
 from cprsim.scenario.quantities import MAX_NODES, Model, Mtbf, NodeCount, PositiveCount, Quantity
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import SHARE, TIME
 
+EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
+WORKER = "worker"
+ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
+KINDS = ("job", "node", "correlated", "injected", "trace")
+MAX_INJECTED = 10_000
+MAX_INSTANTS = 1000
 MAX_SIZES = 1000
+MAX_FAILURES = 100_000  # that a job may expect
 
-Clock = Annotated[
+ClockName = Annotated[
     Literal["progress", "uptime", "wall"],
     Field(
         description="Clock on which failures age: progress (only first-time useful work), uptime "
         "(everything but recovery) or wall (everything; failures strike anywhere).",
     ),
 ]
-Start = Annotated[
+StartName = Annotated[
     Literal["fresh", "stationary"],
     Field(
         description="Age at the start of the job: fresh (just renewed) or stationary (up for long)."
     ),
 ]
+RoleName = Annotated[
+    str,
+    Field(
+        strict=True,
+        pattern=ROLE_NAME,
+        description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
+        "one of `others`.",
+        examples=[EMB_PS, TRAINER, ANY],
+    ),
+]
+Together = Annotated[
+    PositiveCount, Field(description="How many randomly chosen nodes of the role fail together.")
+]
+InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
 Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
 
@@ -80,6 +110,12 @@ class Shocks(Model):
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
 
+    def record(self) -> correlated.Shocks:
+        """Their rate, and the share of each size."""
+        total = sum(self.sizes.values())
+        shares = tuple(weight / total for weight in self.sizes.values())
+        return correlated.Shocks(1 / self.every_h, tuple(self.sizes), shares, self.nodes)
+
 
 class CorrelatedFailures(Model):
     """Nodes with Weibull lifetimes that differ, and shocks besides; all nodes of the job."""
@@ -109,41 +145,54 @@ class CorrelatedFailures(Model):
     shocks: Shocks | None = Field(
         None, description="Failures of several nodes at once; absent: none."
     )
-    start: Start = "stationary"
+    start: StartName = "stationary"
     watched_h: Watched = Field(
         0.0,
         alias="watched",
         description="The job starts at a random instant of so long a time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
     )
-    clock: Clock = "wall"
+    clock: ClockName = "wall"
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Intervals are intervals."""
         yield from intervals_agree(self.mtbf_95_h, self.spread_95, self.shape)
 
+    def source(self, cluster: Cluster, useful_h: float) -> correlated.CorrelatedNodes:
+        """These failures in a job.
 
-EMB_PS, TRAINER, SYNC_PS, ANY = "emb_ps", "trainer", "sync_ps", "any"
-WORKER = "worker"
-ROLE_NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,59}$"
-KINDS = ("job", "node", "correlated", "injected", "trace")
-MAX_INJECTED = 10_000
-MAX_INSTANTS = 1000
+        Raises ParameterError where it would have too many: how often nodes that differ fail does
+        not follow from `mtbf` alone.
+        """
+        nodes = correlated.CorrelatedNodes(
+            lifetime=Weibull.from_mean(self.mtbf_h, self.shape),
+            frailty=self._frailty(),
+            shocks=None if self.shocks is None else self.shocks.record(),
+            clock=Clock(self.clock),
+            start=Start(self.start),
+            watched_h=self.watched_h,
+            repair=cluster.repair,
+        )
+        n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
+        if n_failures > MAX_FAILURES:
+            raise ParameterError(too_many(n_failures))
+        return nodes
 
-RoleName = Annotated[
-    str,
-    Field(
-        strict=True,
-        pattern=ROLE_NAME,
-        description="Role that is struck: emb_ps, worker, trainer, sync_ps, any (all nodes) or "
-        "one of `others`.",
-        examples=[EMB_PS, TRAINER, ANY],
-    ),
-]
-Together = Annotated[
-    PositiveCount, Field(description="How many randomly chosen nodes of the role fail together.")
-]
-InjectedTime = Annotated[float, Quantity(TIME, "0 h", "10000000 h", "10.5 h")]
+    def _frailty(self) -> Frailty:
+        others = ALIKE if self.frailty is None else GammaFrailty(self.frailty.shape)
+        if self.lemons is None:
+            return others
+        return frailty.Lemons(self.lemons.share_fraction, self.lemons.factor, others)
+
+
+def too_many(n_failures: float) -> str:
+    """What is wrong with a job that expects so many failures."""
+    return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
+
+
+def slots_of(cluster: Cluster, role: str) -> range:
+    """Slots of a role of the job, or of all of them."""
+    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
 
 
 class JobFailures(Lifetime):
@@ -152,8 +201,19 @@ class JobFailures(Lifetime):
     kind: Literal["job"] = Field(description="One clock for the job as a whole.")
     role: RoleName = EMB_PS
     together: Together = 1
-    start: Start = "fresh"
-    clock: Clock = "wall"
+    start: StartName = "fresh"
+    clock: ClockName = "wall"
+
+    def source(self, cluster: Cluster, useful_h: float) -> JobClock:
+        """These failures in a job."""
+        return JobClock(
+            lifetime=self.distribution,
+            slots=slots_of(cluster, self.role),
+            together=self.together,
+            clock=Clock(self.clock),
+            start=Start(self.start),
+            repair=cluster.repair,
+        )
 
 
 class NodeFailures(Model):
@@ -165,8 +225,17 @@ class NodeFailures(Model):
         description="For each role that fails (emb_ps, trainer, sync_ps, names of `others`), the "
         "lifetime of one of its nodes.",
     )
-    start: Start = "stationary"
-    clock: Clock = "wall"
+    start: StartName = "stationary"
+    clock: ClockName = "wall"
+
+    def source(self, cluster: Cluster, useful_h: float) -> NodeClocks:
+        """These failures in a job."""
+        return NodeClocks(
+            lifetimes={role: lifetime.distribution for role, lifetime in self.roles.items()},
+            clock=Clock(self.clock),
+            start=Start(self.start),
+            repair=cluster.repair,
+        )
 
 
 def _servers_written_as(value: Any) -> str:
@@ -284,6 +353,25 @@ class InjectedFailures(Model):
                 f"has {len(self.servers_at)} lists for {len(self.at_h)} instants of `at`: give one "
                 "for each, or one list for all",
             )
+
+    def source(self, cluster: Cluster, useful_h: float) -> Injected:
+        """These failures in a job."""
+        slots = slots_of(cluster, self.role)
+        each_time, at = self.servers_each_time, self.servers_at
+        return Injected(
+            useful_h=useful_h,
+            slots=slots if each_time is None else _numbered(slots, each_time),
+            together=self.n_together,
+            at_h=self.at_h,
+            count=self.count or 0,
+            repair=cluster.repair,
+            clock=Clock(self.clock),
+            slots_at=None if at is None else tuple(_numbered(slots, servers) for servers in at),
+        )
+
+
+def _numbered(slots: range, servers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(slots[number] for number in servers)
 
 
 def _kind(section: Any) -> str | None:

@@ -17,12 +17,14 @@ from cprsim.scenario.cluster import Cluster
 from cprsim.scenario.costs import Costs, Storage, transfers
 from cprsim.scenario.failures import (
     ANY,
+    MAX_FAILURES,
     SYNC_PS,
     CorrelatedFailures,
     Failures,
     InjectedFailures,
     JobFailures,
     NodeFailures,
+    too_many,
 )
 from cprsim.scenario.fleet import Fleet
 from cprsim.scenario.job import Job, Simulation
@@ -39,7 +41,6 @@ from cprsim.scenario.yaml_text import dump_plain
 SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 MAX_SAVES = 1_000_000
 NEEDS_SERVERS = tuple(name for name in STRATEGIES if name not in ("none", "full"))
-MAX_FAILURES = 100_000
 
 Found = Iterator[tuple[str, str]]
 
@@ -271,7 +272,7 @@ def _failures_are_bounded(scenario: Scenario) -> Found:
 
 def _not_too_many(expected: float, key: str) -> Found:
     if expected > MAX_FAILURES:
-        yield key, f"makes {expected:.3g} failures per job; at most {MAX_FAILURES} make sense"
+        yield key, too_many(expected)
 
 
 def _spares_and_repair(scenario: Scenario) -> Found:
