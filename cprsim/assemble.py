@@ -18,7 +18,6 @@ from cprsim.records import (
     Holds,
     OnFailure,
     RecoveryPolicy,
-    Role,
     SmallTables,
     SubSaves,
 )
@@ -30,16 +29,11 @@ from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.distributions import duration_of
-from cprsim.scenario.failures import (
-    SYNC_PS,
-    TRAINER,
-)
 from cprsim.scenario.recovery import Recovery
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
-from cprsim.sync import Algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     """
     scenario = loaded.scenario
     with _blaming(loaded, "cluster"):
-        cluster = _cluster(scenario)
+        cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
         storage = scenario.storage
         costs = scenario.costs.record(
@@ -137,22 +131,6 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     if not with_policies:
         return experiment
     return replace(experiment, policies=tuple(_policies(loaded, experiment)))
-
-
-def _cluster(scenario: Scenario) -> Cluster:
-    section = scenario.cluster
-    in_step = None if scenario.sync is None else Algorithm(scenario.sync.algorithm)
-    roles = [Role(section.state_role, section.n_nodes_of[section.state_role], Holds.SHARD)]
-    if section.trainers:
-        go_on = in_step is not None and not in_step.holds_all_up
-        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
-    roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
-    if in_step is not None and (n_servers := scenario.n_nodes_of[SYNC_PS]):
-        holds = Holds.CENTRAL if in_step.has_servers else Holds.NOTHING
-        nobody_waits = in_step.in_background or not in_step.has_servers
-        roles.append(Role(SYNC_PS, n_servers, holds, nobody_waits))
-    repair = None if section.repair is None else duration_of(section.repair)
-    return Cluster(tuple(roles), section.spares, repair)
 
 
 def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:

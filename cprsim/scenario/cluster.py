@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from cprsim import records
 from cprsim.kernel.shape import PRESETS as SHAPES
-from cprsim.scenario.distributions import Duration
-from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
+from cprsim.records import Holds, Role
+from cprsim.scenario.distributions import Duration, duration_of
+from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
 from cprsim.scenario.quantities import (
     MAX_NODES,
     Bandwidth,
@@ -18,6 +20,7 @@ from cprsim.scenario.quantities import (
     PositiveCount,
     ShardSize,
 )
+from cprsim.scenario.sync import Sync
 
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
 
@@ -159,3 +162,15 @@ class Cluster(Model):
                 )
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
+
+    def record(self, sync: Sync | None) -> records.Cluster:
+        """The nodes as the engines take them, those who keep the trainers in step included."""
+        go_on = sync is not None and not sync.form.holds_all_up
+        roles = [Role(self.state_role, self.n_nodes_of[self.state_role], Holds.SHARD)]
+        if self.trainers:
+            roles.append(Role(TRAINER, self.trainers, Holds.REPLICA, go_on))
+        roles += [Role(name, n, Holds.NOTHING) for name, n in self.others.items()]
+        if sync is not None and (servers := sync.server_role(SYNC_PS)) is not None:
+            roles.append(servers)
+        repair = None if self.repair is None else duration_of(self.repair)
+        return records.Cluster(tuple(roles), self.spares, repair)
