@@ -18,8 +18,6 @@ from cprsim.records import (
     Holds,
     OnFailure,
     RecoveryPolicy,
-    SmallTables,
-    SubSaves,
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names
@@ -28,7 +26,6 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.distributions import duration_of
 from cprsim.scenario.recovery import Recovery
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
@@ -69,7 +66,7 @@ class Experiment:
     def now_for(self, listed: ListedSystem) -> JobNow:
         """The job as a system that the scenario lists finds it."""
         mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        return JobNow(self.cluster, costs_of(listed.entry, self.costs), self.scopes, mtbf_h)
+        return JobNow(self.cluster, listed.entry.costs_from(self.costs), self.scopes, mtbf_h)
 
     @property
     def log_notes(self) -> tuple[str, ...]:
@@ -106,7 +103,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         failures = _failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
-    scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
+    curve = chosen_curve(loaded)
+    scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
+    scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -133,37 +132,27 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     return replace(experiment, policies=tuple(_policies(loaded, experiment)))
 
 
-def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
-    """Share of all hours of detection and rescheduling that the others work on, on average.
-
-    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
-    of n trainers 1/n, a sync server nothing.
-    """
-    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
-    saved = 0.0
-    for role in (role for role in cluster.roles if role.others_go_on):
-        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
-        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
-        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
-        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
-        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
-    return saved
-
-
-def costs_of(entry: Recovery, costs: Costs) -> Costs:
-    """The scenario's costs, with those that a strategy has of its own instead."""
-    return costs if entry.costs is None else entry.costs.instead_of(costs)
-
-
-# ----------------------------------------------------------------------------- failures
-
-
 def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
     section = loaded.scenario.failures
     if not isinstance(section, TraceFailures):
         return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
     return section.source(loaded.trace_path)
+
+
+def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
+    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
+    reaches = tuple(scope.reach for scope in scopes)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
+
+
+@contextmanager
+def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
+    """Say where in the scenario stands what a model refuses."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
 # ----------------------------------------------------------------------------- recovery
@@ -188,7 +177,7 @@ class Planner:
     def policy(self, entry: Recovery) -> RecoveryPolicy:
         """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
         experiment = self._experiment
-        own = costs_of(entry, experiment.costs)
+        own = entry.costs_from(experiment.costs)
         if entry.strategy in SYSTEMS:
             job = JobNow(experiment.cluster, own, experiment.scopes, self._expected.mtbf_h)
             return ListedSystem(self._scenario, entry).policy(job)
@@ -210,6 +199,23 @@ class Planner:
         )
 
 
+def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
+    """Share of all hours of detection and rescheduling that the others work on, on average.
+
+    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
+    of n trainers 1/n, a sync server nothing.
+    """
+    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
+    saved = 0.0
+    for role in (role for role in cluster.roles if role.others_go_on):
+        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
+        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
+        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
+        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
+        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
+    return saved
+
+
 def with_own_costs(
     policy: RecoveryPolicy, entry: Recovery, experiment: Experiment
 ) -> RecoveryPolicy:
@@ -217,7 +223,7 @@ def with_own_costs(
 
     Raises ParameterError where that makes no sense for the job.
     """
-    own = costs_of(entry, experiment.costs)
+    own = entry.costs_from(experiment.costs)
     system = as_system(policy, own, experiment.cluster)
     require_legal(system, experiment.cluster, experiment.scopes)
     if entry.costs is None:
@@ -227,66 +233,9 @@ def with_own_costs(
     return replace(policy, system=system)
 
 
-def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
-    if not scenario.scopes:
-        return (Scope("node", Reach.NODE, costs.detect),)
-    return tuple(
-        Scope(
-            scope.name,
-            Reach[scope.reach.upper()],
-            costs.detect if scope.detect is None else duration_of(scope.detect),
-            scope.replaces,
-            scope.notice_h,
-        )
-        for scope in scenario.scopes
-    )
-
-
-def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
-    reaches = tuple(scope.reach for scope in scopes)
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
-
-
 def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:
-    sub_saves = _sub_saves(entry)
+    sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
     job = planning.with_options(entry.interval, entry.target_pls, sub_saves)
     return STRATEGIES[entry.strategy].plan(entry.name, job)
-
-
-def sub_saves_of(loaded: LoadedScenario) -> dict[str, SubSaves]:
-    """The settings of priority saving that the scenario gives, by strategy; the first counts."""
-    found: dict[str, SubSaves] = {}
-    for entry in loaded.scenario.recovery:
-        if entry.sub_saves is not None and (settings := _sub_saves(entry)) is not None:
-            found.setdefault(entry.strategy, settings)
-    return found
-
-
-def _sub_saves(entry: Recovery) -> SubSaves | None:
-    """How an entry's strategy cuts its intervals; None where it does not."""
-    strategy, section = STRATEGIES[entry.strategy], entry.sub_saves
-    if not strategy.takes_sub_saves:
-        return None
-    tracker = strategy.name.removeprefix("cpr-")
-    if section is None:
-        return SubSaves(tracker)
-    return SubSaves(
-        tracker,
-        fraction=section.fraction,
-        extra_h=section.selection_h + section.latency_h,
-        n_large_tables=section.large_tables,
-        small_tables=SmallTables(section.small_tables),
-        sample_period=section.sample_period,
-    )
-
-
-@contextmanager
-def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
-    """Say where in the scenario stands what a model refuses."""
-    try:
-        yield
-    except ParameterError as error:
-        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error

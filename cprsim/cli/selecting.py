@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cprsim.assemble import Experiment, assemble, sub_saves_of
+from cprsim.assemble import Experiment, assemble
 from cprsim.cli.pulse import pulse
 from cprsim.cli.running import inputs_of
 from cprsim.curves import chosen_curve, shipped_names
@@ -75,7 +75,7 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
 def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
     """What is compared with full recovery. Raises ScenarioError where a system does not fit."""
     try:
-        ways = ways_of(experiment, {**WAYS, **sub_saves_of(loaded)})
+        ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
     for number, entry in enumerate(loaded.scenario.recovery):

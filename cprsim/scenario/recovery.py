@@ -19,6 +19,8 @@ from pydantic import (
 )
 from pydantic.json_schema import WithJsonSchema
 
+from cprsim import records
+from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
@@ -190,6 +192,17 @@ class SubSaves(Model):
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
+    def record(self, tracker: str) -> records.SubSaves:
+        """The same as the engines take it, with the tracker that chooses the rows."""
+        return records.SubSaves(
+            tracker,
+            fraction=self.fraction,
+            extra_h=self.selection_h + self.latency_h,
+            n_large_tables=self.large_tables,
+            small_tables=SmallTables(self.small_tables),
+            sample_period=self.sample_period,
+        )
+
 
 class Recovery(Model):
     """One strategy to compare."""
@@ -237,6 +250,20 @@ class Recovery(Model):
             return self.interval
         default = STRATEGIES[self.strategy].default_interval
         return default if self.interval is None else self.interval
+
+    @property
+    def priority_saving(self) -> records.SubSaves | None:
+        """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
+        if self.strategy in SYSTEMS or not STRATEGIES[self.strategy].takes_sub_saves:
+            return None
+        tracker = self.strategy.removeprefix("cpr-")
+        if self.sub_saves is None:
+            return records.SubSaves(tracker)
+        return self.sub_saves.record(tracker)
+
+    def costs_from(self, costs: records.Costs) -> records.Costs:
+        """The scenario's costs, with those that the strategy has of its own instead."""
+        return costs if self.costs is None else self.costs.instead_of(costs)
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from cprsim.records import STOPPED_BEYOND
+from cprsim.records import STOPPED_BEYOND, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import Cluster
@@ -98,6 +98,15 @@ class Scenario(Model):
         n_servers = 0 if self.sync is None else self.sync.servers or 0
         n_nodes = self.cluster.n_nodes_of
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
+
+    @property
+    def sub_saves_of(self) -> dict[str, SubSaves]:
+        """The settings of priority saving that are given, by strategy; the first entry counts."""
+        found: dict[str, SubSaves] = {}
+        for entry in self.recovery:
+            if entry.sub_saves is not None and entry.priority_saving is not None:
+                found.setdefault(entry.strategy, entry.priority_saving)
+        return found
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What sections say together."""

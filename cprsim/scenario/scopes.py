@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.distributions import Duration
+from cprsim import records
+from cprsim.recovery import policy
+from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.units import TIME
 
@@ -50,6 +52,16 @@ class Scope(Model):
         if self.needs_node is not None:
             return self.needs_node
         return REACHES.index(self.reach) >= REACHES.index("node")
+
+    def record(self, detect: records.Duration) -> policy.Scope:
+        """The same as the engines take it; `detect` is what `costs` say."""
+        return policy.Scope(
+            self.name,
+            policy.Reach[self.reach.upper()],
+            detect if self.detect is None else duration_of(self.detect),
+            self.replaces,
+            self.notice_h,
+        )
 
 
 Scopes = Annotated[
