@@ -118,7 +118,8 @@ def _price(loaded: LoadedScenario) -> Price | None:
     if section is None or not section.node_hour:
         return None
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
-    return Price(mean_node_hour(section.prices, nodes), section.prices.currency)
+    prices = section.record()
+    return Price(mean_node_hour(prices, nodes), prices.currency)
 
 
 def _draw(result: Result) -> None:

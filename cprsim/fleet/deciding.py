@@ -70,11 +70,6 @@ class Decision:
     others: Mapping[str, int]
     n_left_out: int
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval of what is saved lies above nothing."""
-        return self.best == self.present or self.saves.low > 0
-
 
 def decide(
     loaded: LoadedScenario,

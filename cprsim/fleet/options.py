@@ -162,7 +162,7 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices."""
     section = loaded.scenario.prices
-    return None if section is None else section.prices
+    return None if section is None else section.record()
 
 
 def run_options(

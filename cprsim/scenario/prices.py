@@ -102,9 +102,8 @@ class PricesSection(Model):
         single = (self.storage_month, self.storage_written, self.kwh)
         return [*self.node_hour.values(), *(one for one in single if one is not None)]
 
-    @property
-    def prices(self) -> Prices:
-        """The same as a plain record."""
+    def record(self) -> Prices:
+        """The same as plain numbers of one currency."""
         label = next((one.label for one in self._amounts() if one.label), self.currency or "")
 
         def amount(money: Money | None) -> Decimal | None:

@@ -38,9 +38,6 @@ _PREDICATES: dict[str, str] = {
     "string_too_long": "is longer than {max_length} characters",
     "too_short": "is empty: it needs at least {min_length}",
     "too_long": "has {actual_length} entries; at most {max_length} are possible",
-    "date_from_datetime_parsing": "is not a day: write for example 2000-01-01",
-    "date_parsing": "is not a day: write for example 2000-01-01",
-    "date_type": "is not a day: write for example 2000-01-01",
 }
 
 

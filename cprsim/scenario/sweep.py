@@ -17,7 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.scenario.quantities import Model, predicate
 from cprsim.scenario.yaml_text import Plain, Scalar, scalar
-from cprsim.units import plain_number, split_quantity, unit_factor
+from cprsim.units import as_float, plain_number, split_quantity, unit_factor
 
 EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
 MOST_VALUES = 10_000
@@ -87,7 +87,7 @@ def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
     try:
         parts = [split_quantity(str(value)) for value in written]
         unit = parts[0][1]
-        return tuple(_as_float(number * unit_factor(own, unit)) for number, own in parts), unit
+        return tuple(as_float(number * unit_factor(own, unit)) for number, own in parts), unit
     except ParameterError:
         return None, ""
 
@@ -95,7 +95,7 @@ def _as_numbers(written: list[Scalar]) -> tuple[tuple[float, ...] | None, str]:
 def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
     (first, unit), (last, own) = split_quantity(low.strip()), split_quantity(high.strip())
     last *= unit_factor(own, unit)
-    low_number, high_number = _as_float(first), _as_float(last)
+    low_number, high_number = as_float(first), as_float(last)
     if not 2 <= n <= MOST_VALUES:
         raise ParameterError(f"has {n} values; a range has 2 to {MOST_VALUES}")
     if logarithmic and min(first, last) <= 0:
@@ -115,13 +115,6 @@ def _between(low: str, high: str, logarithmic: bool, n: int) -> Values:
         f"{plain_number(number)} {unit}" if unit else float(number) for number in numbers
     ]
     return Values(tuple(written), tuple(map(float, numbers)), unit, logarithmic)
-
-
-def _as_float(number: Fraction) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        raise ParameterError("is too large") from None
 
 
 def _is_whole(text: str) -> bool:
