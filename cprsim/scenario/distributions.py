@@ -252,8 +252,8 @@ class Lifetime(Spread):
             return
         if self.mean_between_h is None:
             yield "mtbf", "is missing (mean time between failures [time])"
-        for key, said in pieces.items():
-            if said is not None:
+        for key, value in pieces.items():
+            if value is not None:
                 yield key, f"belongs to family {PIECEWISE}, not {self.family}"
 
 

@@ -297,13 +297,13 @@ class InjectedFailures(Model):
     @property
     def servers_at(self) -> tuple[tuple[int, ...], ...] | None:
         """The nodes that fail at each instant; None where those are the same each time."""
-        each = [one for one in self.servers or () if isinstance(one, tuple)]
+        each = [servers for servers in self.servers or () if isinstance(servers, tuple)]
         return tuple(each) or None
 
     @property
     def servers_each_time(self) -> tuple[int, ...] | None:
         """The nodes that fail each time; None where they are random, or others each time."""
-        return tuple(one for one in self.servers or () if isinstance(one, int)) or None
+        return tuple(number for number in self.servers or () if isinstance(number, int)) or None
 
     @property
     def named_servers(self) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -142,8 +142,8 @@ def _meaning(model: type[BaseModel] | None, key: str) -> str:
     """What a missing key would say, from the schema."""
     for name, field in model.model_fields.items() if model is not None else ():
         if (field.alias or name) == key:
-            said = (field.description or "").split(". ")[0].rstrip(".")
-            return f" ({said[:1].lower()}{said[1:]})"
+            meaning = (field.description or "").split(". ")[0].rstrip(".")
+            return f" ({meaning[:1].lower()}{meaning[1:]})"
     return ""
 
 

@@ -1,4 +1,7 @@
-"""The section `recovery`: which strategies are compared, and how often each saves."""
+"""The section `recovery`: which strategies and systems are compared, and how often each saves.
+
+The options of a recovery system are a section made from the system's own record.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,15 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
 from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity, choices, predicate
 from cprsim.units import SIZE, TIME
+
+KNOWN = (*STRATEGIES, *SYSTEMS)
+NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
+NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
+IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
+SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
+
+
+# -------------------------------------------------------------------- options of systems
 
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 _NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `option_tables`
@@ -60,11 +72,11 @@ def options_model(system: str) -> type[Model]:
     """The section of a system's options."""
     options = SYSTEMS[system].options
     entries: dict[str, Any] = {
-        f"{one.name}_": (  # a plain name may be one of the model's own
-            _TYPES[one.metadata["kind"]] | None,
-            Field(None, alias=one.name, description=one.metadata["words"]),
+        f"{option.name}_": (  # a plain name may be one of the model's own
+            _TYPES[option.metadata["kind"]] | None,
+            Field(None, alias=option.name, description=option.metadata["words"]),
         )
-        for one in fields(options)
+        for option in fields(options)
     }
     return create_model(options.__name__, __base__=Model, **entries)
 
@@ -99,28 +111,26 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
 
 def options_json_schema() -> dict[str, Any]:
     """For editors: the options of all systems, each with the systems that have it."""
-    found: dict[str, dict[str, Any]] = {}
-    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
+    properties: dict[str, dict[str, Any]] = {}
+    systems: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
     for name, system in SYSTEMS.items():
         schema = options_model(name).model_json_schema()
         for key, value in schema["properties"].items():
             if not system.alias_of:
-                meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
-            found.setdefault(
+                systems.setdefault(key, {}).setdefault(value.get("description", ""), []).append(
+                    name
+                )
+            properties.setdefault(
                 key,
                 {part: text for part, text in value.items() if part not in ("title", "default")},
             )
-    for key, schema in found.items():
-        said = (f"{', '.join(names)}: {words}" for words, names in meant[key].items())
-        schema["description"] = " ".join(said)
-    return {"type": "object", "additionalProperties": False, "properties": found}
+    for key, schema in properties.items():
+        meanings = (f"{', '.join(names)}: {words}" for words, names in systems[key].items())
+        schema["description"] = " ".join(meanings)
+    return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-KNOWN = (*STRATEGIES, *SYSTEMS)
-NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
-NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
-IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
-SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
+# -------------------------------------------------------------------- entries of `recovery`
 
 
 def _known_strategy(name: str) -> str:

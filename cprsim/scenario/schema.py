@@ -102,11 +102,11 @@ class Scenario(Model):
     @property
     def sub_saves_of(self) -> dict[str, SubSaves]:
         """The settings of priority saving that are given, by strategy; the first entry counts."""
-        found: dict[str, SubSaves] = {}
+        by_strategy: dict[str, SubSaves] = {}
         for entry in self.recovery:
             if entry.sub_saves is not None and entry.priority_saving is not None:
-                found.setdefault(entry.strategy, entry.priority_saving)
-        return found
+                by_strategy.setdefault(entry.strategy, entry.priority_saving)
+        return by_strategy
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """What sections say together."""
@@ -297,7 +297,7 @@ def _spares_and_repair(scenario: Scenario) -> Found:
 
 
 def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
-    own = ((f"recovery.{i}.costs", one.costs) for i, one in enumerate(scenario.recovery))
+    own = ((f"recovery.{i}.costs", entry.costs) for i, entry in enumerate(scenario.recovery))
     for place, costs in (("costs", scenario.costs), *own):
         for key in () if costs is None else transfers(costs):
             if scenario.storage is None:

@@ -44,19 +44,19 @@ class Values:
     logarithmic: bool = False
 
 
-def values_along(said: str | Sequence[Plain]) -> Values:
+def values_along(written: str | Sequence[Plain]) -> Values:
     """The values that a text such as ``30 s:10 min:log12`` or a list stands for.
 
     Ends without a fraction make whole numbers: ``4:64:log5`` counts nodes, ``0.01:0.2:log5`` is a
     share. Raises ParameterError, whose message goes on where the text found ends.
     """
-    if not isinstance(said, str):
-        return _listed([_plain(entry) for entry in said])
-    if match := _RANGE.fullmatch(said):
+    if not isinstance(written, str):
+        return _listed([_plain(entry) for entry in written])
+    if match := _RANGE.fullmatch(written):
         return _between(match["low"], match["high"], match["kind"] == "log", int(match["n"]))
-    if ":" in said:
+    if ":" in written:
         raise ParameterError(f"is no range: {EXAMPLE}")
-    return _listed([scalar(entry.strip()) for entry in said.split(",")])
+    return _listed([scalar(entry.strip()) for entry in written.split(",")])
 
 
 def _plain(entry: Plain) -> Scalar:
@@ -134,12 +134,12 @@ MOST_AXES = 8
 MOST_IN_A_KEY = 200  # characters
 
 
-def _readable(said: Any) -> Any:
+def _readable(written: Any) -> Any:
     try:
-        values_along(said)
+        values_along(written)
     except ParameterError as error:
         raise predicate(str(error)) from None
-    return said
+    return written
 
 
 def _is_dotted(key: str) -> bool:
@@ -149,8 +149,8 @@ def _is_dotted(key: str) -> bool:
     return len(key) <= MOST_IN_A_KEY and begins_well and is_one_word and "." in key[1:-1]
 
 
-def _written_as(said: Any) -> str:
-    return "as:list" if isinstance(said, list | tuple) else "as:text"
+def _written_as(written: Any) -> str:
+    return "as:list" if isinstance(written, list | tuple) else "as:text"
 
 
 Range = Annotated[str, Field(strict=True), AfterValidator(_readable)]
@@ -193,7 +193,7 @@ class Sweep(Model):
 
     def axes(self) -> tuple[Axis, ...]:
         """The axes in the order of the file; the last one varies fastest in a grid."""
-        return tuple(Axis(key, values_along(said)) for key, said in self.over.items())
+        return tuple(Axis(key, values_along(written)) for key, written in self.over.items())
 
     @property
     def n_points(self) -> int:
