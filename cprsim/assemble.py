@@ -10,6 +10,7 @@ from typing import Literal
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.replay import Replay
+from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.listed import JobNow, ListedSystem
 from cprsim.records import (
@@ -18,6 +19,7 @@ from cprsim.records import (
     Holds,
     OnFailure,
     RecoveryPolicy,
+    Storage,
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names
@@ -26,6 +28,7 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
+from cprsim.scenario.failures import Failures
 from cprsim.scenario.recovery import Recovery
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
@@ -66,12 +69,28 @@ class Experiment:
     def now_for(self, listed: ListedSystem) -> JobNow:
         """The job as a system that the scenario lists finds it."""
         mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        return JobNow(self.cluster, listed.entry.costs_from(self.costs), self.scopes, mtbf_h)
+        own = listed.entry.costs_from(self.costs)
+        return JobNow(self.cluster, own, self.scopes, self.expected_shares, mtbf_h)
+
+    @property
+    def expected_shares(self) -> tuple[float, ...]:
+        """Share of the failures that is of each scope, on average over the useful hours."""
+        shares, failures = self.shares, self.failures
+        if not shares.of_source or not isinstance(failures, SeveralSources):
+            return shares.shares
+        rate, *others = failures.rates_per_h(self.cluster, self.useful_h)
+        rates = [share * rate for share in shares.shares]
+        for scope, other in zip(shares.of_source, others, strict=True):
+            rates[scope] = other
+        return tuple(rate / sum(rates) for rate in rates) if any(rates) else shares.shares
 
     @property
     def log_notes(self) -> tuple[str, ...]:
         """What is replayed of a log, and what was left out, closed or assumed of it."""
-        return self.failures.notes if isinstance(self.failures, Replay) else ()
+        failures = self.failures
+        if isinstance(failures, SeveralSources):
+            failures = failures.sources[0][1]
+        return failures.notes if isinstance(failures, Replay) else ()
 
 
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
@@ -95,12 +114,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     with _blaming(loaded, "cluster"):
         cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
-        storage = scenario.storage
-        costs = scenario.costs.record(
-            None if storage is None else storage.record(scenario.cluster.shard_bytes)
-        )
+        costs = scenario.costs.record(_storage(scenario), scenario.cluster.links_h)
     with _blaming(loaded, "failures"):
-        failures = _failures(loaded, cluster)
+        failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
     curve = chosen_curve(loaded)
@@ -132,8 +148,23 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     return replace(experiment, policies=tuple(_policies(loaded, experiment)))
 
 
-def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
-    section = loaded.scenario.failures
+def _storage(scenario: Scenario) -> Storage | None:
+    section, cluster = scenario.storage, scenario.cluster
+    return None if section is None else section.record(cluster.shard_bytes, cluster.largest_bytes)
+
+
+def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
+    """Those of the section `failures`, and of each scope that has some of its own."""
+    of_job = _failures(loaded, loaded.scenario.failures, cluster)
+    others = tuple(
+        (scope.name, _failures(loaded, scope.failures, cluster))
+        for scope in loaded.scenario.scopes
+        if scope.failures is not None
+    )
+    return SeveralSources((("", of_job), *others)) if others else of_job
+
+
+def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
     if not isinstance(section, TraceFailures):
         return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
@@ -141,9 +172,10 @@ def _failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
 
 
 def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share for scope in scenario.scopes) or (1.0,)
+    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
     reaches = tuple(scope.reach for scope in scopes)
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack)
+    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
 @contextmanager
@@ -177,13 +209,11 @@ class Planner:
     def policy(self, entry: Recovery) -> RecoveryPolicy:
         """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
         experiment = self._experiment
-        own = entry.costs_from(experiment.costs)
         if entry.strategy in SYSTEMS:
-            job = JobNow(experiment.cluster, own, experiment.scopes, self._expected.mtbf_h)
-            return ListedSystem(self._scenario, entry).policy(job)
-        return with_own_costs(
-            _policy(entry, self._planning(own), experiment.curve), entry, experiment
-        )
+            listed = ListedSystem(self._scenario, entry)
+            return listed.policy(experiment.now_for(listed))
+        planning = self._planning(entry.costs_from(experiment.costs))
+        return with_own_costs(_policy(entry, planning, experiment.curve), entry, experiment)
 
     def _planning(self, costs: Costs) -> Planning:
         n, expected = self._experiment.cluster.n_emb_ps, self._expected

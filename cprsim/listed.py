@@ -16,7 +16,8 @@ from cprsim.recovery.policy import Capture, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, dump_entry
-from cprsim.scenario.recovery import Recovery, options_of
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.system_options import options_of
 
 SELECTED = "selected"  # how the interval came about
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
@@ -29,6 +30,7 @@ class JobNow:
     cluster: Cluster
     costs: Costs  # of the system, its own included
     scopes: tuple[Scope, ...]
+    shares: tuple[float, ...]  # of the failures, one for each scope
     mtbf_h: float
 
 
@@ -146,12 +148,14 @@ class ListedSystem:
             if costs.save_background is None
             else _alone(costs, costs.save_background, n_nodes),
             step_h=self.scenario.job.step_h,
-            state_bytes=section.shard_bytes,
+            state_bytes=section.largest_bytes,
+            whole_bytes=None if section.shard_bytes is None else n_nodes * section.shard_bytes,
+            links=section.links,
             node_bytes_per_h=section.link_bytes_per_h,
             remote_bytes_per_h=None
             if costs.storage is None
             else costs.storage.bandwidth_bytes_per_h,
-            shares=tuple(scope.share for scope in self.scenario.scopes),
+            shares=job.shares,
         )
 
 

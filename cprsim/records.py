@@ -63,6 +63,9 @@ class Role:
     others_go_on: bool = False  # under partial recovery, while a node of it is replaced
 
 
+STATE = "state"  # all roles that hold shards, where there are several
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """The nodes of the job, numbered through by slot, role after role.
@@ -80,20 +83,23 @@ class Cluster:
         return sum(role.n_nodes for role in self.roles)
 
     def slots(self, role_name: str) -> range:
-        """Slots of one role. Raises KeyError for a role that the cluster does not have."""
+        """Slots of one role, or of `STATE`: of all roles that hold shards.
+
+        Raises KeyError for a role that the cluster does not have.
+        """
         first = 0
         for role in self.roles:
             if role.name == role_name:
                 return range(first, first + role.n_nodes)
             first += role.n_nodes
+        if role_name == STATE:
+            return self.shard_slots
         raise KeyError(role_name)
 
     def slots_that_hold(self, holds: Holds) -> range:
-        """Slots of the role that holds this kind of state (at most one role does), else empty."""
-        for role in self.roles:
-            if role.holds is holds:
-                return self.slots(role.name)
-        return range(0)
+        """Slots of the roles that hold this kind of state, which are neighbours; else empty."""
+        of_roles = [self.slots(role.name) for role in self.roles if role.holds is holds]
+        return range(of_roles[0].start, of_roles[-1].stop) if of_roles else range(0)
 
     @property
     def shard_slots(self) -> range:
@@ -157,6 +163,7 @@ class Costs:
     save_background: Duration | Transfer | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
+    links_h: tuple[tuple[str, float], ...] = ()  # a node's state over each of its links, by name
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
         """Expected hours of one of the costs when `n_servers` do it at once and alone."""
@@ -272,14 +279,15 @@ class Failure:
     at_h: float
     slots: tuple[int, ...]
     repair_h: tuple[float, ...]  # until each failed node is back in the pool of spares
+    source: int = 0  # that it is of, where the job has several
 
 
 @dataclass(frozen=True, slots=True)
 class FailureTrace:
     """Failures of a block of replications up to a horizon of their clock, as flat arrays.
 
-    Those of replication i are ``first[i]:first[i + 1]``, in order of time; no two share an instant:
-    nodes that fail together are one failure. The nodes of failure i stand at
+    Those of replication i are ``first[i]:first[i + 1]``, in order of time; no two of one source
+    share an instant: nodes that fail together are one failure. The nodes of failure i stand at
     ``slot[first_slot[i]:first_slot[i + 1]]``.
     """
 
@@ -289,6 +297,7 @@ class FailureTrace:
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
     repair_h: Floats  # (n_failed_nodes,) zero where the scenario names no repair
+    source: Ints | None = None  # (n_failures,) that each is of; None: the job has one source
 
     @property
     def n_failures(self) -> int:
@@ -303,9 +312,14 @@ class FailureTrace:
         """The failures of one replication of the block, in order of time."""
         first, last = self.first[replication : replication + 2].tolist()
         slots = self.first_slot[first : last + 1].tolist()
+        sources = [0] * (last - first) if self.source is None else self.source[first:last].tolist()
         return [
-            Failure(at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()))
-            for at_h, (a, b) in zip(self.at_h[first:last].tolist(), pairwise(slots), strict=True)
+            Failure(
+                at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()), source
+            )
+            for at_h, (a, b), source in zip(
+                self.at_h[first:last].tolist(), pairwise(slots), sources, strict=True
+            )
         ]
 
 

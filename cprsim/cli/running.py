@@ -71,9 +71,14 @@ def failures_digest(loaded: LoadedScenario) -> str:
     }
     if scenario.cluster.workers:
         parts["workers"] = scenario.cluster.workers
+    if scenario.cluster.roles:
+        parts["roles"] = scenario.cluster.n_nodes_of_stateful
     if scenario.scopes:  # what else a failure is, and whom it strikes besides
         kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
         parts["scopes"] = [kinds, scenario.cluster.rack]
+        own = [one.failures.model_dump(mode="json") for one in scenario.scopes if one.failures]
+        if own:
+            parts["failures of scopes"] = own
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -115,10 +115,13 @@ def _changes(loaded: LoadedScenario, key: str, value: Any) -> Iterator[tuple[str
     if section != SCOPES or option != SHARE or not isinstance(value, int | float):
         return
     scopes = loaded.scenario.scopes
-    others = [i for i, one in enumerate(scopes) if name not in (one.name, str(i))]
-    total = sum(scopes[i].share for i in others)
-    for i in others:
-        yield f"{SCOPES}.{i}.{SHARE}", (1.0 - value) * scopes[i].share / total
+    shares = {
+        i: one.share
+        for i, one in enumerate(scopes)
+        if one.share is not None and name not in (one.name, str(i))
+    }
+    for i, share in shares.items():
+        yield f"{SCOPES}.{i}.{SHARE}", (1.0 - value) * share / sum(shares.values())
 
 
 def _digest(varied: LoadedScenario, lineup: Lineup) -> str:

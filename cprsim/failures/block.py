@@ -41,6 +41,7 @@ class Strikes(NamedTuple):
     at_h: Floats  # (n_failures,)
     first_slot: Ints  # (n_failures + 1,)
     slot: Ints  # (n_failed_nodes,)
+    source: Ints | None = None  # (n_failures,) that each is of; None: the job has one source
 
 
 def replications_of(most: int, number: int) -> range:
@@ -100,6 +101,7 @@ class BlockFailures:
         self._first_slot: Ints = np.zeros(1, dtype=np.int64)
         self._slot: Ints = np.zeros(0, dtype=np.int64)
         self._repair_h: Floats = no_hours(0)
+        self._source: Ints | None = None
 
     def of_these(self, kept: range) -> BlockFailures:
         """Those of some of these replications alone, drawn anew."""
@@ -118,6 +120,7 @@ class BlockFailures:
         return int(
             self._at_h.nbytes + self._first_slot.nbytes + self._slot.nbytes + repair_bytes
             + (len(self._chunks) - 1) * self._first[0].nbytes
+            + (0 if self._source is None else self._source.nbytes)
         )  # fmt: skip
 
     def strikes(self, n_chunks: int) -> Strikes:
@@ -133,6 +136,7 @@ class BlockFailures:
             at_h=self._at_h[: last.n_failures],
             first_slot=self._first_slot[: last.n_failures + 1],
             slot=self._slot[: last.n_slots],
+            source=None if self._source is None else self._source[: last.n_failures],
         )
 
     def repair_h(self, n_slots: int) -> Floats:
@@ -146,7 +150,7 @@ class BlockFailures:
                 return
             yield from FailureTrace(
                 self._chunks[number + 1].until_h, self._first[number],
-                self._at_h, self._first_slot, self._slot, self._repair_h,
+                self._at_h, self._first_slot, self._slot, self._repair_h, self._source,
             ).of(replication)  # fmt: skip
 
     def _reach(self, n_chunks: int) -> bool:
@@ -172,11 +176,13 @@ class BlockFailures:
         self._chunks.append(_Chunk(chunk.until_h, n_failures, n_slots))
         if not last.n_failures:
             self._at_h, self._slot, self._first_slot = chunk.at_h, chunk.slot, chunk.first_slot
-            self._repair_h = chunk.repair_h
+            self._repair_h, self._source = chunk.repair_h, chunk.source
             return
         self._at_h = np.concatenate([self._at_h, chunk.at_h])
         self._slot = np.concatenate([self._slot, chunk.slot])
         self._repair_h = joined_hours([self._repair_h, chunk.repair_h])
+        if self._source is not None and chunk.source is not None:
+            self._source = np.concatenate([self._source, chunk.source])
         if n_slots == n_failures:
             self._first_slot = counting(n_failures + 1)
         else:

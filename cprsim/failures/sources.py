@@ -8,6 +8,7 @@ alone, so that every strategy, engine and interval meets the same failures.
     NodeClocks  a renewal process per node                                (node_clocks.py)
     Injected    so many failures, or these ones, on a named clock         (injected.py)
     Replay      the outages of a real cluster                             (replay.py)
+    SeveralSources   some of these on one clock                           (several.py)
 """
 
 from __future__ import annotations

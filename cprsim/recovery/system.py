@@ -7,7 +7,7 @@ unless an option says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
@@ -19,7 +19,9 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster, Duration
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
-Kind = Literal["time", "size", "bandwidth", "count", "share", "number", "table", "times", "word"]
+Kind = Literal[
+    "time", "size", "bandwidth", "count", "share", "number", "table", "times", "word", "records"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class JobFacts:
     reschedule: Duration
     save_background: Duration | None = None
     step_h: float | None = None
-    state_bytes: float | None = None  # of one node of the role
+    state_bytes: float | None = None  # of the node of the role that holds most
+    whole_bytes: float | None = None  # of all nodes of the role; None: as many of each
+    links: Mapping[str, float] = field(default_factory=dict)  # of a node, by name
     node_bytes_per_h: float | None = None  # of one node's link to the others
     remote_bytes_per_h: float | None = None  # of the remote storage, shared by all
     shares: tuple[float, ...] = ()  # of failures, one for each scope; none: as many of each
@@ -71,8 +75,18 @@ class JobFacts:
 
     def to_remote(self, wanted_by: str) -> Duration:
         """The state of all nodes of the role over the remote storage's bandwidth."""
-        state_bytes = self.n_nodes * self.needed("state_bytes", wanted_by)
-        return Constant(state_bytes / self.needed("remote_bytes_per_h", wanted_by))
+        return Constant(self.all_bytes(wanted_by) / self.needed("remote_bytes_per_h", wanted_by))
+
+    def all_bytes(self, wanted_by: str) -> float:
+        """The state of all nodes of the role."""
+        if self.whole_bytes is not None:
+            return self.whole_bytes
+        return self.n_nodes * self.needed("state_bytes", wanted_by)
+
+    def with_state(self, share: float, wanted_by: str) -> JobFacts:
+        """The same job with such a share of its state alone."""
+        state_bytes = share * self.needed("state_bytes", wanted_by)
+        return replace(self, state_bytes=state_bytes, whole_bytes=share * self.all_bytes(wanted_by))
 
 
 WORDS = {

@@ -23,7 +23,8 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.plain_system import plain_system
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import Recovery, options_of
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.system_options import options_of
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB, links of 400 Gbit/s, a storage of 800 Gbit/s, "

@@ -9,7 +9,8 @@ from pydantic import Discriminator, Field, Tag
 
 from cprsim import records
 from cprsim.kernel.shape import PRESETS as SHAPES
-from cprsim.records import Holds, Role
+from cprsim.records import STATE, Holds, Role
+from cprsim.scenario.costs import LinksH
 from cprsim.scenario.distributions import Duration, duration_of
 from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
 from cprsim.scenario.quantities import (
@@ -67,6 +68,15 @@ def tables_bytes(tables: str | tuple[Table, ...]) -> int:
     )
 
 
+class StatefulRole(Model):
+    """Nodes that each hold a part of the model's state."""
+
+    nodes: PositiveCount = Field(description="Nodes of the role, a count.", examples=[64])
+    state_bytes: ShardSize = Field(
+        alias="state", description="What each of them saves and loads [size]."
+    )
+
+
 class Cluster(Model):
     """The nodes of the job, its spares, and the bytes on its embedding servers."""
 
@@ -85,6 +95,13 @@ class Cluster(Model):
         "state: data, tensor, pipeline or expert parallel alike; a count.",
         examples=[128],
     )
+    roles: dict[OtherRole, StatefulRole] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Instead of `workers`, roles whose nodes hold different amounts of state, such "
+        "as pipeline stages and expert slots: {nodes, state} of each.",
+        examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
+    )
     state_bytes: ShardSize | None = Field(
         None,
         alias="state",
@@ -92,6 +109,13 @@ class Cluster(Model):
     )
     link_bytes_per_h: Bandwidth | None = Field(
         None, alias="link", description="Of one node's link to the others [bandwidth]."
+    )
+    links: dict[OtherRole, Bandwidth] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Further links of a node by name, such as to its host memory or disk "
+        "[bandwidth]; costs name them: `stall: {link: pcie}`.",
+        examples=[{"pcie": "25 GB/s"}],
     )
     rack: PositiveCount | None = Field(
         None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
@@ -123,7 +147,10 @@ class Cluster(Model):
 
     @property
     def shard_bytes(self) -> float | None:
-        """Bytes on each embedding server; None where the scenario does not say."""
+        """Bytes on each node that holds state, on average; None where the scenario does not say."""
+        if self.roles:
+            whole = sum(role.nodes * role.state_bytes for role in self.roles.values())
+            return whole / sum(role.nodes for role in self.roles.values())
         if self.workers:
             return self.state_bytes
         if self.tables is not None:
@@ -131,42 +158,70 @@ class Cluster(Model):
         return self.shard_size_bytes
 
     @property
+    def largest_bytes(self) -> float | None:
+        """Bytes on the node that holds most; None where the scenario does not say."""
+        if self.roles:
+            return max(role.state_bytes for role in self.roles.values())
+        return self.shard_bytes
+
+    @property
+    def links_h(self) -> LinksH:
+        """Hours that the state of the node that holds most takes over each of its links."""
+        moved = self.largest_bytes or 0.0
+        return tuple((name, moved / bandwidth) for name, bandwidth in self.links.items())
+
+    @property
     def state_role(self) -> str:
-        """The role whose nodes hold the state, each its own part."""
+        """The role whose nodes hold the state, each its own part; `state` for several roles."""
+        if self.roles:
+            return STATE
         return WORKER if self.workers else EMB_PS
 
     @property
+    def n_nodes_of_stateful(self) -> dict[str, int]:
+        """Nodes of each role that holds state."""
+        if self.roles:
+            return {name: role.nodes for name, role in self.roles.items()}
+        return {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
+
+    @property
     def n_nodes_of(self) -> dict[str, int]:
-        """Nodes of each role, and of `any`."""
-        state = {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
-        roles = {**state, TRAINER: self.trainers, **self.others}
-        return {**roles, ANY: sum(roles.values())}
+        """Nodes of each role, of `any`, and of `state` where several roles hold it."""
+        stateful = self.n_nodes_of_stateful
+        roles = {**stateful, TRAINER: self.trainers, **self.others}
+        whole = {STATE: sum(stateful.values())} if self.roles else {}
+        return {**roles, **whole, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
-        if bool(self.emb_ps) == bool(self.workers):
-            yield "emb_ps", "give either `emb_ps` (embedding servers) or `workers`, and at least 1"
-        if self.workers:
+        if bool(self.emb_ps) + bool(self.workers) + bool(self.roles) != 1:
+            yield (
+                "emb_ps",
+                "give one of `emb_ps` (embedding servers), `workers` and `roles`, and at least 1",
+            )
+        if self.workers or self.roles:
             for key, given in (("tables", self.tables), ("shard_size", self.shard_size_bytes)):
                 if given is not None:
                     yield key, "goes with `emb_ps`; of workers give `state`"
-        elif self.state_bytes is not None:
+        if self.roles and self.state_bytes is not None:
+            yield "state", "goes with `workers`; of `roles` give the `state` of each"
+        elif self.emb_ps and self.state_bytes is not None:
             yield "state", "goes with `workers`; of embedding servers give `shard_size` or `tables`"
-        for name in self.others:
-            if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY):
-                yield (
-                    f"others.{name}",
-                    "is the name of a role that every cluster has; choose another",
-                )
+        for section, names in (("roles", self.roles), ("others", self.others)):
+            for name in names:
+                if name in (EMB_PS, WORKER, TRAINER, "trainers", ANY, STATE):
+                    yield f"{section}.{name}", "is a name that has a meaning; choose another"
+        for name in set(self.roles) & set(self.others):
+            yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
 
     def record(self, sync: Sync | None) -> records.Cluster:
         """The nodes as the engines take them, those who keep the trainers in step included."""
         go_on = sync is not None and not sync.form.holds_all_up
-        roles = [Role(self.state_role, self.n_nodes_of[self.state_role], Holds.SHARD)]
+        roles = [Role(name, n, Holds.SHARD) for name, n in self.n_nodes_of_stateful.items()]
         if self.trainers:
             roles.append(Role(TRAINER, self.trainers, Holds.REPLICA, go_on))
         roles += [Role(name, n, Holds.NOTHING) for name, n in self.others.items()]

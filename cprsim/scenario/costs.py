@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from cprsim import records
+from cprsim.failures.distributions import Constant
 from cprsim.records import Reliability, Transfer
 from cprsim.recovery.legal import MOST_GENERATIONS
 from cprsim.scenario.distributions import (
@@ -25,23 +26,39 @@ from cprsim.units import SHARE, TIME
 TRANSFER = "transfer"
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
+LinksH = tuple[tuple[str, float], ...]  # hours of a node's state over each link, by name
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
+class OverLink(Model):
+    """The state of a node over one of its own links, which nobody else uses."""
+
+    link: str = Field(
+        strict=True, max_length=60, description="One of `cluster.links`.", examples=["pcie"]
+    )
+
+
 def _cost_written_as(value: Any) -> str:
+    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
+        return "as:link"
     return "as:transfer" if value == TRANSFER else duration_written_as(value)
 
 
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
+    | Annotated[OverLink, Tag("as:link")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
 
 
-def cost_of(spec: float | DurationSpec | str) -> records.Duration | Transfer:
+def cost_of(
+    spec: float | DurationSpec | OverLink | str, links_h: LinksH
+) -> records.Duration | Transfer:
     """A cost that a scenario writes, as the record that holds it."""
+    if isinstance(spec, OverLink):
+        return Constant(dict(links_h)[spec.link])
     return Transfer() if isinstance(spec, str) else duration_of(spec)
 
 
@@ -74,12 +91,13 @@ class SaveCost(Model):
         examples=[2],
     )
 
-    @property
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self, links_h: LinksH) -> dict[str, Any]:
         """What the record of costs holds of a save."""
         return {
-            "save_stall": cost_of(self.stall),
-            "save_background": None if self.background is None else cost_of(self.background),
+            "save_stall": cost_of(self.stall, links_h),
+            "save_background": None
+            if self.background is None
+            else cost_of(self.background, links_h),
             "reliability": Reliability(self.fails_fraction, self.corrupt_fraction, self.kept),
         }
 
@@ -87,7 +105,7 @@ class SaveCost(Model):
 def _stall_alone(save: Any) -> Any:
     """`save: 94 s`, and a distribution in its place, are short for `{stall: ...}`."""
     is_section = isinstance(save, SaveCost) or (
-        isinstance(save, dict) and not ({"family", "mean"} & set(save))
+        isinstance(save, dict) and not ({"family", "mean", "link"} & set(save))
     )
     return save if is_section else {"stall": save}
 
@@ -114,9 +132,14 @@ class Costs(Model):
         examples=["2 min"],
     )
 
-    def record(self, storage: records.Storage | None) -> records.Costs:
-        """The same as the engines take it."""
-        return records.Costs(**_as_record(self), storage=storage)
+    def record(self, storage: records.Storage | None, links_h: LinksH) -> records.Costs:
+        """The same as the engines take it.
+
+        Parameters
+        ----------
+        links_h : hours that the state of a node takes over each of its links, by name
+        """
+        return records.Costs(**_as_record(self, links_h), storage=storage, links_h=links_h)
 
 
 class OwnCosts(Model):
@@ -137,7 +160,7 @@ class OwnCosts(Model):
 
     def instead_of(self, costs: records.Costs) -> records.Costs:
         """The scenario's costs, but for what differs."""
-        return replace(costs, **_as_record(self))
+        return replace(costs, **_as_record(self, costs.links_h))
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
@@ -146,22 +169,22 @@ class OwnCosts(Model):
             yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
 
 
-def transfers(costs: Costs | OwnCosts) -> Iterator[str]:
-    """Keys of the costs that follow from bytes over bandwidth."""
+def by_bytes(costs: Costs | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
+    """The costs that follow from bytes over a bandwidth, by key."""
     save = costs.save
-    by_key = {
+    each = {
         "save": save and save.stall,
         "save.background": save and save.background,
         "load": costs.load,
     }
-    return (key for key, cost in by_key.items() if cost == TRANSFER)
+    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
 
 
-def _as_record(costs: Costs | OwnCosts) -> dict[str, Any]:
+def _as_record(costs: Costs | OwnCosts, links_h: LinksH) -> dict[str, Any]:
     """What the record of costs holds of those that are given."""
     times = {"load": costs.load, "detect": costs.detect, "reschedule": costs.reschedule}
-    given = {key: cost_of(time) for key, time in times.items() if time is not None}
-    return given if costs.save is None else given | costs.save.as_record
+    given = {key: cost_of(time, links_h) for key, time in times.items() if time is not None}
+    return given if costs.save is None else given | costs.save.as_record(links_h)
 
 
 class Storage(Model):
@@ -176,11 +199,19 @@ class Storage(Model):
         description="Of each server's own link [bandwidth]; absent: unlimited.",
     )
 
-    def record(self, shard_bytes: float | None) -> records.Storage:
-        """The same as the engines take it, with what one embedding server saves and loads."""
-        link = self.per_server_bytes_per_h
+    def record(self, mean_bytes: float | None, largest_bytes: float | None) -> records.Storage:
+        """The same as the engines take it.
+
+        Parameters
+        ----------
+        mean_bytes, largest_bytes : what a node that holds state saves and loads, on average and at
+            most; the largest are done when the others are, so that a link counts for the mean
+        """
+        link = inf if self.per_server_bytes_per_h is None else self.per_server_bytes_per_h
+        if mean_bytes is not None and largest_bytes is not None:
+            link *= mean_bytes / largest_bytes
         return records.Storage(
             bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,
-            server_bandwidth_bytes_per_h=inf if link is None else link,
-            shard_bytes=shard_bytes or 0.0,
+            server_bandwidth_bytes_per_h=link,
+            shard_bytes=mean_bytes or 0.0,
         )

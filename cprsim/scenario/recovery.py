@@ -1,13 +1,8 @@
-"""The section `recovery`: which strategies and systems are compared, and how often each saves.
-
-The options of a recovery system are a section made from the system's own record.
-"""
+"""The section `recovery`: which strategies and systems are compared, and how often each saves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,8 +11,6 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    ValidationError,
-    create_model,
     model_validator,
 )
 from pydantic.json_schema import WithJsonSchema
@@ -27,110 +20,15 @@ from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.costs import OwnCosts
-from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity, choices, predicate
-from cprsim.units import SIZE, TIME
+from cprsim.scenario.quantities import Model, Quantity, choices, predicate
+from cprsim.scenario.system_options import option_problems, options_json_schema
+from cprsim.units import TIME
 
 KNOWN = (*STRATEGIES, *SYSTEMS)
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h")]
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
-
-
-# -------------------------------------------------------------------- options of systems
-
-_TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
-_NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `option_tables`
-    "anyOf": [
-        {"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 4096},
-        {"type": "string", "pattern": r"\.csv$"},
-        {
-            "type": "object",
-            "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
-            "required": ["file"],
-            "additionalProperties": False,
-        },
-    ]
-}
-_TYPES: dict[str, Any] = {
-    "time": _TIME,
-    "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
-    "bandwidth": Bandwidth,
-    "count": Annotated[int, Field(strict=True, ge=0, le=10**9)],
-    "share": Annotated[float, Field(strict=True, ge=0, le=1)],
-    "number": Annotated[float, Field(strict=True)],
-    "table": Annotated[
-        tuple[float, ...], Field(min_length=1, max_length=4096), WithJsonSchema(_NUMBERS_OR_FILE)
-    ],
-    "times": Annotated[tuple[_TIME, ...], Field(min_length=1, max_length=4096)],
-    "word": Annotated[str, Field(strict=True, max_length=60)],
-}
-
-
-@cache
-def options_model(system: str) -> type[Model]:
-    """The section of a system's options."""
-    options = SYSTEMS[system].options
-    entries: dict[str, Any] = {
-        f"{option.name}_": (  # a plain name may be one of the model's own
-            _TYPES[option.metadata["kind"]] | None,
-            Field(None, alias=option.name, description=option.metadata["words"]),
-        )
-        for option in fields(options)
-    }
-    return create_model(options.__name__, __base__=Model, **entries)
-
-
-def options_of(system: str, written: dict[str, Any] | None) -> Any:
-    """A system's options from what the scenario says; what it leaves out has its default."""
-    section = options_model(system).model_validate(written or {})
-    given = {
-        name[:-1]: value
-        for name in type(section).model_fields
-        if (value := getattr(section, name)) is not None
-    }
-    return SYSTEMS[system].options(**given)
-
-
-def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """(dotted key below the options, message) of what is wrong with them."""
-    known = tuple(name[:-1] for name in options_model(system).model_fields)
-    try:
-        options_model(system).model_validate(written or {})
-    except ValidationError as error:
-        for details in error.errors(include_url=False):
-            key = ".".join(str(part) for part in details["loc"])
-            if details["type"] == "extra_forbidden":
-                yield key, f"system `{system}` has no such option; it has: {', '.join(known)}"
-            elif details["type"] == PREDICATE:
-                yield key, f"`{details['input']}` {details['ctx']['message']}"
-            else:
-                message = details["msg"]
-                yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"
-
-
-def options_json_schema() -> dict[str, Any]:
-    """For editors: the options of all systems, each with the systems that have it."""
-    properties: dict[str, dict[str, Any]] = {}
-    systems: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
-    for name, system in SYSTEMS.items():
-        schema = options_model(name).model_json_schema()
-        for key, value in schema["properties"].items():
-            if not system.alias_of:
-                systems.setdefault(key, {}).setdefault(value.get("description", ""), []).append(
-                    name
-                )
-            properties.setdefault(
-                key,
-                {part: text for part, text in value.items() if part not in ("title", "default")},
-            )
-    for key, schema in properties.items():
-        meanings = (f"{', '.join(names)}: {words}" for words, names in systems[key].items())
-        schema["description"] = " ".join(meanings)
-    return {"type": "object", "additionalProperties": False, "properties": properties}
-
-
-# -------------------------------------------------------------------- entries of `recovery`
 
 
 def _known_strategy(name: str) -> str:

@@ -14,7 +14,7 @@ from cprsim.records import STOPPED_BEYOND, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
 from cprsim.scenario.cluster import Cluster
-from cprsim.scenario.costs import Costs, Storage, transfers
+from cprsim.scenario.costs import Costs, OverLink, Storage, by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -145,8 +145,12 @@ def json_schema() -> dict[str, Any]:
 
 def scenario_problems(scenario: Scenario) -> Found:
     """Everything that fits in its own section but not with the others."""
-    yield from _struck_nodes_exist(scenario)
-    yield from _failures_are_bounded(scenario)
+    for key, failures in _sources(scenario):
+        found = (
+            *_struck_nodes_exist(scenario, failures),
+            *_failures_are_bounded(scenario, failures),
+        )
+        yield from ((f"{key}.{below}", message) for below, message in found)
     yield from _spares_and_repair(scenario)
     yield from _transfers_have_bytes_and_bandwidth(scenario)
     yield from _own_costs_fit(scenario)
@@ -157,13 +161,34 @@ def scenario_problems(scenario: Scenario) -> Found:
     yield from _servers_for_partial_recovery(scenario)
 
 
+def _sources(scenario: Scenario) -> Iterator[tuple[str, Failures]]:
+    """Where failures come from, by key: of the job, and of kinds of failures of their own."""
+    yield "failures", scenario.failures
+    for i, scope in enumerate(scenario.scopes):
+        if scope.failures is not None:
+            yield f"scopes.{i}.failures", scope.failures
+
+
 def _scopes_are_whole(scenario: Scenario) -> Found:
     scopes = scenario.scopes
     if not scopes:
         return
-    total = sum(scope.share for scope in scopes)
-    if abs(total - 1.0) > 1e-6:
+    shares = [scope.share for scope in scopes if scope.share is not None]
+    total = sum(shares)
+    if not shares:
+        yield (
+            "scopes",
+            "each has `failures` of its own: one at least has a `share` of the section `failures`",
+        )
+    elif abs(total - 1.0) > 1e-6:
         yield "scopes", f"the shares add up to {total:g}; they must add up to 1"
+    clock = _clock(scenario.failures)
+    for i, scope in enumerate(scopes):
+        if scope.failures is not None and (own := _clock(scope.failures)) != clock:
+            yield (
+                f"scopes.{i}.failures.clock",
+                f"is `{own}`: failures of one job age on one clock, and `failures` has `{clock}`",
+            )
     names = [scope.name for scope in scopes]
     for i, scope in enumerate(scopes):
         if scope.name in names[:i]:
@@ -174,8 +199,12 @@ def _scopes_are_whole(scenario: Scenario) -> Found:
         yield "scopes", "do not go with `sync`: there every failure kills a node"
 
 
+def _clock(failures: Failures) -> str:
+    return "wall" if isinstance(failures, TraceFailures) else failures.clock
+
+
 def _servers_for_partial_recovery(scenario: Scenario) -> Found:
-    if not scenario.cluster.workers:
+    if scenario.cluster.emb_ps:
         return
     for i, entry in enumerate(scenario.recovery):
         if entry.strategy in NEEDS_SERVERS:
@@ -201,18 +230,18 @@ def _somebody_synchronises(scenario: Scenario) -> Found:
         )
 
 
-def _struck_nodes_exist(scenario: Scenario) -> Found:
-    failures = scenario.failures
+def _struck_nodes_exist(scenario: Scenario, failures: Failures) -> Found:
+    """Keys are those of the section of failures, here and in what follows."""
     if isinstance(failures, NodeFailures):
         for role in failures.roles:
-            yield from _role_exists(scenario, role, f"failures.roles.{role}")
+            yield from _role_exists(scenario, role, f"roles.{role}")
         if ANY in failures.roles:
-            yield f"failures.roles.{ANY}", "name each role: every node has a clock of its own"
+            yield f"roles.{ANY}", "name each role: every node has a clock of its own"
     elif isinstance(failures, TraceFailures):
         n_nodes = scenario.n_nodes_of[ANY]
         if failures.nodes is not None and n_nodes > failures.nodes:
             yield (
-                "failures.nodes",
+                "nodes",
                 f"the trace has {failures.nodes} nodes, the job {n_nodes}: each slot of the job "
                 "needs a node of the trace",
             )
@@ -226,7 +255,7 @@ def _job_fits_into_the_watched_cluster(scenario: Scenario, failures: CorrelatedF
     n_nodes, shocks = scenario.n_nodes_of[ANY], failures.shocks
     if shocks is not None and n_nodes > shocks.nodes:
         yield (
-            "failures.shocks.nodes",
+            "shocks.nodes",
             f"shocks were seen in a cluster of {shocks.nodes} nodes, the job has {n_nodes}: how "
             "many of them would be struck is not known",
         )
@@ -239,13 +268,13 @@ def _role_exists(scenario: Scenario, role: str, key: str) -> Found:
 
 
 def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) -> Found:
-    yield from _role_exists(scenario, failures.role, "failures.role")
+    yield from _role_exists(scenario, failures.role, "role")
     n_nodes = scenario.n_nodes_of.get(failures.role, 0)
     if not n_nodes:
         return
     if failures.together is not None and failures.together > n_nodes:
         yield (
-            "failures.together",
+            "together",
             f"{failures.together} nodes of role `{failures.role}` cannot fail together: the "
             f"cluster has {n_nodes}",
         )
@@ -253,14 +282,14 @@ def _group_fits(scenario: Scenario, failures: JobFailures | InjectedFailures) ->
         for server in servers:
             if server >= n_nodes:
                 yield (
-                    f"failures.{key}",
+                    key,
                     f"there is no node {server} of role `{failures.role}`: they are numbered 0 to "
                     f"{n_nodes - 1}",
                 )
 
 
-def _failures_are_bounded(scenario: Scenario) -> Found:
-    failures, useful_h = scenario.failures, scenario.job.useful_h
+def _failures_are_bounded(scenario: Scenario, failures: Failures) -> Found:
+    useful_h = scenario.job.useful_h
     if isinstance(failures, InjectedFailures):
         times = 1.0 if failures.clock == "progress" else STOPPED_BEYOND
         which = f"the job of {useful_h:g} h"
@@ -268,14 +297,14 @@ def _failures_are_bounded(scenario: Scenario) -> Found:
             which = f"{times:g} times {which}, at which it is given up"
         for i, at_h in enumerate(failures.at_h or ()):
             if at_h >= times * useful_h:
-                yield f"failures.at.{i}", f"{at_h:g} h lies beyond {which}"
+                yield f"at.{i}", f"{at_h:g} h lies beyond {which}"
     elif isinstance(failures, JobFailures):
-        yield from _not_too_many(useful_h / failures.mtbf_h, f"failures.{failures.mtbf_key}")
+        yield from _not_too_many(useful_h / failures.mtbf_h, failures.mtbf_key)
     elif isinstance(failures, NodeFailures):
         for role, lifetime in failures.roles.items():
             n_nodes = scenario.n_nodes_of.get(role, 0)
             yield from _not_too_many(
-                n_nodes * useful_h / lifetime.mtbf_h, f"failures.roles.{role}.{lifetime.mtbf_key}"
+                n_nodes * useful_h / lifetime.mtbf_h, f"roles.{role}.{lifetime.mtbf_key}"
             )
 
 
@@ -299,11 +328,24 @@ def _spares_and_repair(scenario: Scenario) -> Found:
 def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
     own = ((f"recovery.{i}.costs", entry.costs) for i, entry in enumerate(scenario.recovery))
     for place, costs in (("costs", scenario.costs), *own):
-        for key in () if costs is None else transfers(costs):
-            if scenario.storage is None:
-                yield f"{place}.{key}", "`transfer` needs `storage: {bandwidth: ...}`"
-            if scenario.cluster.shard_bytes is None:
-                yield f"{place}.{key}", "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+        for key, cost in () if costs is None else by_bytes(costs):
+            yield from ((f"{place}.{key}", message) for message in _bytes_problems(scenario, cost))
+
+
+def _bytes_problems(scenario: Scenario, cost: str | OverLink) -> Iterator[str]:
+    """What a cost that follows from bytes over a bandwidth misses."""
+    cluster = scenario.cluster
+    if isinstance(cost, OverLink):
+        if cost.link not in cluster.links:
+            known = ", ".join(cluster.links) or "none"
+            yield f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"
+        if cluster.shard_bytes is None:
+            yield "a link needs what goes over it: give the state of a node in `cluster`"
+        return
+    if scenario.storage is None:
+        yield "`transfer` needs `storage: {bandwidth: ...}`"
+    if cluster.shard_bytes is None:
+        yield "`transfer` needs `cluster.shard_size` or `cluster.tables`"
 
 
 def _own_costs_fit(scenario: Scenario) -> Found:

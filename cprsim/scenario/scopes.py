@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -9,7 +10,9 @@ from pydantic import Field
 from cprsim import records
 from cprsim.recovery import policy
 from cprsim.scenario.distributions import Duration, duration_of
+from cprsim.scenario.failures import Failures
 from cprsim.scenario.quantities import Model, Quantity
+from cprsim.scenario.traces import TraceFailures
 from cprsim.units import TIME
 
 Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
@@ -21,8 +24,17 @@ class Scope(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
-    share: float = Field(
-        strict=True, gt=0, le=1, description="Share of the failures, a number; all add up to 1."
+    share: float | None = Field(
+        None,
+        strict=True,
+        gt=0,
+        le=1,
+        description="Share of the failures, a number; all add up to 1. Or give `failures`.",
+    )
+    failures: Failures | None = Field(
+        None,
+        description="Failures of this kind alone, besides those of the section `failures` and "
+        "independent of them; `kind` says where from. They age on the same clock.",
     )
     reach: Literal["process", "gpu", "node", "rack", "all"] = Field(
         "node",
@@ -45,6 +57,18 @@ class Scope(Model):
         description="How long before it strikes a failure is announced [time], for systems that "
         "save on notice; default 0 s.",
     )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It is said once how often such failures strike."""
+        if self.share is not None and self.failures is not None:
+            yield (
+                "share",
+                "give either `share` (of the section `failures`) or `failures` of its own",
+            )
+        elif self.share is None and self.failures is None:
+            yield "share", "is missing: the share of the failures, or give `failures` of its own"
+        if isinstance(self.failures, TraceFailures):
+            yield "failures.kind", "a log is replayed in the section `failures` alone"
 
     @property
     def replaces(self) -> bool:

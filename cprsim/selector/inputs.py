@@ -105,9 +105,8 @@ def _save_cost(experiment: Experiment) -> Input:
 
 def _detect_h(experiment: Experiment) -> float:
     """Expected hours until a failure is noticed, whatever its scope."""
-    shares = experiment.shares
-    each = zip(shares.shares, experiment.scopes, strict=True)
-    return sum(share * scope.detect.mean_h for share, scope in each) / sum(shares.shares)
+    each = zip(experiment.expected_shares, experiment.scopes, strict=True)
+    return sum(share * scope.detect.mean_h for share, scope in each)
 
 
 def _recovering(experiment: Experiment, factor: float) -> Experiment:

@@ -37,17 +37,28 @@ class ScopedStrikes(NamedTuple):
 class ScopeShares:
     """Which of the job's scopes a failure is of: the first whose share it falls into."""
 
-    shares: tuple[float, ...]  # add up to 1
+    shares: tuple[
+        float, ...
+    ]  # add up to 1; 0 of scopes whose failures are of a source of their own
     reaches: tuple[Reach, ...]
     n_slots: int
     rack: int | None = None  # slots that share a rack: neighbours, from slot 0 on
+    of_source: tuple[int, ...] = ()  # the scope of each further source's failures
 
-    def of(self, key: Ints, number: Ints) -> Ints:
-        """Scopes of the nth failures of some replications, by number."""
+    def of(self, key: Ints, number: Ints, source: Ints | None = None) -> Ints:
+        """Scopes of the nth failures of some replications, by number.
+
+        Parameters
+        ----------
+        source : of each; None: all are of the first
+        """
         u: Floats = uniform(key, number)
         borders: Floats = np.cumsum(self.shares)[:-1]
         scopes: Ints = np.searchsorted(borders, u, side="right").astype(np.int64)
-        return scopes
+        if source is None:
+            return scopes
+        own: Ints = np.array((0, *self.of_source))[source]
+        return np.where(source > 0, own, scopes)
 
     def widened(self, scope: int, slots: Ints) -> Ints:
         """The slots that a failure strikes, given those of the nodes that fail."""
@@ -120,7 +131,7 @@ class ScopedBlock:
         row = np.repeat(np.tile(np.arange(n_rows), n_chunks), n.reshape(-1))
         begin = np.repeat(drawn.first[:, :-1].reshape(-1), n.reshape(-1))
         number = np.arange(len(row)) - begin + np.repeat(before.reshape(-1), n.reshape(-1))
-        return self._shares.of(self._keys[row], number)
+        return self._shares.of(self._keys[row], number, drawn.source)
 
     def _announced(self, drawn: ScopedStrikes) -> ScopedStrikes:
         """The same with the notices of failures among them."""
@@ -171,7 +182,8 @@ class ScopedBlock:
         key, before_h = self._keys[replication : replication + 1], 0.0
         for number, failure in enumerate(self._failures.of(replication)):
             several = len(self._shares.shares) > 1
-            scope = int(self._shares.of(key, np.array([number]))[0]) if several else 0
+            source = np.array([failure.source])
+            scope = int(self._shares.of(key, np.array([number]), source)[0]) if several else 0
             named = np.array(failure.slots)
             wide = self._shares.widened(scope, named)
             hours = failure.repair_h if wide is named else failure.repair_h[:1] * len(wide)

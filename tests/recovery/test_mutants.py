@@ -41,8 +41,9 @@ from cprsim.simulate.events import replication as events
 from cprsim.simulate.events import sharing as links
 from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT
+from tests.mutating import Mutant
 from tests.recovery import by_fast, naive
-from tests.recovery.mutants import Mutant, all_mutants, as_python
+from tests.recovery.mutants import all_mutants, as_python, module_of
 from tests.recovery.random_policies import RandomDraws
 from tests.recovery.test_engines import CASES, counts_of, hours_of, rows_of
 from tests.recovery.test_events import (
@@ -603,7 +604,7 @@ def are_close(ours: list[float], theirs: list[float]) -> bool:
 
 def dies(mutant: Mutant, in_order: list[Case]) -> bool:
     """Whether a mutant is found out; the case that does so comes sooner next time."""
-    module = mutant.module()
+    module = module_of(mutant)
     for place, case in enumerate(in_order):
         if is_wrong(simpy_is_right, module, case):
             in_order.insert(place // 2, in_order.pop(place))
@@ -620,7 +621,7 @@ def only_slows(mutant: Mutant) -> bool:
     """Whether fewer cycles are skipped at most, in all cases: that takes time alone."""
     if mutant.function not in SKIPPING:
         return False
-    function = getattr(mutant.module(), mutant.function)
+    function = getattr(module_of(mutant), mutant.function)
     return all(
         function(*arguments) <= answer
         for name, arguments, answer in calls()

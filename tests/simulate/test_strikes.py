@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.failures.job_clock import JobClock
+from cprsim.failures.several import SeveralSources
 from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.policy import Reach
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
@@ -50,3 +53,22 @@ def test_a_rack_is_struck_whole_and_all_are_all() -> None:
     assert seen[Reach.ALL] == {tuple(range(N_NODES))}
     assert seen[Reach.NODE] == {(n,) for n in range(N_NODES)}
     assert len(np.unique(flat.slot)) == N_NODES
+
+
+def test_failures_of_a_source_of_their_own_are_of_its_scope() -> None:
+    cluster = Cluster((Role("worker", N_NODES, Holds.SHARD),), 3, Constant(2.0))
+    nodes = JobClock(Exponential.from_mean(5.0), range(N_NODES))
+    racks = JobClock(Exponential.from_mean(20.0), range(N_NODES))
+    sources = SeveralSources((("", nodes), ("rack", racks)))
+    shares = ScopeShares((1.0, 0.0), (Reach.NODE, Reach.RACK), N_NODES, 7, of_source=(1,))
+    failures = BlockFailures(sources, cluster, 1, 0, USEFUL_H).of_these(range(40))
+    block = ScopedBlock(failures, shares, 1, 0)
+    flat = block.strikes(1)
+    sizes = np.diff(flat.first_slot)
+    assert set(sizes[flat.scope == 0]) == {1}
+    assert set(sizes[flat.scope == 1]) == {7}
+    assert 0.1 < np.mean(flat.scope) < 0.3
+    for replication in range(40):
+        span = range(flat.first[0, replication], flat.first[0, replication + 1])
+        scopes = [failure.scope for failure in islice(block.of(replication), len(span))]
+        assert scopes == flat.scope[span.start : span.stop].tolist()

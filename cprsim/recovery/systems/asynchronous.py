@@ -163,7 +163,7 @@ def times_h(facts: JobFacts, options: Every, name: str) -> tuple[float, float]:
     if options.other_paths is None:
         raise ParameterError(f"{name} writes over several paths: give `other_paths`, a bandwidth")
     all_paths = options.other_paths + facts.needed("remote_bytes_per_h", name)
-    return copy_h, facts.n_nodes * facts.needed("state_bytes", name) / all_paths
+    return copy_h, facts.all_bytes(name) / all_paths
 
 
 def _window_h(preset: Preset, facts: JobFacts, options: Every) -> float:

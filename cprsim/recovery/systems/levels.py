@@ -19,23 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb, inf, sqrt
+from math import inf, sqrt
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
+from cprsim.recovery.levels import nearest_failures_per_h
 from cprsim.recovery.policy import (
     OWN,
     Capture,
     Groups,
-    Level,
     Medium,
     Policy,
-    Reach,
     Reverts,
     Ring,
     Rule,
-    Scope,
     Stage,
     StageKind,
     Tier,
@@ -170,41 +168,6 @@ def _coded(
     load = Constant(disk_h + options.data * link_h + encoded_h)
     tier = Tier(CODE, Medium.SSD, Groups(size, options.parity, strided=True), facts.role, load)
     return tier, disk_h + link_h + encoded_h
-
-
-def nearest_failures_per_h(facts: JobFacts, tiers: list[Tier]) -> list[float]:
-    """Rate of the failures for which each tier is the nearest that survives [1/h]."""
-    rates = [0.0] * len(tiers)
-    for scope in facts.scopes:
-        nearest = next(n for n, tier in enumerate(tiers) if outlives(tier, scope))
-        rates[nearest] += facts.failures_per_h(scope)
-        if nearest + 1 < len(tiers) and scope.wipes is Level.DISK:
-            both = facts.failures_per_h(scope) * p_another_is_down(facts, tiers[nearest])
-            rates[nearest] -= both
-            rates[nearest + 1] += both
-    return rates
-
-
-def outlives(tier: Tier, scope: Scope) -> bool:
-    """Whether a tier survives a failure of this scope that strikes no node that others' need."""
-    if tier.medium.level > scope.wipes:
-        return True
-    if scope.reach is Reach.ALL or tier.placement == OWN:
-        return False
-    return scope.reach < Reach.RACK or isinstance(tier.placement, Groups)
-
-
-def p_another_is_down(facts: JobFacts, tier: Tier) -> float:
-    """Probability that as many holders of a struck shard are down already as it can spare.
-
-    First order in the share of the time that a node is down. Source: derived here.
-    """
-    down_h = max(scope.detect.mean_h for scope in facts.scopes) + facts.reschedule.mean_h
-    q = min(1.0, down_h / (facts.mtbf_h * facts.cluster.n_nodes))
-    place = tier.placement
-    if isinstance(place, Groups):
-        return min(1.0, comb(place.size - 1, place.tolerates) * q**place.tolerates)
-    return min(1.0, 2.0 * q) if isinstance(place, Ring) and place.copies > 1 else 0.0
 
 
 def intervals_h(

@@ -119,7 +119,7 @@ def unique_part(facts: JobFacts, options: Unique, name: str) -> Policy:
     """GEMINI's copies, of a part of the state."""
     pieces.require_positive(name, unique=options.unique)
     share = options.unique
-    part = replace(facts, state_bytes=share * facts.needed("state_bytes", name))
+    part = facts.with_state(share, name)
     copied = gemini.plan(part, options, name)
     whole = gemini.plan(facts, options, name)
     to_peers, _ = copied.captures

@@ -1,0 +1,206 @@
+"""The records of `recovery.policy` as sections of a scenario: their fields are the schema.
+
+A field `every_h` is the key `every`, a time; an enumeration its values; a duration a time, a
+distribution or ``{link: pcie}``. A placement is written ``outside``, ``own``, ``{ring: 2}`` or
+``{groups: {size: 8, tolerates: 2}}``, a stage without a cost as its kind alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BeforeValidator, Discriminator, Tag, create_model
+from pydantic import Field as SchemaField
+
+from cprsim.records import Duration
+from cprsim.recovery.policy import OWN, Capture, Groups, Outside, Placement, Ring, Stage, Tier
+from cprsim.recovery.systems import written
+from cprsim.scenario.costs import OverLink
+from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of, duration_written_as
+from cprsim.scenario.quantities import Model, Quantity
+from cprsim.units import TIME
+
+YOUNG = "young"
+TIME_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min")]
+MOST = 4096  # entries of a list
+NAME = Annotated[str, SchemaField(strict=True, max_length=60)]
+BY_DEFAULT = {(Tier, "role"): "", (Tier, "placement"): Outside()}  # where a record has no default
+
+
+def _cost_written_as(value: Any) -> str:
+    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
+        return "as:link"
+    return duration_written_as(value)
+
+
+Cost = Annotated[
+    Annotated[FixedTime, Tag("as:time")]
+    | Annotated[DurationSpec, Tag("as:distribution")]
+    | Annotated[OverLink, Tag("as:link")],
+    Discriminator(_cost_written_as),
+]
+
+
+def _every_written_as(value: Any) -> str:
+    return "as:rule" if value == YOUNG else "as:time"
+
+
+Every = Annotated[
+    Annotated[TIME_H, Tag("as:time")] | Annotated[Literal["young"], Tag("as:rule")],
+    Discriminator(_every_written_as),
+]
+
+
+class RingSection(Model):
+    """Copies on the next slots."""
+
+    ring: Annotated[int, SchemaField(strict=True, ge=1)]
+
+
+class GroupsSection(Model):
+    """Slots in groups that stand in for each other."""
+
+    groups: Groups
+
+
+def _placement_written_as(value: Any) -> str:
+    if isinstance(value, RingSection) or (isinstance(value, dict) and "ring" in value):
+        return "as:ring"
+    return "as:groups" if isinstance(value, dict | GroupsSection) else "as:word"
+
+
+PlacementSection = Annotated[
+    Annotated[Literal["outside", "own"], Tag("as:word")]
+    | Annotated[RingSection, Tag("as:ring")]
+    | Annotated[GroupsSection, Tag("as:groups")],
+    Discriminator(_placement_written_as),
+]
+
+
+@cache
+def section_of(record: type[Any]) -> Any:
+    """The section in which a record is written, as a type for pydantic.
+
+    Parameters
+    ----------
+    record : a frozen dataclass of numbers, words, enumerations, durations, placements and others
+    """
+    entries: dict[str, Any] = {
+        f"{one.name}_": (
+            field_type(record, one.name),
+            SchemaField(_default(record, one), alias=key_of(one.name)),
+        )
+        for one in fields(record)
+    }
+    model = create_model(record.__name__, __base__=Model, __doc__=record.__doc__, **entries)
+    if record is Stage:
+        return Annotated[model, BeforeValidator(_kind_alone, json_schema_input_type=model | str)]
+    return model
+
+
+def key_of(name: str) -> str:
+    """The key of a record's field."""
+    return name.removesuffix("_h")
+
+
+def keys_at(record: type[Any], path: Sequence[str | int]) -> tuple[str, ...]:
+    """The keys of the section at a place below that of a record; none where there is no record."""
+    here: Any = record
+    for part in path:
+        hints = get_type_hints(here) if is_dataclass(here) else {}
+        name = next((name for name in hints if key_of(name) == part), None)
+        here = here if name is None else _members(hints[name])[0]
+        here = get_args(here)[0] if get_origin(here) is tuple else here
+    return tuple(key_of(one.name) for one in fields(here)) if is_dataclass(here) else ()
+
+
+def _kind_alone(stage: Any) -> Any:
+    return {"kind": stage} if isinstance(stage, str) else stage
+
+
+def _default(record: type[Any], one: Field[Any]) -> Any:
+    """None stands for the record's own default."""
+    needed = one.default is MISSING and (record, one.name) not in BY_DEFAULT
+    return ... if needed else None
+
+
+def field_type(record: type[Any], name: str) -> Any:
+    """What a field of a record is written as, as a type for pydantic."""
+    kinds = _members(get_type_hints(record)[name])
+    if record is Capture and name == "every_h":
+        kind: Any = Every
+    elif Duration in kinds:
+        kind = Cost
+    elif set(_members(Placement)) <= set(kinds):
+        kind = PlacementSection
+    else:
+        kind = _plain_type(name, kinds[0])
+    return kind | None
+
+
+def _plain_type(name: str, kind: Any) -> Any:
+    if get_origin(kind) is tuple:
+        entry: Any = _plain_type(name, get_args(kind)[0])
+        return Annotated[tuple[entry, ...], SchemaField(max_length=MOST)]
+    if is_dataclass(kind):
+        return section_of(kind)  # type: ignore[arg-type]
+    if issubclass(kind, Enum):
+        return Literal[tuple(member.value for member in kind)]
+    if kind is float:
+        return TIME_H if name.endswith("_h") else Annotated[float, SchemaField(strict=True)]
+    return NAME if kind is str else Annotated[kind, SchemaField(strict=True)]
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union, None left out; the type alone where it is none."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(one for one in get_args(hint) if one is not NoneType)
+    return (hint,)
+
+
+# --------------------------------------------------------------------------- back to records
+
+
+def record_of(record: type[Any], section: Any) -> Any:
+    """The record that a section writes, what is absent by the record's own defaults."""
+    hints = get_type_hints(record)
+    given = {
+        one.name: _value(hints[one.name], value)
+        for one in fields(record)
+        if (value := getattr(section, f"{one.name}_")) is not None
+    }
+    absent = {name: value for (of, name), value in BY_DEFAULT.items() if of is record}
+    return record(**absent | given)
+
+
+def _value(hint: Any, written_as: Any) -> Any:
+    """What stands in a record for a value of a section."""
+    for kind, made in READERS.items():
+        if isinstance(written_as, kind):
+            return made(written_as)
+    kinds = _members(hint)
+    if Duration in kinds:
+        return duration_of(written_as)
+    if written_as in WORDS and set(_members(Placement)) <= set(kinds):
+        return WORDS[written_as]
+    if isinstance(written_as, tuple):
+        return tuple(_value(get_args(kinds[0])[0], one) for one in written_as)
+    if is_dataclass(kinds[0]):
+        return record_of(kinds[0], written_as)  # type: ignore[arg-type]
+    if written_as == YOUNG:
+        return written.YOUNG_H
+    return kinds[0](written_as) if issubclass(kinds[0], Enum) else written_as
+
+
+WORDS = {"outside": Outside(), "own": OWN}
+READERS: dict[type[Any], Callable[[Any], Any]] = {
+    OverLink: lambda section: written.OverLink(section.link),
+    DurationSpec: duration_of,
+    RingSection: lambda section: Ring(section.ring),
+    GroupsSection: lambda section: section.groups,
+}

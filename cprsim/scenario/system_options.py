@@ -1,0 +1,129 @@
+"""The options of recovery systems: a section made from each system's own record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import Field, fields
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field as SchemaField
+from pydantic import ValidationError, create_model
+from pydantic.json_schema import WithJsonSchema
+
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.policy import field_type, keys_at, record_of
+from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity
+from cprsim.units import SIZE, TIME
+
+RECORDS = "records"  # kind of an option that is records of a policy
+TAG = "as:"  # begins the names of a union's members in pydantic's locations
+_TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
+_NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `option_tables`
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 4096},
+        {"type": "string", "pattern": r"\.csv$"},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_TYPES: dict[str, Any] = {
+    "time": _TIME,
+    "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
+    "bandwidth": Bandwidth,
+    "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
+    "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
+    "number": Annotated[float, SchemaField(strict=True)],
+    "table": Annotated[
+        tuple[float, ...],
+        SchemaField(min_length=1, max_length=4096),
+        WithJsonSchema(_NUMBERS_OR_FILE),
+    ],
+    "times": Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)],
+    "word": Annotated[str, SchemaField(strict=True, max_length=60)],
+}
+
+
+@cache
+def options_model(system: str) -> type[Model]:
+    """The section of a system's options."""
+    options = SYSTEMS[system].options
+    entries: dict[str, Any] = {
+        f"{one.name}_": (  # a plain name may be one of the model's own
+            _type(options, one) | None,
+            SchemaField(None, alias=one.name, description=one.metadata["words"]),
+        )
+        for one in fields(options)
+    }
+    return create_model(options.__name__, __base__=Model, **entries)
+
+
+def _type(options: type[Any], one: Field[Any]) -> Any:
+    kind = one.metadata["kind"]
+    return field_type(options, one.name) if kind == RECORDS else _TYPES[kind]
+
+
+def options_of(system: str, written: dict[str, Any] | None) -> Any:
+    """A system's options from what the scenario says; what it leaves out has its default."""
+    section = options_model(system).model_validate(written or {})
+    return record_of(SYSTEMS[system].options, section)
+
+
+def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """(dotted key below the options, message) of what is wrong with them."""
+    try:
+        options_model(system).model_validate(written or {})
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            path = [part for part in details["loc"] if not str(part).startswith(TAG)]
+            key = ".".join(map(str, path))
+            known = ", ".join(keys_at(SYSTEMS[system].options, path[:-1]))
+            if details["type"] == "extra_forbidden" and len(path) > 1:
+                yield key, f"unknown key; there are: {known}"
+            elif details["type"] == "extra_forbidden":
+                yield key, f"system `{system}` has no such option; it has: {known}"
+            elif details["type"] == PREDICATE:
+                yield key, f"`{details['input']}` {details['ctx']['message']}"
+            else:
+                message = details["msg"]
+                yield key, f"`{details['input']}` is wrong: {message[:1].lower()}{message[1:]}"
+
+
+def options_json_schema() -> dict[str, Any]:
+    """For editors: the options of all systems, each with the systems that have it."""
+    found: dict[str, dict[str, Any]] = {}
+    meant: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
+    for name, system in SYSTEMS.items():
+        schema = _inlined(options_model(name).model_json_schema())
+        for key, value in schema["properties"].items():
+            if not system.alias_of:
+                meant.setdefault(key, {}).setdefault(value.get("description", ""), []).append(name)
+            found.setdefault(
+                key,
+                {part: text for part, text in value.items() if part not in ("title", "default")},
+            )
+    for key, schema in found.items():
+        said = (f"{', '.join(names)}: {words}" for words, names in meant[key].items())
+        schema["description"] = " ".join(said)
+    return {"type": "object", "additionalProperties": False, "properties": found}
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema with each definition where it is referred to; none refers to itself."""
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+
+    def inlined(part: Any) -> Any:
+        if isinstance(part, list):
+            return [inlined(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return inlined(definitions[part["$ref"].rpartition("/")[2]])
+        return {key: inlined(value) for key, value in part.items()}
+
+    found: dict[str, Any] = inlined(schema)
+    return found

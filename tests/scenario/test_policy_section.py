@@ -1,0 +1,166 @@
+"""Policies written in scenarios: the section is the record, for every policy that there is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, fields, is_dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cprsim.errors import ScenarioError
+from cprsim.failures.distributions import Constant
+from cprsim.records import Duration, Storage
+from cprsim.recovery.catalogue import example_job
+from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS, written
+from cprsim.scenario import load_scenario
+from cprsim.scenario.system_options import options_of
+
+SECONDS = 3600.0
+
+
+def as_written(value: Any) -> Any:
+    """A record as a scenario writes it."""
+    if isinstance(value, Constant):
+        return f"{value.mean_h!r} h"
+    if isinstance(value, Outside):
+        return "outside"
+    if isinstance(value, Ring):
+        return {"ring": value.copies}
+    if isinstance(value, Groups):
+        return {"groups": {one.name: getattr(value, one.name) for one in fields(Groups)}}
+    if isinstance(value, tuple):
+        return [as_written(one) for one in value]
+    if isinstance(value, Enum):
+        return value.value
+    return section(value) if is_dataclass(value) else value
+
+
+def section(record: Any) -> dict[str, Any]:
+    written_as = {}
+    for one in fields(record):
+        value = getattr(record, one.name)
+        if one.default is not MISSING and value == one.default:
+            continue
+        is_time = one.name.endswith("_h") and isinstance(value, float)
+        is_times = one.name == "regroup_h"
+        key = one.name.removesuffix("_h")
+        if is_times:
+            written_as[key] = [f"{hours!r} h" for hours in value]
+        else:
+            written_as[key] = f"{value!r} h" if is_time else as_written(value)
+    return written_as
+
+
+def policies() -> list[tuple[str, JobFacts, Policy]]:
+    found = []
+    for name, system in SYSTEMS.items():
+        facts = example_job()
+        try:
+            options = options_of(name, dict(system.needs))
+            found.append((name, facts, system.plan(facts, options, name)))
+        except Exception as error:
+            raise AssertionError(name) from error
+    return found
+
+
+@pytest.mark.parametrize(("name", "facts", "policy"), policies(), ids=lambda one: str(one)[:20])
+def test_every_policy_can_be_written_and_is_read_as_it_was(
+    name: str, facts: JobFacts, policy: Policy
+) -> None:
+    keys = ("tiers", "captures", "rules", "elastic", "tax")
+    options = {key: as_written(getattr(policy, key)) for key in keys}
+    facts = replace(facts, step_h=policy.step_h or facts.step_h)
+    given = {key: value for key, value in options.items() if value is not None}
+    again = written.plan(facts, options_of("policy", given), name)
+    assert replace(again, step_h=policy.step_h) == policy
+
+
+SCENARIO = """
+name: two-level
+job: {useful: 100 h, step: 10 s}
+cluster: {workers: 32, state: 50 GB, link: 400 Gbit/s, links: {pcie: 25 GB/s}}
+failures: {kind: job, family: exponential, mtbf: 8 h, role: worker}
+scopes:
+  - {name: process, share: 0.6, reach: process, detect: 1 min}
+  - {name: node, share: 0.4, detect: 3 min}
+storage: {bandwidth: 800 Gbit/s}
+costs: {save: {stall: 10 s, background: transfer}, load: transfer, reschedule: 4 min}
+recovery:
+  - strategy: policy
+    name: mine
+    options:
+      tiers:
+        - {name: host, medium: host, placement: {ring: 2}, load: 3 s}
+        - {name: remote, medium: remote}
+      captures:
+        - {tier: host, every: young, stall: {link: pcie}}
+        - {tier: remote, after: host, every_nth: 4}
+      rules:
+        - {reverts: all, sources: [host, remote], stages: [detect, reschedule, load]}
+"""
+WRONG = {
+    "medium: hots,": "tiers.0.medium: `hots` is wrong: input should be 'device', 'host'",
+    "aftr: host,": "captures.1.aftr: unknown key; there are: tier, every, after",
+    "sources: [hst,": "rule 1 names the tier `hst`, which there is not",
+    "stall: {link: nic}": "mine names the link `nic`; `cluster.links`: pcie",
+    "every: 10,": "captures.0.every: `10` is a bare number: write its unit",
+    "{ring: two}": "tiers.0.placement.ring: `two` is wrong",
+    "[detct,": "rules.0.stages.0.kind: `detct` is wrong",
+    "rulez:": "system `policy` has no such option; it has: tiers, captures, rules",
+}
+RIGHT = {
+    "medium: hots,": "medium: host,",
+    "aftr: host,": "after: host,",
+    "sources: [hst,": "sources: [host,",
+    "stall: {link: nic}": "stall: {link: pcie}",
+    "every: 10,": "every: young,",
+    "{ring: two}": "{ring: 2}",
+    "[detct,": "[detect,",
+    "rulez:": "rules:",
+}
+
+
+def policy_of(tmp_path: Path, text: str = SCENARIO) -> Policy:
+    from cprsim.assemble import assemble
+
+    path = tmp_path / "two-level.yaml"
+    path.write_text(text, encoding="utf-8")
+    system = assemble(load_scenario(path)).policies[0].system
+    assert isinstance(system, Policy)
+    return system
+
+
+def mean_h(cost: Duration | Storage | None) -> float:
+    assert isinstance(cost, Constant)
+    return cost.mean_h
+
+
+def test_what_is_left_out_follows_from_the_job(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path)
+    host, remote = policy.tiers
+    to_host, to_remote = policy.captures
+    whole_h = 32 * 50e9 / (800e9 / 8) / SECONDS
+    assert (host.role, remote.role) == ("worker", "worker")
+    assert mean_h(host.load) == pytest.approx(3 / SECONDS)
+    assert mean_h(remote.load) == pytest.approx(whole_h)
+    assert mean_h(to_host.stall) == pytest.approx(2 / SECONDS)  # 50 GB at 25 GB/s
+    assert to_host.every_h == pytest.approx(
+        (2 * 2 / SECONDS * 8) ** 0.5, rel=1e-3
+    )  # few failures strike while the neighbour is down, and need the remote tier
+    assert replace(to_remote, background=None) == Capture("remote", after="host", every_nth=4)
+    assert mean_h(to_remote.background) == pytest.approx(whole_h)
+    assert mean_h(policy.rules[0].stages[1].cost) == pytest.approx(4 / 60)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, wrong: str) -> None:
+    assert SCENARIO.count(RIGHT[wrong]) == 1
+    with pytest.raises(ScenarioError) as error:
+        policy_of(tmp_path, SCENARIO.replace(RIGHT[wrong], wrong))
+    assert WRONG[wrong] in str(error.value)
+    assert re.search(r"two-level\.yaml:(1[0-9]|2[0-9]): recovery\.0", str(error.value))

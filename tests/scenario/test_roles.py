@@ -1,0 +1,101 @@
+"""Several roles with state, and links of a node that costs name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.assemble import Experiment, assemble
+from cprsim.errors import ScenarioError
+from cprsim.pipeline import simulate
+from cprsim.scenario import load_scenario
+
+SECONDS = 3600.0
+SCENARIO = """
+name: roles
+job: {useful: 40 h, step: 10 s}
+cluster:
+  roles:
+    stage: {nodes: 8, state: 40 GB}
+    expert: {nodes: 4, state: 250 GB}
+  others: {reader: 2}
+  link: 400 Gbit/s
+  links: {pcie: 25 GB/s}
+failures: {kind: node, roles: {expert: {family: exponential, mtbf: 60 h}}}
+scopes:
+  - {name: node, share: 1, detect: 3 min}
+  - {name: stages, failures: {kind: job, family: exponential, mtbf: 30 h, role: stage}}
+storage: {bandwidth: 200 Gbit/s}
+costs: {save: {stall: {link: pcie}, background: transfer}, load: transfer, reschedule: 4 min}
+recovery: [full, gemini, {strategy: moc, options: {experts: 64, saved_each: 8}}]
+simulation: {seed: 1, replications: 60}
+"""
+
+
+def experiment_of(tmp_path: Path, text: str = SCENARIO) -> Experiment:
+    path = tmp_path / "roles.yaml"
+    path.write_text(text, encoding="utf-8")
+    return assemble(load_scenario(path))
+
+
+def test_state_lies_on_all_roles_that_hold_some(tmp_path: Path) -> None:
+    experiment = experiment_of(tmp_path)
+    cluster = experiment.cluster
+    assert cluster.slots("state") == range(12)
+    assert (cluster.slots("stage"), cluster.slots("expert")) == (range(8), range(8, 12))
+    assert cluster.slots("reader") == range(12, 14)
+    systems = [policy.system for policy in experiment.policies[1:]]
+    assert [{tier.role for tier in system.tiers} for system in systems] == [{"state"}] * 2
+
+
+def test_bytes_are_those_of_each_role(tmp_path: Path) -> None:
+    experiment = experiment_of(tmp_path)
+    costs = experiment.costs
+    all_bytes = 8 * 40e9 + 4 * 250e9
+    assert costs.mean_h(costs.save_stall, 12) == pytest.approx(10 / SECONDS)  # the largest's
+    assert costs.mean_h(costs.load, 12) == pytest.approx(all_bytes / 25e9 / SECONDS)
+    capped = SCENARIO.replace("200 Gbit/s}", "200 Gbit/s, per_server: 8 Gbit/s}")
+    costs = experiment_of(tmp_path, capped).costs
+    assert costs.mean_h(costs.load, 12) == pytest.approx(250 / SECONDS)  # the largest, last
+
+
+def test_both_engines_agree(tmp_path: Path) -> None:
+    fast = simulate(experiment_of(tmp_path))
+    by_events = simulate(replace(experiment_of(tmp_path), engine="simpy"))
+    for one, other in zip(fast.strategies, by_events.strategies, strict=True):
+        assert one.costs.parts == other.costs.parts
+        np.testing.assert_allclose(one.costs.hours, other.costs.hours, rtol=0, atol=1e-9)
+        assert one.costs.hours.sum() > 0.0
+
+
+WRONG = {
+    ("  others:", "  workers: 3\n  others:"): "give one of `emb_ps` (embedding servers)",
+    ("  others:", "  state: 3 GB\n  others:"): "of `roles` give the `state` of each",
+    ("stage: {nodes", "any: {nodes"): "is a name that has a meaning; choose another",
+    ("reader: 2", "stage: 2"): "is one of `roles` already; choose another name",
+    ("{link: pcie}", "{link: ssd}"): "no link `ssd` in `cluster.links`; it has: pcie",
+    ("share: 1,", "share: 1, failures: {kind: job, family: exponential, mtbf: 9 h},"): (
+        "give either `share`"
+    ),
+    ("mtbf: 30 h, role", "mtbf: 30 h, clock: uptime, role"): "age on one clock",
+    ("mtbf: 30 h, role: stage", "mtbf: 30 h, role: stag"): "no node of role `stag`",
+    ("[full,", "[partial,"): "workers go back together",
+}
+
+
+@pytest.mark.parametrize("change", WRONG, ids=lambda change: change[1][:24])
+def test_what_is_wrong_is_said(tmp_path: Path, change: tuple[str, str]) -> None:
+    old, new = change
+    assert SCENARIO.count(old) == 1
+    with pytest.raises(ScenarioError) as error:
+        experiment_of(tmp_path, SCENARIO.replace(old, new))
+    assert WRONG[change] in str(error.value)
+
+
+def test_shares_follow_from_the_sources(tmp_path: Path) -> None:
+    per_h = (4 / 60, 1 / 30)
+    shares = experiment_of(tmp_path).expected_shares
+    assert shares == pytest.approx([one / sum(per_h) for one in per_h], rel=0.01)
