@@ -20,11 +20,8 @@ from statistics import median
 
 import numpy as np
 
-from cprsim.in_step import sync_setting
 from cprsim.kernel import blas
-from cprsim.kernel.averaging import easgd
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.layers import layer_views
 from cprsim.kernel.loops import (
     add_bias,
     add_bias_relu,
@@ -38,10 +35,12 @@ from cprsim.kernel.loops import (
     sgd_rows,
     unpack_pairs,
 )
-from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.model import Dlrm, Workspace, layer_views
+from cprsim.kernel.replicas import easgd
 from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
 from cprsim.scenario import load_scenario
 from cprsim.sync import load_model
+from cprsim.train_in_step import sync_setting
 
 SHAPE = ModelShape(CRITEO_KAGGLE.tables.capped(20_000))
 BATCH, N_BATCHES, ROUNDS, RATE, ELASTIC = 200, 150, 7, 0.05, 0.5
@@ -177,9 +176,9 @@ def exchanges_per_iteration() -> float:
 
 def agrees_with_the_kernel(clicks) -> bool:
     """Whether the compiled iteration does what the kernel does, to rounding."""
-    from cprsim.kernel.training import Trainer, TrainingPlan
+    from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
-    trainer = Trainer(SHAPE, clicks[: 3 * BATCH], TrainingPlan(BATCH, RATE, seed=1))
+    trainer = ProxyTrainer(SHAPE, clicks[: 3 * BATCH], TrainingPlan(BATCH, RATE, seed=1))
     trainer.initialise()
     trainer.run()
     model = Dlrm(SHAPE)

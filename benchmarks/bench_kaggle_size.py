@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cprsim.kernel.checkpoint import read_latest, write_checkpoint
+import numpy as np
+
+from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.saving import Saver, SavingRules
+from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import CRITEO_KAGGLE
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 N_SAMPLES = 131_072
 LIMIT_GB = 6.0
@@ -39,21 +41,27 @@ def timed(name: str, call: Callable) -> None:
     )
 
 
+def read_back(path: Path, state: dict[str, np.ndarray]) -> None:
+    """Fill the arrays of a run from a file."""
+    for name, array in read_arrays(path, {}).items():
+        state[name][...] = array
+
+
 def main() -> None:
     print(f"Criteo Kaggle at full size: {CRITEO_KAGGLE.tables.n_rows:,} rows")
     clicks = generate(CRITEO_KAGGLE.tables, N_SAMPLES, seed=1).clicks
-    trainer = Trainer(CRITEO_KAGGLE, clicks, TrainingPlan(optimizer="adagrad", rate=0.02))
+    trainer = ProxyTrainer(CRITEO_KAGGLE, clicks, TrainingPlan(optimizer="adagrad", rate=0.02))
     timed("initialise", trainer.initialise)
     savers: list[Saver] = []
     shards = Shards(CRITEO_KAGGLE.tables, 8)
-    timed("make the store", lambda: savers.append(Saver(trainer, shards, SavingRules())))
-    for number, until in enumerate((1_024, 16_384, N_SAMPLES), start=1):
+    timed("make the store", lambda: savers.append(Saver(trainer, shards)))
+    for until in (1_024, 16_384, N_SAMPLES):
         timed(f"train to sample {until:,}", lambda until=until: trainer.run(until))
-        timed(f"  save, {trainer.changed.sum():,} rows changed", lambda n=number: savers[0].save(n))
+        timed(f"  save, {trainer.changed.sum():,} rows changed", savers[0].save)
     with tempfile.TemporaryDirectory() as folder:
-        path, state, run = Path(folder), trainer.state(), trainer.identity()
-        timed("write a checkpoint", lambda: write_checkpoint(path, trainer.position, state, run))
-        timed("read it back", lambda: read_latest(path, state, run))
+        path, state = Path(folder) / "saved", trainer.state()
+        timed("write a checkpoint", lambda: write_arrays(path, trainer.position, state, {}))
+        timed("read it back", lambda: read_back(path, state))
     print(f"peak {peak_gb():.2f} GB (wanted: at most {LIMIT_GB:g})")
 
 

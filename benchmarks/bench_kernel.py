@@ -24,7 +24,7 @@ from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import sgd_rows
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 TABLES = CRITEO_KAGGLE.tables.capped(100_000)  # 840,543 rows, 54 MB
 CASES = [((64, 32), 128), ((64, 32), 512), ((512, 256), 128), ((512, 256), 512)]
@@ -35,7 +35,7 @@ N_BATCHES, ROUNDS, RATE = 100, 5, 0.1
 def ours(shape: ModelShape, clicks: Clicks, batch: int, optimizer: str = "sgd") -> Callable:
     """Trains all clicks once."""
     plan = TrainingPlan(batch, RATE, optimizer=optimizer)
-    trainer = Trainer(shape, clicks, plan)
+    trainer = ProxyTrainer(shape, clicks, plan)
     trainer.initialise()
 
     def one_pass() -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
-from cprsim.kernel.training import Trainer
-from cprsim.rehearsal.facts import What
+from cprsim.kernel.training import ProxyTrainer
+from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
+from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
@@ -26,19 +26,19 @@ NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
 def of_processes(material: Material) -> float:
     orders = Orders("bench", False, 1e-3, (), NO_THROTTLE, n_servers=N_SERVERS, limit_s=600.0)
     found = []
-    with Nursery(material) as nursery:
+    with ForkServer(material) as fork_server:
         for number in range(REPEATS):
-            folder = nursery.folder / f"run-{number}"
-            ran = Supervisor(nursery, material, orders, folder, fresh_model(material)).run()
+            folder = fork_server.folder / f"run-{number}"
+            ran = Supervisor(fork_server, material, orders, folder, fresh_model(material)).run()
             at_s = {fact.what: fact.at_s for fact in ran.facts}
-            found.append(material.n_samples / (at_s[What.STOOD] - at_s[What.RUNNING]))
+            found.append(material.n_samples / (at_s[FactKind.STOOD] - at_s[FactKind.RUNNING]))
     return max(found)
 
 
 def of_the_kernel(material: Material) -> float:
     found = []
     for _ in range(REPEATS):
-        trainer = Trainer(material.shape, material.clicks, material.plan)
+        trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
         trainer.initialise()
         trainer.run(material.plan.batch)  # compiled, or read from its cache
         began = perf_counter()

@@ -23,10 +23,10 @@ from rich.console import Console
 from scipy import stats
 
 from cprsim.kernel.blas import one_thread
+from cprsim.measuring.curve import response_of
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import Fitted, fit
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.responses import response_of
 from cprsim.measuring.runs import SeedRuns, read_seed, run_seed
 from cprsim.records import Bools, Floats, Ints, ShardLoss
 from cprsim.scenario import load_scenario

@@ -25,7 +25,7 @@ from cprsim.kernel.clicks.encoding import vocabulary_encoding
 from cprsim.kernel.clicks.records import Clicks, RawClicks
 from cprsim.kernel.metrics import Quality, auc, quality
 from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 LOG = Path("ctr/criteo-kaggle-137k/train.tsv.xz")
 SEEDS = (1, 2, 3, 4, 5)
@@ -56,7 +56,7 @@ class Days:
 def dlrm(days: Days, rate: float, seed: int) -> np.ndarray:
     """Logits (n,) of the judged clicks, after one pass of Adagrad."""
     plan = TrainingPlan(batch=128, rate=rate, optimizer="adagrad", seed=seed)
-    trainer = Trainer(ModelShape(days.train.tables), days.train, plan)
+    trainer = ProxyTrainer(ModelShape(days.train.tables), days.train, plan)
     trainer.initialise()
     trainer.run()
     return trainer.predict(days.judged)

@@ -341,7 +341,7 @@ def own_curve(case: Case, random: Random) -> None:
 
 
 def damaged_curve(case: Case, random: Random, content: bytes) -> bytes:
-    from cprsim.curves.identity import canonical_digest
+    from cprsim.codec import canonical_digest
 
     tree = json.loads(content)
     for _ in range(random.choice([1, 1, 2])):

@@ -3,11 +3,11 @@
     make promise        at most 90 minutes on 2 cores; killed, it goes on where it was
 
 For each cell the selector chooses the interval that keeps the limit; then fresh failure histories
-are trained on fresh clicks and weights until the mean loss is known to a tenth of the limit. Kept
-are at least 27 of 30 below their limit, and a mean of measured over limit of at least 0.6: a
-selector that is merely cautious fails, too. The rule for the limits stands in
-cprsim/promise/cells.py. Beside each choice stands the best of a fine grid of intervals. Runs and
-summary go to results/promise.
+are trained on fresh clicks and weights until the mean loss is known to a tenth of the limit. The
+promise is kept with at least 27 of 30 below their limit, and a mean of measured over limit of at
+least 0.6: a selector that is merely cautious fails, too. The rule for the limits stands in
+cprsim/reproduce/promise/cells.py. Beside each choice stands the best of a fine grid of intervals.
+Runs and summary go to results/promise. `cprsim reproduce promise` makes the same as a study.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cprsim.curves import chosen_curve
-from cprsim.promise.keeping import Job, Kept, keep
-from cprsim.promise.summary import print_exhaustive, print_summary, summary
+from cprsim.reproduce.promise.losses import CellLoss
+from cprsim.reproduce.promise.study import (
+    SCENARIOS,
+    measured,
+    print_exhaustive,
+    print_summary,
+)
 from cprsim.scenario import load_scenario
+from cprsim.whole_file import write_whole
 from cprsim.workers import BACKENDS, Workers
 
 ROOT = Path(__file__).parent.parent
-SCENARIOS = ("criteo-kaggle", "criteo-terabyte", "production-gamma")
 BUDGET_MIN = 90
 
 
@@ -40,37 +44,23 @@ def main() -> None:
     asked = arguments.parse_args()
     began = time.time()
     console = Console(stderr=True)
-    jobs = [job(name, console) for name in SCENARIOS]
 
-    def tell(kept: list[Kept], n_runs: int) -> None:
+    def tell(kept: list[CellLoss], n_runs: int) -> None:
         known = sum(one.known for one in kept)
         minutes = (time.time() - began) / 60
         console.print(f"{minutes:.1f} min: {known} cells known; {n_runs} runs in this round")
 
-    ends = began + 60 * asked.budget_min
-    kept = keep(
-        jobs,
+    console.print("selecting intervals, simulating fresh histories")
+    document = measured(
+        [load_scenario(ROOT / "scenarios" / f"{name}.yaml") for name in SCENARIOS],
         asked.folder.absolute(),
         Workers(asked.workers, asked.backend, asked.address),
-        ends,
+        began + 60 * asked.budget_min,
         tell,
     )
-    document = summary(jobs, kept, asked.folder)
-    path = asked.folder / "summary.json"
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-    unfinished.replace(path)
+    write_whole(asked.folder / "summary.json", json.dumps(document, indent=1) + "\n")
     for show in (print_summary, print_exhaustive):
         show(Console(width=132), document)
-
-
-def job(name: str, console: Console) -> Job:
-    loaded = load_scenario(ROOT / "scenarios" / f"{name}.yaml")
-    curve = chosen_curve(loaded)
-    if curve is None:
-        raise SystemExit(f"no curve is shipped for the section `kernel` of {name}")
-    console.print(f"{name}: selecting intervals, simulating fresh histories")
-    return Job.of(loaded, curve)
 
 
 if __name__ == "__main__":

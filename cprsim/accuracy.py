@@ -1,7 +1,7 @@
 """What failures cost in accuracy: the event logs of one replication, replayed on a real model.
 
 The model is trained once without failures, and once more under each strategy whose failed servers
-reload while the others go on. A strategy that rolls everybody back trains the same batches on the
+reload while the others go on. A strategy that rolls all back trains the same batches on the
 same weights again and ends bit by bit as the run without failures, so it is not trained anew.
 """
 
@@ -15,13 +15,13 @@ import numpy as np
 from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
-from cprsim.in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
-from cprsim.kernel.replay import Course, LossCurve, losses_of_shards, replay
+from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, RecoveryPolicy
-from cprsim.stand_in import StandIn
+from cprsim.stand_in import ProxyModel
+from cprsim.train_in_step import Team, loss_curve, train_with_failures
 
 OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples to do
 
@@ -49,10 +49,10 @@ class StrategyAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: StandIn
+    stand_in: ProxyModel
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
@@ -61,18 +61,18 @@ class Accuracy:
 
 def measure(
     experiment: Experiment,
-    what: StandIn,
+    what: ProxyModel,
     replication: int,
     on_progress: OnProgress,
     team: Team | None = None,
-) -> Accuracy:
+) -> TrainingOutcome:
     """Train the stand-in without failures, and with those of one replication per strategy.
 
     Parameters
     ----------
     team : trainers in step that train it; None: it is one model
     """
-    runs = _Plainly(experiment, what, on_progress) if team is None else _InStep(experiment, team)
+    runs = _OneModel(experiment, what, on_progress) if team is None else _InStep(experiment, team)
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
     whole = runs.without_failures()
@@ -93,14 +93,14 @@ def measure(
                 lost_iterations=lost,
             )
         )
-    return Accuracy(what, replication, whole, tuple(strategies), team)
+    return TrainingOutcome(what, replication, whole, tuple(strategies), team)
 
 
 Run = tuple[Trained, Saver, tuple[int, ...]]  # its saver, and what lost trainers had not synced
 
 
 def _under(
-    runs: _Plainly | _InStep, policy: RecoveryPolicy, log: EventLog, whole: Trained
+    runs: _OneModel | _InStep, policy: RecoveryPolicy, log: EventLog, whole: Trained
 ) -> tuple[Trained | None, Saver | None, tuple[int, ...]]:
     """The run under one policy, None where its job did not finish; its saver where it had one."""
     if log.kind[-1] != EventKind.FINISHED:
@@ -116,11 +116,11 @@ def _under(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plainly:
+class _OneModel:
     """Runs of one model."""
 
     experiment: Experiment
-    what: StandIn
+    what: ProxyModel
     on_progress: OnProgress
 
     def without_failures(self) -> Trained:
@@ -135,10 +135,10 @@ class _Plainly:
         curve = replay(log, job.useful_h, job.cluster.shard_slots, course, saver)
         return Trained(course.trainer.evaluate(self.what.test), curve), saver, ()
 
-    def _course(self, name: str) -> Course:
-        trainer = Trainer(self.what.shape, self.what.train, self.what.plan)
+    def _course(self, name: str) -> TracedTraining:
+        trainer = ProxyTrainer(self.what.shape, self.what.train, self.what.plan)
         trainer.initialise()
-        return Course(trainer, lambda done: self.on_progress(name, done, trainer.n_samples))
+        return TracedTraining(trainer, lambda done: self.on_progress(name, done, trainer.n_samples))
 
 
 @dataclass(frozen=True, slots=True)

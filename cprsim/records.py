@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cprsim.codec import Endless, Key, Mark
 
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 
@@ -193,11 +195,11 @@ class Decision:
     """Why a strategy recovers as it does: the first-order prices of both ways."""
 
     chosen: Literal["partial", "full"]
-    partial_interval_h: float
-    full_interval_h: float
-    partial_overhead_fraction: float
-    full_overhead_fraction: float
-    expected_pls: float
+    partial_interval_h: Endless
+    full_interval_h: Endless
+    partial_overhead_fraction: Endless
+    full_overhead_fraction: Endless
+    expected_pls: Endless
 
 
 class SmallTables(StrEnum):
@@ -245,11 +247,12 @@ class RecoveryPolicy:
 
     name: str
     on_failure: OnFailure
-    save_interval_h: float
+    save_interval_h: Annotated[Endless, Key("interval_h")]
     interval_rule: str  # how the interval came about, in words for the table
     decision: Decision | None = None
     sub_saves: SubSaves | None = None  # None: every save is whole
-    system: Any = None  # a `recovery.policy.Policy`; None: what `on_failure` says
+    # a `recovery.policy.Policy`; None: what `on_failure` says
+    system: Annotated[Any, Mark.TAGGED] = None
 
     @property
     def extra_nodes(self) -> float:

@@ -24,7 +24,7 @@ SOURCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class ProxyModel:
     """What is trained in place of the user's model."""
 
     shape: ModelShape
@@ -45,7 +45,7 @@ class StandIn:
         )
 
 
-def stand_in(loaded: LoadedScenario) -> StandIn:
+def stand_in(loaded: LoadedScenario) -> ProxyModel:
     """Make or read the clicks, and say what is trained on them.
 
     Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
@@ -59,7 +59,7 @@ def stand_in(loaded: LoadedScenario) -> StandIn:
         raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
     clicks, teacher, n_skipped = _clicks(loaded, section)
     train, test = clicks
-    return StandIn(
+    return ProxyModel(
         shape=ModelShape(train.tables, section.dimension, section.bottom, section.top),
         train=train,
         test=test,

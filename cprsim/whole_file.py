@@ -1,4 +1,7 @@
-"""A file that is written whole or not at all: beside its place first, then renamed."""
+"""A file that is written whole or not at all: beside its place first, then renamed.
+
+`write_whole` replaces a file that is there; `write_new` leaves it as it is and says so.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+from cprsim.errors import ResultError
 
 UNFINISHED = ".unfinished"
 
@@ -46,3 +51,44 @@ def write_whole(path: Path, text: str) -> None:
     """Write a text, replacing a file that is there. Raises OSError."""
     with whole_file(path) as file:
         file.write(text)
+
+
+def require_new(path: Path) -> None:
+    """Find out before the work whether a file of that name can be made. Raises ResultError."""
+    if path.exists() or path.is_symlink():
+        raise _there_already(path)
+    if not path.parent.is_dir():
+        raise ResultError(f"can't write {path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ResultError(f"can't write {path}: no permission to write to {path.parent}")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file, on the disk when this returns; one that is there stays as it is.
+
+    Raises
+    ------
+    ResultError : it is there already, or can't be written; nothing is left behind
+    """
+    try:
+        with whole_file(path, put=_rename_to_new) as file:
+            file.write(text)
+    except FileExistsError:
+        raise _there_already(path) from None
+    except OSError as error:
+        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
+
+
+def _rename_to_new(unfinished: Path, path: Path) -> None:
+    """Rename, unless there is a file: a link is made only where there is none."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        require_new(path)
+        unfinished.replace(path)
+
+
+def _there_already(path: Path) -> ResultError:
+    return ResultError(f"{path} is there already, and stays: name another file, or delete it")

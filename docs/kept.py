@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cprsim.promise.summary import print_exhaustive, print_summary
+from cprsim.reproduce.promise.study import print_exhaustive, print_summary
 
 SUMMARY = Path(__file__).parents[1] / "results" / "promise" / "summary.json"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy import stats
 
-from cprsim.curves.shipping import shipped_path
+from cprsim.curves.choosing import shipped_path
 
 NAMES = {
     "partial": "partial",

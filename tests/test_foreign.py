@@ -30,8 +30,8 @@ from cprsim.reproduce import runner
 from cprsim.reproduce.summary import Row, Summary
 from cprsim.reproduce.verdicts import Finding, Verdict
 from cprsim.results import Identity
-from cprsim.results.write import write_csv
-from cprsim.sweeps.folder import SHOWN, write_sweep
+from cprsim.results.folder import Target, write_csv
+from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "＝1", "-", "+", "-x")
@@ -167,14 +167,9 @@ def cells_of(path: Path) -> list[str]:
 
 def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
     table = pd.DataFrame({"accuracy.curve": list(FORMULAS), **dict.fromkeys(SHOWN, -1.0)})
-    said = {
-        "name": "a", "mode": "grid", "axes": [], "reference": "full", "useful_h": 1.0,
-        "accuracy": [],
-    }  # fmt: skip
-    result = write_sweep(
-        tmp_path, Identity("a", "seed: 1\n", {}), said, table,
-        manifest={}, started=datetime.now(UTC), draw=lambda _: [],
-    )  # fmt: skip
+    sweep = SweepResult(tmp_path, "a", "grid", (), "full", 1.0, table)
+    target = Target(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
+    result = write_sweep(target, sweep, lambda _: [])
     cells = cells_of(result.path / "sweep.csv")
     assert "-1.0" in cells
     assert not [cell for cell in cells if cell != "-1.0" and cell.startswith(tuple("=+-@\t\r"))]
@@ -199,4 +194,4 @@ def test_csvs_are_written_in_few_places_only() -> None:
         if re.search(r"\.to_csv\(|csv\.writer|csv\.DictWriter", path.read_text("utf-8"))
     }
     numbers_and_names_of_strategies = {"measuring/elsewhere.py", "torch/injector.py"}
-    assert writing - numbers_and_names_of_strategies == {"results/write.py", "reproduce/runner.py"}
+    assert writing - numbers_and_names_of_strategies == {"results/folder.py"}

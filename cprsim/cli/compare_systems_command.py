@@ -69,14 +69,16 @@ def compare_systems(
         _map(scenario, said, over, replications, (fixed, only), workers, out, started, as_json)
         return
     from cprsim.cli import comparing_systems
-    from cprsim.cli.finished import found_again
+    from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.compare_systems import load_comparison
 
     rules = comparing_systems.Rules(fixed, tuple(only))
     asked = comparing_systems.asked(scenario, said, replications, rules)
-    found = found_again(out / asked.identity.folder_name, load_comparison)
-    comparison = found or comparing_systems.compare_into(out, asked, started)
-    _print(comparison, as_json=as_json, again=found is not None)
+    target = target_of(out, asked.loaded, started, rules.named("systems"))
+    comparison, there = finished_or_make(
+        target, load_comparison, lambda: comparing_systems.compare_into(target, asked)
+    )
+    _print(comparison, as_json=as_json, again=there)
 
 
 def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
@@ -103,23 +105,24 @@ def _map(
     as_json: bool,
 ) -> None:
     from cprsim.cli import comparing_systems
-    from cprsim.cli.finished import found_again
+    from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.compare_systems.map_folder import load_map
+    from cprsim.compare_systems.map_folder import SystemsMap, load_map
     from cprsim.report.systems_map_report import map_as_json, print_map
     from cprsim.workers import Workers
 
     rules = comparing_systems.Rules(how[0], tuple(how[1]))
     asked = comparing_systems.map_asked(scenario, said, over, replications, rules)
-    found = found_again(
-        out / asked.identity.folder_name, load_map, "it is made anew from its points"
-    )
-    made = found
-    if made is None:
+    target = target_of(out, asked.loaded, started, rules.named("systems-map"))
+
+    def make() -> SystemsMap:
         with telling_what_is_kept() as kept:
-            made = comparing_systems.map_into(out, asked, Workers(workers), started, kept)
+            return comparing_systems.map_into(target, asked, Workers(workers), kept)
+
+    instead = "it is made anew from its points"
+    made, there = finished_or_make(target, load_map, make, instead=instead, alone=True)
     if as_json:
         say_json(map_as_json(made))
     else:
-        print_map(Terminal(), made, found_again=found is not None)
+        print_map(Terminal(), made, found_again=there)

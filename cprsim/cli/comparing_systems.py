@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,26 +12,24 @@ from cprsim import pipeline
 from cprsim.assemble import assemble
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import counting, progress
-from cprsim.cli.running import failures_digest, inputs_of, logbook_of
+from cprsim.cli.running import logbook_of, with_numbers
 from cprsim.cli.selecting import limit_if_any
-from cprsim.compare_systems import Comparison, Lineup, best_policies, lineup_of
+from cprsim.compare_systems import BESIDE, Comparison, Lineup, best_policies, lineup_of
 from cprsim.compare_systems.best import run_of
-from cprsim.compare_systems.folder import beside_of, comparison_of, load_comparison, write_beside
-from cprsim.compare_systems.map_folder import SystemsMap, plain_map, write_map
-from cprsim.compare_systems.mapping import MapPoint, axes_of, points_of, run_points
+from cprsim.compare_systems.folder import compared, comparison_of
+from cprsim.compare_systems.map_folder import SystemsMap, write_map
+from cprsim.compare_systems.mapping import axes_of, points_of, run_points
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.plots.save import save_figure
 from cprsim.plots.systems import systems_figure
 from cprsim.plots.systems_map import systems_map_figure
-from cprsim.results import Identity, Result, write_result
-from cprsim.results.publish import require_writable, sole
+from cprsim.results import Result, write_result
+from cprsim.results.folder import Target, write_record
 from cprsim.results.warnings import warnings
-from cprsim.results.words import count
-from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.sweeps import Store
-from cprsim.sweeps.store import FOLDER
 from cprsim.workers import Workers
 
 
@@ -43,7 +39,6 @@ class Asked:
 
     loaded: LoadedScenario
     lineup: Lineup
-    identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +57,7 @@ class Rules:
 def asked(path: Path, overrides: list[str], replications: int | None, rules: Rules) -> Asked:
     """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
     loaded = _with_replications(path, overrides, replications)
-    lineup = _lineup(loaded, rules=rules)
-    return Asked(loaded, lineup, _identity(loaded, rules.named("systems")))
+    return Asked(loaded, _lineup(loaded, rules=rules))
 
 
 def _with_replications(
@@ -87,14 +81,6 @@ def _lineup(loaded: LoadedScenario, *, rules: Rules) -> Lineup:
     return lineup_of(loaded, experiment, limit, curve, fixed=rules.fixed, only=rules.only)
 
 
-def _identity(loaded: LoadedScenario, kind: str) -> Identity:
-    return Identity(
-        name=f"{loaded.scenario.name}-{kind}",
-        scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=inputs_of(loaded),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class MapAsked:
     """Everything that decides a map; its points are made as they are wanted."""
@@ -102,7 +88,6 @@ class MapAsked:
     loaded: LoadedScenario
     axes: tuple[Axis, ...]
     rules: Rules
-    identity: Identity
 
 
 def map_asked(
@@ -110,13 +95,11 @@ def map_asked(
 ) -> MapAsked:
     """Read and check all that a map needs but its points. Raises CprsimError for what is wrong."""
     loaded = _with_replications(path, overrides, replications, over)
-    return MapAsked(loaded, axes_of(loaded), rules, _identity(loaded, rules.named("systems-map")))
+    return MapAsked(loaded, axes_of(loaded), rules)
 
 
-def map_into(
-    root: Path, wanted: MapAsked, workers: Workers, started: datetime, kept: Kept
-) -> SystemsMap:
-    """Compute what is missing of a map, and write its folder under `root`.
+def map_into(target: Target, wanted: MapAsked, workers: Workers, kept: Kept) -> SystemsMap:
+    """Compute what is missing of a map, and write its folder.
 
     Parameters
     ----------
@@ -126,65 +109,46 @@ def map_into(
     ------
     CprsimError : of whatever goes wrong; finished points are kept
     """
-    require_writable(root)
     points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
-    store = Store(root)
-    kept.say = lambda: _finished(store, points)
-    with sole(root / wanted.identity.folder_name):
-        with progress("points") as on_progress:
-            bodies, _ = run_points(points, store, workers, on_progress)
-        name, seed = wanted.loaded.scenario.name, wanted.loaded.scenario.simulation.seed
-        return write_map(
-            root,
-            wanted.identity,
-            plain_map(name, wanted.rules.fixed, wanted.axes, points, bodies),
-            about={"command": ["cprsim", *sys.argv[1:]], "seed": seed, "points": len(points)},
-            started=started,
-            draw=lambda made: save_figure(systems_map_figure(made), made.path / "map"),
-        )
+    store = Store(target.root)
+    kept.say = lambda: store.finished(points)
+    with progress("points") as on_progress:
+        bodies, _ = run_points(points, store, workers, on_progress)
+    return write_map(
+        target.with_about(points=len(points)),
+        wanted.loaded.scenario.name,
+        wanted.rules.fixed,
+        wanted.axes,
+        points,
+        bodies,
+        lambda made: save_figure(systems_map_figure(made), made.path / "map"),
+    )
 
 
-def _finished(store: Store, points: Sequence[MapPoint]) -> str:
-    """How many points are finished, in a clause."""
-    n = sum(store.path(point.digest).is_file() for point in points)
-    where = store.root / FOLDER
-    return f"{n:,} of {count(len(points), 'point')} are finished and kept in {where}"
-
-
-def compare_into(root: Path, wanted: Asked, started: datetime) -> Comparison:
-    """Find each system's best interval, run all of them, and write the folder under `root`.
+def compare_into(target: Target, wanted: Asked) -> Comparison:
+    """Find each system's best interval, run all of them, and write the folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.
     """
-    require_writable(root)
     loaded, lineup = wanted.loaded, wanted.lineup
     with counting("candidates simulated") as on_priced:
         found, dropped = best_policies(lineup, on_priced)
     experiment = run_of(lineup, found)
     with progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
-    scenario = loaded.scenario
 
     def finish(result: Result) -> None:
-        said = beside_of(scenario.name, lineup, found, scenario.cluster.shard_bytes)
-        write_beside(result.path, said, {**lineup.left_out, **dropped})
-        save_figure(systems_figure(comparison_of(result)), result.path / "systems")
+        comparison = compared(result, loaded.scenario, lineup, found, dropped)
+        write_record(result.path / BESIDE, comparison)
+        save_figure(systems_figure(comparison), result.path / "systems")
 
-    write_result(
-        root,
-        wanted.identity,
+    made = write_result(
+        with_numbers(target, loaded, outcome),
         outcome,
         logbook_of(experiment),
-        about={
-            "command": ["cprsim", *sys.argv[1:]],
-            "seed": scenario.simulation.seed,
-            "replications": {s.policy.name: s.costs.n_replications for s in outcome.strategies},
-            "failures_digest": failures_digest(loaded),
-        },
-        started=started,
         draw=finish,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings(experiment),
     )
-    return load_comparison(root / wanted.identity.folder_name)
+    return comparison_of(made)

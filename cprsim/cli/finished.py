@@ -1,31 +1,60 @@
-"""Finished results are found again instead of being made a second time."""
+"""Which results folder a command means, and the one way to find it finished or to make it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from cprsim.cli.saying import complain
-from cprsim.results import damage
+from cprsim.results import folder
+from cprsim.results.folder import Target
+from cprsim.results.identity import Identity, identity_of
+from cprsim.scenario import LoadedScenario
 
-Found = TypeVar("Found")
+Made = TypeVar("Made")
 
 
-def found_again(
-    folder: Path, read: Callable[[Path], Found], instead: str = "it is made anew"
-) -> Found | None:
-    """What a finished folder holds; None where there is none, or it is damaged, which is said.
+def target_of(
+    root: Path,
+    loaded: LoadedScenario,
+    started: datetime,
+    kind: str = "",
+    *,
+    replay: int | None = None,
+    identity: Identity | None = None,
+) -> Target:
+    """The results folder of a scenario under `root`.
 
     Parameters
     ----------
-    read : the folder
-    instead : what is done about a damaged one
+    kind : of result, which ends the folder's name; empty for a run
+    identity : where more decides the result than `identity_of` knows
+
+    Raises
+    ------
+    ResultError : an input can't be read
     """
-    if not folder.exists():
-        return None
-    wrong = damage(folder)
-    if wrong is None:
-        return read(folder)
-    complain(f"cprsim: {wrong}; {instead}")
-    return None
+    about = {"command": ["cprsim", *sys.argv[1:]], "seed": loaded.scenario.simulation.seed}
+    return Target(root, identity or identity_of(loaded, kind, replay), started, about)
+
+
+def finished_or_make(
+    target: Target,
+    read: Callable[[Path], Made],
+    make: Callable[[], Made],
+    *,
+    instead: str = "it is made anew",
+    alone: bool = False,
+) -> tuple[Made, bool]:
+    """See `cprsim.results.folder.finished_or_make`; what is wrong with a folder is said."""
+    return folder.finished_or_make(
+        target.folder,
+        read,
+        make,
+        warn=lambda wrong: complain(f"cprsim: {wrong}"),
+        instead=instead,
+        alone=alone,
+    )

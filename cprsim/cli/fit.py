@@ -206,7 +206,7 @@ def fit(
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.trace_fit import fit_trace
-    from cprsim.results.new_file import require_new, write_new
+    from cprsim.whole_file import require_new, write_new
 
     for new in (save, anonymize):
         if new is not None:

@@ -19,7 +19,7 @@ from cprsim.fitting.fragments import fragment
 from cprsim.fitting.observation import Observation
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.foreign import one_line
-from cprsim.results.new_file import require_new, write_new
+from cprsim.whole_file import require_new, write_new
 
 MONTH_H = 720.0
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from cprsim.cli.finished import found_again
+from cprsim.cli.finished import finished_or_make, target_of
 from cprsim.cli.progress import progress
-from cprsim.cli.running import inputs_of
 from cprsim.errors import ParameterError
 from cprsim.fleet.course import prepare
 from cprsim.fleet.deciding import decide, knees
-from cprsim.fleet.folder import FleetResult, about, load_fleet, write_fleet
+from cprsim.fleet.folder import FleetResult, load_fleet, write_fleet
 from cprsim.fleet.options import SHORT, Axis, points_of, run_options, varied
 from cprsim.fleet.population import SOURCE
 from cprsim.foreign import one_line
 from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests
-from cprsim.results.publish import require_writable, sole
-from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.results.identity import identity_of
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
@@ -66,29 +65,25 @@ def fleet_into(
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
-    require_writable(root)
-    identity = _identity(loaded, axes)
-    found = found_again(root / identity.folder_name, load_fleet)
-    if found is not None:
-        return found, True
-    points = _points(loaded, axes)
-    with sole(root / identity.folder_name):
+    target = target_of(root, loaded, started, identity=_identity(loaded, axes))
+
+    def make() -> FleetResult:
         with progress("histories") as on_progress:
             options = run_options(loaded, points, workers, "--over", on_progress)
         with progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, on_progress)
-        result = write_fleet(
-            root,
-            identity,
-            about(loaded, axes, options, decision, knees(options, axes)),
-            manifest={
-                "command": ["cprsim", *sys.argv[1:]],
-                "seed": loaded.scenario.simulation.seed,
-            },
-            started=started,
-            draw=lambda result: draw_fleet(result, result.path),
+        return write_fleet(
+            target,
+            loaded,
+            axes,
+            options,
+            decision,
+            knees(options, axes),
+            lambda result: draw_fleet(result, result.path),
         )
-    return result, False
+
+    points = _points(loaded, axes)
+    return finished_or_make(target, load_fleet, make, alone=True)
 
 
 def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plain]]:
@@ -107,9 +102,10 @@ def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plai
 
 def _identity(loaded: LoadedScenario, axes: Sequence[Axis]) -> Identity:
     over = "".join(f"# --over {one.key}: {list(one.values.written)}\n" for one in axes)
-    inputs = inputs_of(loaded)
+    identity = identity_of(loaded, "fleet")
+    inputs = dict(identity.inputs)
     table = None if loaded.scenario.fleet is None else loaded.scenario.fleet.table
     if table is not None:
         path = loaded.input_file(table, "fleet.table", SOURCE)
         inputs |= {f"jobs {name}": digest for name, digest in input_digests([path]).items()}
-    return Identity(f"{loaded.scenario.name}-fleet", over + dump_scenario(loaded.scenario), inputs)
+    return replace(identity, scenario_yaml=over + identity.scenario_yaml, inputs=inputs)

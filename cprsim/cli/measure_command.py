@@ -28,7 +28,7 @@ from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
     from cprsim.measuring.expectation import Expected
-    from cprsim.measuring.measure import Measured, Request
+    from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.scenario import LoadedScenario
 
 FOLDER = Path("results") / "curves"
@@ -102,9 +102,9 @@ def measure(
     if plan is not None:
         _write_plan(plan, loaded, seeds)
         return
-    from cprsim.measuring.measure import Request
+    from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
-    from cprsim.measuring.own import require_allowed
+    from cprsim.measuring.own_code import require_allowed
 
     if runs is None:
         require_allowed(loaded, allow_code, Path.cwd())
@@ -113,7 +113,7 @@ def measure(
 
     path = out or FOLDER / f"{loaded.scenario.name}.json"
     require_writable(path.parent)
-    request = Request(
+    request = MeasureRequest(
         loaded=loaded,
         folder=path.with_name(f"{path.name}.runs").absolute(),  # for workers that are elsewhere
         precision=_positive("--precision", precision, SHARE.parse),
@@ -151,7 +151,7 @@ def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
     say(path)
 
 
-def _made_elsewhere(runs: Path, request: Request) -> tuple[Measured, Request]:
+def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, MeasureRequest]:
     """The measurement that a table of runs is, and what it was asked for."""
     from cprsim.cli.terminal import Terminal
     from cprsim.measuring.elsewhere import read_runs
@@ -168,7 +168,7 @@ def _made_elsewhere(runs: Path, request: Request) -> tuple[Measured, Request]:
     return measured, replace(request, elsewhere=elsewhere)
 
 
-def _expected(request: Request, as_json: bool) -> tuple[Request, Expected]:
+def _expected(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:
     """What one run without failures tells, said; the request knows who trains."""
     from cprsim.measuring.runs import setting_of
 
@@ -181,19 +181,19 @@ def _expected(request: Request, as_json: bool) -> tuple[Request, Expected]:
     return request, expected
 
 
-def _rehearsed(request: Request, as_json: bool) -> tuple[Request, Expected]:
+def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:
     """The same of a trainer of the user's own, which is tried first."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.measuring.memory import memory_of_forks
-    from cprsim.measuring.rehearsal import rehearse
+    from cprsim.measuring.measure import memory_of_forks
     from cprsim.measuring.runs import own_setting
+    from cprsim.measuring.trainer_check import check_trainer
     from cprsim.report.expectation import forks, noise_warning
     from cprsim.report.run_report import say
 
     setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
     if not as_json:
         say(Terminal(), forks(memory_of_forks(setting, request)))
-    tried = rehearse(setting, again)
+    tried = check_trainer(setting, again)
     _say_what_to_expect(tried.expected, request, as_json)
     for sentence in noise_warning(tried, request.precision):
         say(Terminal(stderr=True), sentence)
@@ -201,7 +201,7 @@ def _rehearsed(request: Request, as_json: bool) -> tuple[Request, Expected]:
     return replace(request, described=dict(setting.own.describe())), expected
 
 
-def _say_what_to_expect(expected: Expected, request: Request, as_json: bool) -> None:
+def _say_what_to_expect(expected: Expected, request: MeasureRequest, as_json: bool) -> None:
     """Before anything is measured, so that one may stop; warnings alone where stdout is JSON."""
     from cprsim.cli.terminal import Terminal
     from cprsim.report.expectation import expectation, expectation_warnings
@@ -226,7 +226,7 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     return value
 
 
-def _show(measured: Measured, request: Request, path: Path, as_json: bool) -> None:
+def _show(measured: Measured, request: MeasureRequest, path: Path, as_json: bool) -> None:
     from cprsim.cli.terminal import Terminal
     from cprsim.curves import write_curve
     from cprsim.curves.curve_file import as_json as file_as_json
@@ -262,7 +262,7 @@ def command_of(arguments: Sequence[str]) -> str:
 
 
 @contextmanager
-def _progress(request: Request) -> Iterator[Callable[[int, Measured | None], None]]:
+def _progress(request: MeasureRequest) -> Iterator[Callable[[int, Measured | None], None]]:
     """What is finished and how well slopes are known, on stderr; nothing where that is no terminal.
 
     It is drawn from the journals, which workers write, once a second.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ import typer
 from cprsim.cli.interrupts import telling_what_is_kept
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import complain, say, say_json
-from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.rehearsal.rehearsing import Rehearsal
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     from cprsim.scenario import LoadedScenario
 
 RESULTS = Path("results")
-SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
-SMOKE_OF_INJECTED = ("failures.count=2",)
-SMOKE_STRATEGIES = 2
 MOST_TRACES = 1000
 BUSY = 3  # exit code
 
@@ -61,12 +56,14 @@ def rehearse(
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, overrides)
+    from cprsim.rehearsal.setting import chosen_names, smoke_overrides
+
     if smoke:
-        loaded = load_scenario(scenario, [*overrides, *_smoke(loaded)])
+        loaded = load_scenario(scenario, [*overrides, *smoke_overrides(loaded.scenario)])
     from cprsim.results.publish import require_writable, sole
 
     require_writable(out)
-    names = _names(strategies, loaded, smoke)
+    names = chosen_names(strategies, loaded.scenario, smoke)
     journal = out / f".rehearsal-{_key(loaded, names)}"
     with telling_what_is_kept() as kept, sole(journal), _too_busy_is_an_exit_code():
         kept.say = lambda: f"runs that were done are kept in {journal}"
@@ -87,28 +84,11 @@ def _too_busy_is_an_exit_code() -> Iterator[None]:
         raise typer.Exit(BUSY) from None
 
 
-def _smoke(loaded: LoadedScenario) -> tuple[str, ...]:
-    from cprsim.scenario.failures import InjectedFailures
-
-    failures = loaded.scenario.failures
-    counted = isinstance(failures, InjectedFailures) and failures.count is not None
-    return SMOKE + (SMOKE_OF_INJECTED if counted else ())
-
-
-def _names(strategies: str, loaded: LoadedScenario, smoke: bool) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in strategies.split(",") if name.strip())
-    if len(set(names)) < len(names):
-        raise ParameterError("--strategies: names one twice")
-    if smoke and not names:
-        return tuple(entry.name for entry in loaded.scenario.recovery[:SMOKE_STRATEGIES])
-    return names
-
-
 def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
     """Names a journal: what decides the runs, but not how many there are."""
-    from cprsim.cli import running
+    from cprsim.results.identity import identity_of
 
-    identity = running.identity_of(loaded, None)
+    identity = identity_of(loaded)
     digest = hashlib.sha256("\0".join([identity.digest, *names]).encode()).hexdigest()
     return f"{identity.folder_name}-{digest[:8]}"
 
@@ -127,14 +107,12 @@ def _rehearsed(
 def _kept(
     rehearsal: Rehearsal, loaded: LoadedScenario, out: Path, started: datetime
 ) -> Result | None:
+    from cprsim.cli.finished import target_of
     from cprsim.plots import draw_result
     from cprsim.rehearsal.keeping import keep
-    from cprsim.scenario import dump_scenario
 
-    return keep(
-        out, rehearsal, dump_scenario(loaded.scenario), loaded.scenario.name,
-        ["cprsim", *sys.argv[1:]], started, lambda result: draw_result(result, result.path),
-    )  # fmt: skip
+    target = target_of(out, loaded, started)
+    return keep(target, rehearsal, lambda result: draw_result(result, result.path))
 
 
 def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +25,9 @@ KEPT = Path("results/reproduction")
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Results to make (see --list); default: all."),
+        typer.Argument(
+            metavar="[NAME]...", help="Results to make (see --list); default: all but promise."
+        ),
     ] = None,
     list_them: Annotated[
         bool, typer.Option("--list", help="List the results that there are.")
@@ -85,7 +87,7 @@ def reproduce(
     effort = Effort.QUICK if quick else Effort.LARGE if large else Effort.FULL
     wanted = [STUDIES[name] for name in names or STUDIES]
     if names is None:
-        wanted = _possible(wanted)
+        wanted = _possible([study for study in wanted if not study.by_name_only])
     request = Request(effort, _folder_of(scenarios), out, Workers(n_workers), clicks)
     _make(wanted, request, keep=keep, as_json=as_json)
 
@@ -97,7 +99,7 @@ def _folder_of(scenarios: Path) -> Path:
     return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 
 
-def _finished(study: Study, number: int, n_studies: int, request: Request) -> str:
+def _finished(study: Study[Any], number: int, n_studies: int, request: Request) -> str:
     """How many results and parts of the present one are finished, in a clause."""
     n_parts = request.work(study).n_finished()
     return (
@@ -131,13 +133,13 @@ def _require_sense(
         raise ParameterError(f"--clicks: {clicks} is no file")
 
 
-def _list(studies: Sequence[Study]) -> None:
+def _list(studies: Sequence[Study[Any]]) -> None:
     width = max(len(study.name) for study in studies)
     for study in studies:
         say(f"{study.name:{width}}  {study.shows}")
 
 
-def _possible(studies: Sequence[Study]) -> list[Study]:
+def _possible(studies: Sequence[Study[Any]]) -> list[Study[Any]]:
     """Those that can be run here; says of the others why not."""
     for study in studies:
         if why := study.missing():
@@ -146,7 +148,7 @@ def _possible(studies: Sequence[Study]) -> list[Study]:
 
 
 def _make(
-    studies: Sequence[Study],
+    studies: Sequence[Study[Any]],
     request: Request,
     *,
     keep: bool,

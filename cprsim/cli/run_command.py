@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile, require_replication
 from cprsim.cli.saying import say_json
 from cprsim.foreign import one_line
 
@@ -52,15 +52,16 @@ def run(
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli import running
-    from cprsim.cli.finished import found_again
+    from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.results import load_result
 
     def made(number: int | None) -> tuple[Result, bool]:
         """The result of a whole run or of one replication, and whether it was there already."""
-        identity = running.identity_of(loaded, number)
-        found = found_again(out / identity.folder_name, load_result)
-        result = found or running.simulate_into(out, identity, loaded, experiment, started)
-        return result, found is not None
+        require_replication(number)
+        target = target_of(out, loaded, started, replay=number)
+        return finished_or_make(
+            target, load_result, lambda: running.simulate_into(target, loaded, experiment)
+        )
 
     result, there = made(replay_number(replay, lambda: made(None)[0]))
     _print(result, as_json=as_json, found_again=there)

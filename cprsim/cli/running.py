@@ -2,119 +2,53 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cprsim import pipeline
 from cprsim.assemble import Experiment
-from cprsim.cli.options import require_replication
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
 from cprsim.prices import mean_node_hour
 from cprsim.records import EventLog
-from cprsim.results import Identity, Logbook, Result, input_digests
-from cprsim.results.price import Price
-from cprsim.results.publish import require_writable
+from cprsim.results import Logbook, Result, write_result
+from cprsim.results.folder import Target
+from cprsim.results.identity import failures_digest
+from cprsim.results.run import Price
 from cprsim.results.warnings import warnings
-from cprsim.results.write import write_result
-from cprsim.scenario import LoadedScenario, dump_scenario
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import ANY
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 
 
-def identity_of(loaded: LoadedScenario, replay: int | None) -> Identity:
-    """What decides the result of a run. Raises ResultError where an input can't be read."""
-    require_replication(replay)
-    return Identity(
-        name=loaded.scenario.name,
-        scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=inputs_of(loaded),
-        replay=replay,
-    )
-
-
-def inputs_of(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of each file beside the scenario that decides its numbers: trace and curve, by name.
-
-    The two may have one name, so that the curve's says what it is.
-    """
-    curve = curve_path(loaded)
-    of_curve = input_digests([] if curve is None else [curve])
-    return trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve}
-
-
-def trace_digests(loaded: LoadedScenario) -> dict[str, str]:
-    """Digest of the failure trace that is replayed, by its name; empty where there is none."""
-    return input_digests([] if loaded.trace_path is None else [loaded.trace_path])
-
-
-def failures_digest(loaded: LoadedScenario) -> str:
-    """Digest of what decides which failures replication i meets; equal digests, equal failures."""
-    scenario = loaded.scenario
-    parts: dict[str, Any] = {
-        "seed": scenario.simulation.seed,
-        "useful_h": scenario.job.useful_h,
-        "cluster": scenario.cluster.model_dump(
-            mode="json", include={"trainers", "emb_ps", "others", "repair"}
-        ),
-        "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
-        "inputs": sorted(trace_digests(loaded).values()),
-    }
-    if scenario.cluster.workers:
-        parts["workers"] = scenario.cluster.workers
-    if scenario.cluster.roles:
-        parts["roles"] = scenario.cluster.n_nodes_of_stateful
-    if scenario.scopes:  # what else a failure is, and whom it strikes besides
-        kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
-        parts["scopes"] = [kinds, scenario.cluster.rack]
-        own = [one.failures.model_dump(mode="json") for one in scenario.scopes if one.failures]
-        if own:
-            parts["failures of scopes"] = own
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def simulate_into(
-    root: Path,
-    identity: Identity,
-    loaded: LoadedScenario,
-    experiment: Experiment,
-    started: datetime,
-) -> Result:
-    """Simulate, and write the results folder under `root`.
+def simulate_into(target: Target, loaded: LoadedScenario, experiment: Experiment) -> Result:
+    """Simulate, and write the results folder.
 
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
-    require_writable(root)
-    outcome, logbook = _simulate(experiment, identity.replay)
-    about = {
-        "command": ["cprsim", *sys.argv[1:]],
-        "seed": loaded.scenario.simulation.seed,
-        "replications": {one.policy.name: one.costs.n_replications for one in outcome.strategies},
-        "failures_digest": failures_digest(loaded),
-    }
+    outcome, logbook = _simulate(experiment, target.identity.replay)
     return write_result(
-        root,
-        identity,
+        with_numbers(target, loaded, outcome),
         outcome,
         logbook,
-        about=about,
-        started=started,
         draw=_draw,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings(experiment),
         price=_price(loaded),
+    )
+
+
+def with_numbers(target: Target, loaded: LoadedScenario, outcome: pipeline.Outcome) -> Target:
+    """What the manifest of a run says besides: numbers of replications, and which failures."""
+    return target.with_about(
+        replications={one.policy.name: one.costs.n_replications for one in outcome.strategies},
+        failures_digest=failures_digest(loaded),
     )
 
 

@@ -55,8 +55,8 @@ def scenarios(
 def _copied(name: str, folder: Path) -> Path:
     """Copy a scenario and, where there is none, the schema that its first line names."""
     from cprsim.errors import ParameterError
-    from cprsim.results.new_file import require_new, write_new
     from cprsim.scenario.shipping import SCHEMA, shipped_scenarios
+    from cprsim.whole_file import require_new, write_new
 
     there = shipped_scenarios()
     if name not in there:

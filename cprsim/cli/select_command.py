@@ -75,17 +75,15 @@ def select(
     limits = dict(zip(LIMITS, (max_auc_loss, max_log_loss, target_pls), strict=True))
     said = [*overrides, *_said(limits, confidence, risk), *_named_curve(curve, scenario)]
     from cprsim.cli import selecting
-    from cprsim.cli.finished import found_again
-    from cprsim.cli.progress import counting
+    from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.selector.folder import read_selection
 
     asked = selecting.asked(scenario, said, replications)
-    found = found_again(out / asked.identity.folder_name, read_selection)
-    selection = found
-    if selection is None:
-        with counting("candidates simulated") as on_priced:
-            selection = selecting.select_into(out, asked, started, on_priced)
-    _print(selection, asked, out, as_json=as_json, found_again=found is not None)
+    target = target_of(out, asked.loaded, started, "select")
+    selection, there = finished_or_make(
+        target, read_selection, lambda: selecting.select_into(target, asked)
+    )
+    _print(selection, asked, target.folder, as_json=as_json, found_again=there)
 
 
 def _said(limits: dict[str, float | None], confidence: float | None, risk: str | None) -> list[str]:
@@ -113,14 +111,13 @@ def _named_curve(curve: str | None, scenario: Path) -> list[str]:
 
 
 def _print(
-    selection: Selection, asked: Asked, out: Path, *, as_json: bool, found_again: bool
+    selection: Selection, asked: Asked, folder: Path, *, as_json: bool, found_again: bool
 ) -> None:
-    folder = out / asked.identity.folder_name
     if as_json:
-        from cprsim.selector.stored import as_plain
+        from cprsim.codec import encode
         from cprsim.selector.words import entries
 
-        shown = {"name": asked.name, "results": str(folder), **as_plain(selection)}
+        shown = {"name": asked.name, "results": str(folder), **encode(selection)}
         shown["entries"] = entries(selection)
         say_json(shown)
         return

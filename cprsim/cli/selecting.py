@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from cprsim.assemble import Experiment, assemble
+from cprsim.cli.progress import counting
 from cprsim.cli.pulse import pulse
-from cprsim.cli.running import inputs_of
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results import Identity
-from cprsim.results.publish import require_writable
-from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.results.folder import Target
+from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, loses, select, ways_of
 from cprsim.selector.folder import write_selection
 from cprsim.selector.parameters import variants
@@ -41,7 +38,6 @@ class Asked:
     limit: Limit
     curve: StalenessCurve | None
     ways: Mapping[str, Way]
-    identity: Identity
 
     @property
     def name(self) -> str:
@@ -63,13 +59,8 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
     curve = chosen_curve(loaded)
     if limited and curve is None and limit.quantity is not Quantity.PLS:
         raise _no_curve(loaded)
-    identity = Identity(
-        name=f"{loaded.scenario.name}-select",
-        scenario_yaml=dump_scenario(loaded.scenario),
-        inputs=inputs_of(loaded),
-    )
     experiment = assemble(loaded, with_policies=False)
-    return Asked(loaded, experiment, limit, curve, _ways(loaded, experiment), identity)
+    return Asked(loaded, experiment, limit, curve, _ways(loaded, experiment))
 
 
 def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
@@ -146,32 +137,23 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
 
 
-def select_into(
-    root: Path, wanted: Asked, started: datetime, on_priced: Callable[[], None]
-) -> Selection:
-    """Select, and write the results folder under `root`.
+def select_into(target: Target, wanted: Asked) -> Selection:
+    """Select, and write the results folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.
     """
-    require_writable(root)
     experiment = wanted.experiment
     draws = variants(wanted.loaded, experiment.n_replications or 0)
-    selection = select(experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws)
-    from cprsim.plots.choice import selection_figure
-    from cprsim.plots.save import save_figure
-
-    about = {"command": ["cprsim", *sys.argv[1:]], "seed": wanted.experiment.seed}
+    with counting("candidates simulated") as on_priced:
+        selection = select(
+            experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws
+        )
 
     def draw(folder: Path) -> None:
         pulse.doing("drawing figures")
+        from cprsim.plots.choice import selection_figure
+        from cprsim.plots.save import save_figure
+
         save_figure(selection_figure(selection, wanted.name), folder / "pareto")
 
-    write_selection(
-        root,
-        wanted.identity,
-        selection,
-        about=about,
-        started=started,
-        draw=draw,
-    )
-    return selection
+    return write_selection(target, selection, draw)

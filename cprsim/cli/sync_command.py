@@ -13,7 +13,7 @@ from cprsim.cli.saying import say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
-    from cprsim.sync import Point, SyncSetting
+    from cprsim.sync import SpeedPoint, SyncSetting
 
 FIGURES = Path("results")
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
@@ -42,8 +42,8 @@ def sync(
 
     The scenario's section `sync` says how; the analytic load model stands beside the simulation.
     """
-    from cprsim.in_step import sync_setting
     from cprsim.scenario import load_scenario
+    from cprsim.train_in_step import sync_setting
 
     counts = numbers_of(trainers)
     settings = [sync_setting(load_scenario(scenario, overrides))]
@@ -99,7 +99,7 @@ def overrides_of(text: str) -> list[str]:
 
 def _simulated(
     settings: list[SyncSetting], counts: list[int], seed: int
-) -> list[tuple[Point, ...]]:
+) -> list[tuple[SpeedPoint, ...]]:
     from cprsim.sync import over_trainers
 
     made = []

@@ -51,9 +51,11 @@ def systems(
         return
     entry = entry_of(name, asked)
     if as_json:
-        from cprsim.results.plain_system import plain_system
+        from cprsim.codec import encode
 
-        say_json({"job": asked.words, **plain_entry(entry), "policy": plain_system(entry.policy)})
+        say_json(
+            {"job": asked.words, **plain_entry(entry), "policy": encode(entry.policy, tagged=True)}
+        )
         return
     _explain(entry, asked)
 

@@ -45,17 +45,17 @@ def train(
 
     skipping = ["kernel.clicks.skip_bad=true"] if skip_bad else []
     loaded = load_scenario(scenario, [*overrides, *skipping])
-    from cprsim.measuring.own import require_allowed
+    from cprsim.measuring.own_code import require_allowed
 
     require_allowed(loaded, allow_code, Path.cwd())
     from cprsim.accuracy import measure
     from cprsim.assemble import assemble
     from cprsim.cli.progress import training
-    from cprsim.in_step import team_of
     from cprsim.plots import loss_figure, save_figure
     from cprsim.report.accuracy_table import accuracy_as_json, print_accuracy
     from cprsim.results.publish import require_writable
     from cprsim.stand_in import stand_in
+    from cprsim.train_in_step import team_of
 
     require_replication(replay)
     require_writable(out)

@@ -6,25 +6,36 @@ about, what each system survives and moves, and who is left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import inf
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from cprsim.codec import Key, Mark
 from cprsim.compare_systems.best import Found
 from cprsim.compare_systems.lineup import Lineup
-from cprsim.compare_systems.taking import Traffic, traffic_of
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.records import Cluster
 from cprsim.recovery.classic import as_system
-from cprsim.recovery.fates import Fate, Kind, fates, strikes_of
-from cprsim.recovery.policy import Policy
+from cprsim.recovery.fates import Fate, fates, strikes_of
+from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.read import Result, load_result
+from cprsim.results.folder import read_record
+from cprsim.results.run import Result, load_result
+from cprsim.scenario.schema import Scenario
 
 BESIDE = "systems.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes per hour of progress, if each save moves whole states.
+
+    A system that saves parts or deltas moves less. None: the job does not say how large a state is,
+    or a tier is written on notice alone.
+    """
+
+    storage_bytes_per_h: float | None  # of all nodes together
+    peers_bytes_per_h: float | None  # that one node sends to others
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,54 +44,65 @@ class Beside:
 
     strategy: str
     how: str  # its interval came about: see `Found`
-    text: str  # its entry of `recovery`
+    text: Annotated[str, Key("entry")]  # its entry of `recovery`
     stale: bool  # some shards may go back while the job goes on
     not_counted: str  # what it loses that no number shows; empty: nothing
-    fates: Mapping[str, Fate]
+    fates: Annotated[Mapping[str, Fate], Key("after")]
     traffic: Traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison as read from its folder."""
+    """A comparison of systems; `systems.json` holds what the run does not."""
 
     name: str  # of the scenario
-    result: Result
-    beside: Mapping[str, Beside]  # by the system's name
-    left_out: Mapping[str, str]  # why, by name
     fixed: bool
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
+    beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
+    left_out: Mapping[str, str]  # why, by name
+    result: Annotated[Result, Mark.NOT_STORED]
 
 
-def beside_of(
-    name: str, lineup: Lineup, found: Sequence[Found], state_bytes: float | None
-) -> dict[str, Any]:
-    """What `systems.json` says, as plain data.
+def compared(
+    result: Result,
+    scenario: Scenario,
+    lineup: Lineup,
+    found: Sequence[Found],
+    left_out: Mapping[str, str],
+) -> Comparison:
+    """The comparison whose run is `result`.
 
     Parameters
     ----------
-    name : of the scenario
+    left_out : reasons by name, of what the line-up has but nobody ran
+    """
+    limit = None
+    if lineup.limit is not None:
+        limit = {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
+    beside = {one.name: _beside(one, lineup, scenario.cluster.shard_bytes) for one in found}
+    reasons = {**lineup.left_out, **left_out}
+    return Comparison(scenario.name, lineup.fixed, limit, beside, reasons, result)
+
+
+def _beside(one: Found, lineup: Lineup, state_bytes: float | None) -> Beside:
+    """What is known of one system besides its run.
+
+    Parameters
+    ----------
     state_bytes : of one node of the role whose state is saved, where the scenario says it
     """
-    experiment = lineup.experiment
+    experiment, policy = lineup.experiment, policy_of(one, lineup)
     strikes = list(strikes_of(experiment.cluster, experiment.scopes, lineup.rack))
-    systems = {}
-    for one in found:
-        policy = policy_of(one, lineup)
-        survived = fates(policy, experiment.cluster, strikes, experiment.useful_h)
-        moved = traffic_of(policy, experiment.cluster, state_bytes, experiment.useful_h)
-        system = SYSTEMS.get(one.strategy)
-        systems[one.name] = {
-            "strategy": one.strategy,
-            "how": one.how,
-            "entry": one.text,
-            "stale": one.policy.leaves_stale,
-            "not_counted": "" if system is None else system.not_counted,
-            "after": {name: _plain_fate(fate) for name, fate in survived.items()},
-            "traffic": asdict(moved),
-        }
-    limit = lineup.limit and {"quantity": lineup.limit.quantity.value, "most": lineup.limit.most}
-    return {"name": name, "fixed": lineup.fixed, "limit": limit, "systems": systems}
+    system = SYSTEMS.get(one.strategy)
+    return Beside(
+        strategy=one.strategy,
+        how=one.how,
+        text=one.text,
+        stale=one.policy.leaves_stale,
+        not_counted="" if system is None else system.not_counted,
+        fates=fates(policy, experiment.cluster, strikes, experiment.useful_h),
+        traffic=traffic_of(policy, experiment.cluster, state_bytes, experiment.useful_h),
+    )
 
 
 def policy_of(one: Found, lineup: Lineup) -> Policy:
@@ -89,19 +111,6 @@ def policy_of(one: Found, lineup: Lineup) -> Policy:
         system: Policy = one.policy.system
         return system
     return as_system(one.policy, lineup.experiment.costs, lineup.experiment.cluster)
-
-
-def _plain_fate(fate: Fate) -> dict[str, Any]:
-    up_to_h = None if fate.up_to_h == inf else fate.up_to_h
-    return {"takes": fate.kind.name.lower(), "up_to_h": up_to_h, "from": fate.tier or None}
-
-
-def write_beside(folder: Path, said: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
-    """Write `systems.json` into a folder that is being made."""
-    text = json.dumps(
-        {**said, "left_out": dict(left_out)}, indent=2, ensure_ascii=False, allow_nan=False
-    )
-    (folder / BESIDE).write_text(text + "\n", "utf-8")
 
 
 def is_comparison(folder: Path) -> bool:
@@ -116,35 +125,48 @@ def load_comparison(folder: Path | str) -> Comparison:
 
 def comparison_of(result: Result) -> Comparison:
     """The comparison whose run this is. Raises ResultError where there is none."""
-    try:
-        plain = read_json(result.path / BESIDE)
-        return Comparison(
-            str(plain["name"]),
-            result,
-            {name: _beside_from(one) for name, one in plain["systems"].items()},
-            {str(name): str(why) for name, why in plain["left_out"].items()},
-            bool(plain["fixed"]),
-            plain["limit"],
-        )
-    except (OSError, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(
-            f"{result.path} can't be read as a comparison of systems: {told}"
-        ) from error
+    path = result.path / BESIDE
+    return read_record(Comparison, path, "a comparison of systems", result=result)
 
 
-def _beside_from(plain: Mapping[str, Any]) -> Beside:
-    return Beside(
-        strategy=str(plain["strategy"]),
-        how=str(plain["how"]),
-        text=str(plain["entry"]),
-        stale=bool(plain["stale"]),
-        not_counted=str(plain["not_counted"]),
-        fates={str(name): _fate_from(one) for name, one in plain["after"].items()},
-        traffic=Traffic(**plain["traffic"]),
-    )
+# --------------------------------------------------------------------------- traffic
 
 
-def _fate_from(plain: Mapping[str, Any]) -> Fate:
-    up_to_h = inf if plain["up_to_h"] is None else float(plain["up_to_h"])
-    return Fate(Kind[plain["takes"].upper()], up_to_h, plain["from"] or "")
+def traffic_of(
+    policy: Policy, cluster: Cluster, state_bytes: float | None, useful_h: float
+) -> Traffic:
+    """The bytes that the saves of a policy move.
+
+    Parameters
+    ----------
+    state_bytes : of one node of the role whose state is saved; None: not known
+    useful_h : work of the job [h]: an interval as long is no save
+    """
+    if state_bytes is None:
+        return Traffic(None, None)
+    storage = peers = 0.0
+    for capture in policy.captures:
+        per_h = _saves_per_h(policy, capture, useful_h) * state_bytes / capture.parts
+        tier = policy.tier(capture.tier)
+        if isinstance(tier.placement, Outside):
+            storage += per_h * len(cluster.slots(tier.role))
+        else:
+            peers += per_h * _sent(tier.placement)
+    return Traffic(storage, peers)
+
+
+def _saves_per_h(policy: Policy, capture: Capture, useful_h: float) -> float:
+    if capture.after is not None:
+        followed = next(one for one in policy.captures if one.tier == capture.after)
+        return _saves_per_h(policy, followed, useful_h) / capture.every_nth
+    if capture.every_h is None or capture.every_h >= useful_h:
+        return 0.0
+    return 1.0 / capture.every_h
+
+
+def _sent(place: Ring | Groups) -> float:
+    """States' worth that a node sends to others with each save.
+
+    Copies on all others of its group, or as parity ``tolerates`` of the others' places.
+    """
+    return float(place.copies - 1 if isinstance(place, Ring) else place.tolerates)

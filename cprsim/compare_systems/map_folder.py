@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
+from cprsim.codec import Key, Mark
 from cprsim.compare_systems.mapping import MapPoint, tied_with_best
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.results.identity import Identity
-from cprsim.results.manifest import damage, read_manifest, write_manifest
-from cprsim.results.publish import publishing
-from cprsim.results.write import write_csv
+from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
+from cprsim.results.manifest import read_manifest
 from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column
@@ -37,16 +32,21 @@ class MapAxis:
 
 @dataclass(frozen=True, slots=True)
 class SystemsMap:
-    """A map as read from its folder; `cells` by the numbers of the values of both axes."""
+    """A map of systems; `map.json` holds all of it."""
 
-    path: Path
-    manifest: Mapping[str, Any]
+    path: Annotated[Path, Mark.NOT_STORED]
+    manifest: Annotated[Mapping[str, Any], Mark.NOT_STORED]
     name: str
     fixed: bool
     useful_h: float
-    n_replications: int
+    n_replications: Annotated[int, Key("replications")]
     axes: tuple[MapAxis, MapAxis]
-    cells: Mapping[tuple[int, int], Body]
+    points: Annotated[tuple[Body, ...], Key("cells")]  # each with its place, `at`
+
+    @property
+    def cells(self) -> dict[tuple[int, int], Body]:
+        """The points by the numbers of the values of both axes."""
+        return {(int(point["at"][0]), int(point["at"][1])): point for point in self.points}
 
     @property
     def bests(self) -> list[str]:
@@ -72,55 +72,51 @@ class SystemsMap:
             }
 
 
-def plain_map(
-    name: str, fixed: bool, axes: Sequence[Axis], points: Sequence[MapPoint], bodies: Sequence[Body]
-) -> dict[str, Any]:
-    """A map as what JSON holds."""
-    experiment = points[0].lineup.experiment
-    return {
-        "name": name,
-        "fixed": fixed,
-        "useful_h": experiment.useful_h,
-        "replications": experiment.n_replications,
-        "axes": [
-            {
-                "key": axis.key,
-                "column": column(axis),
-                "values": list(axis.values.numbers or ()),
-                "logarithmic": axis.values.logarithmic,
-            }
-            for axis in axes
-        ],
-        "cells": [
-            {"at": list(point.coordinates), **body}
-            for point, body in zip(points, bodies, strict=True)
-        ],
-    }
-
-
 def write_map(
-    root: Path,
-    identity: Identity,
-    plain: Mapping[str, Any],
-    *,
-    about: Mapping[str, Any],
-    started: datetime,
+    target: Target,
+    name: str,
+    fixed: bool,
+    axes: Sequence[Axis],
+    points: Sequence[MapPoint],
+    bodies: Sequence[Body],
     draw: Callable[[SystemsMap], object],
 ) -> SystemsMap:
-    """Write a map into its folder under `root`, whole or not at all.
+    """Write a map into its folder, whole or not at all.
 
-    Raises ResultError where it can't be written; nothing is left behind.
+    Parameters
+    ----------
+    name : of the scenario
+    fixed : whether systems keep the intervals of their entries
+    points, bodies : (n_points,) each point and its numbers
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind
     """
-    final = root / identity.folder_name
-    with publishing(final, damage) as folder:
-        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
-        (folder / MAP).write_text(text + "\n", "utf-8")
-        made = _from(folder, {}, plain)
+    experiment = points[0].lineup.experiment
+    first, second = map(_map_axis, axes)
+    with new_folder(target) as folder:
+        made = SystemsMap(
+            path=folder,
+            manifest={},
+            name=name,
+            fixed=fixed,
+            useful_h=experiment.useful_h,
+            n_replications=experiment.n_replications or 0,
+            axes=(first, second),
+            points=tuple(
+                {"at": list(point.coordinates), **body}
+                for point, body in zip(points, bodies, strict=True)
+            ),
+        )
+        write_record(folder / MAP, made, indent=1)
         write_csv(_table(made), folder / "map.csv")
         draw(made)
-        write_manifest(folder, identity, about, started)
-    return load_map(final)
+    return load_map(target.folder)
+
+
+def _map_axis(axis: Axis) -> MapAxis:
+    return MapAxis(axis.key, column(axis), axis.values.numbers or (), axis.values.logarithmic)
 
 
 def _table(made: SystemsMap) -> pd.DataFrame:
@@ -148,25 +144,5 @@ def is_map(folder: Path) -> bool:
 def load_map(folder: Path) -> SystemsMap:
     """Read a finished map. Raises ResultError where it is none, or is damaged."""
     manifest = read_manifest(folder)
-    try:
-        return _from(folder, manifest, read_json(folder / MAP))
-    except (OSError, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(f"{folder} can't be read as a map of systems: {told}") from error
-
-
-def _from(folder: Path, manifest: Mapping[str, Any], plain: Mapping[str, Any]) -> SystemsMap:
-    first, second = (
-        MapAxis(axis["key"], axis["column"], tuple(map(float, axis["values"])), axis["logarithmic"])
-        for axis in plain["axes"]
-    )
-    return SystemsMap(
-        folder,
-        manifest,
-        str(plain["name"]),
-        bool(plain["fixed"]),
-        float(plain["useful_h"]),
-        int(plain["replications"]),
-        (first, second),
-        {(int(cell["at"][0]), int(cell["at"][1])): cell for cell in plain["cells"]},
-    )
+    path = folder / MAP
+    return read_record(SystemsMap, path, "a map of systems", path=folder, manifest=manifest)

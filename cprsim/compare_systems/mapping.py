@@ -6,10 +6,7 @@ soon as it is finished: the same command goes on where it was stopped.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import product
 from math import isclose
@@ -18,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cprsim import pipeline
+from cprsim.codec import digest_of, encode, finite_or_none
 from cprsim.compare_systems.best import Found, best_policies, run_of
 from cprsim.compare_systems.lineup import Lineup
 from cprsim.compare_systems.standings import (
@@ -30,18 +28,15 @@ from cprsim.compare_systems.standings import (
     paired,
     verdict_of,
 )
-from cprsim.errors import ParameterError, Place, ResultError, WorkerError
+from cprsim.errors import ParameterError, Place
 from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.identity import source_digest
 from cprsim.results.metrics import Spread, interval_of_mean
-from cprsim.results.words import count
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.loading import nearest
 from cprsim.scenario.sweep import Axis
-from cprsim.sweeps.points import digests_of
-from cprsim.sweeps.store import Body, Store
-from cprsim.workers import Workers, run_each
+from cprsim.sweeps.points import digests_of, varied_at
+from cprsim.sweeps.store import Body, Store, Task, finish_points
+from cprsim.workers import Workers
 
 N_AXES = 2
 SCOPES, SHARE = "scopes", "share"
@@ -54,14 +49,6 @@ class MapPoint:
     coordinates: tuple[int, ...]
     lineup: Lineup
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One point, as a worker gets it."""
-
-    lineup: Lineup
-    source: str  # digest of the code that asks: a worker with other code would give other numbers
 
 
 def axes_of(loaded: LoadedScenario) -> tuple[Axis, ...]:
@@ -91,23 +78,15 @@ def points_of(
     """
     made = []
     for where in product(*(range(len(axis)) for axis in axes)):
-        varied = _varied(loaded, axes, where)
+        varied = varied_at(loaded, axes, where, _changes)
         lineup = lineup_of(varied)
         made.append(MapPoint(where, lineup, _digest(varied, lineup)))
     return tuple(made)
 
 
-def _varied(loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int]) -> LoadedScenario:
-    changes: dict[str, Any] = {}
-    stands: dict[str, Place] = {}
-    for axis, i in zip(axes, where, strict=True):
-        place = nearest(loaded.places, ("sweep", "over", axis.key))
-        for key, value in _changes(loaded, axis.key, axis.values.written[i]):
-            changes[key], stands[key] = value, place
-    return loaded.varied(changes, stands.__getitem__)
-
-
-def _changes(loaded: LoadedScenario, key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _changes(
+    loaded: LoadedScenario, key: str, value: Any, place: Place
+) -> Iterator[tuple[str, Any]]:
     """What an axis changes: of a share of the failures the others too, which keep their ratios."""
     yield key, value
     section, _, rest = key.partition(".")
@@ -126,11 +105,8 @@ def _changes(loaded: LoadedScenario, key: str, value: Any) -> Iterator[tuple[str
 
 def _digest(varied: LoadedScenario, lineup: Lineup) -> str:
     """Of everything that decides the numbers of a point."""
-    limit = lineup.limit
-    said = None if limit is None else [limit.quantity.value, limit.most, limit.confidence]
-    risk = None if limit is None else limit.risk
-    parts = ["compare-systems", lineup.fixed, digests_of(varied)[0], said, risk]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    limit = lineup.limit and encode(lineup.limit)
+    return digest_of(["compare-systems", lineup.fixed, digests_of(varied)[0], limit])
 
 
 def run_points(
@@ -139,46 +115,19 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, in their order: from the store, or computed and put there.
+    """The numbers of all points of a map, and how many were computed; see `finish_points`."""
 
-    Returns
-    -------
-    the numbers, and how many different points were computed
+    def tasks_of(missing: Sequence[MapPoint]) -> list[Task]:
+        return [
+            Task(f"point {number} of the map", (point.digest,), _bodies_of, point.lineup)
+            for number, point in enumerate(missing)
+        ]
 
-    Raises
-    ------
-    ResultError : the store can't be read or written; what is finished is kept
-    WorkerError : the processes that compute a point die
-    """
-    bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
-    missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
-    tasks = [Task(point.lineup, source_digest()) for point in missing]
-    n_done = 0
-    try:
-        with (
-            store.writing() if missing else nullcontext(),
-            closing(run_each(run_task, tasks, workers, "point {} of the map".format)) as results,
-        ):
-            for number, body in results:
-                store.write(missing[number].digest, body)
-                bodies[missing[number].digest] = body
-                n_done += 1
-                if on_progress is not None:
-                    on_progress(n_done, len(missing))
-    except (ResultError, WorkerError) as error:
-        n_kept = len(bodies) - len(missing) + n_done
-        raise type(error)(
-            f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: the same "
-            "command goes on from there"
-        ) from error
-    return [found for point in points if (found := bodies[point.digest]) is not None], n_done
+    return finish_points(points, store, workers, tasks_of, on_progress)
 
 
-def run_task(task: Task) -> Body:
-    """One point, in the worker. Raises ResultError where that has another version of cprsim."""
-    if source_digest() != task.source:
-        raise ResultError("a worker has another version of cprsim: install the same everywhere")
-    return body_of(task.lineup)
+def _bodies_of(lineup: Lineup) -> list[Body]:
+    return [body_of(lineup)]
 
 
 def body_of(lineup: Lineup) -> Body:
@@ -211,7 +160,7 @@ def body_of(lineup: Lineup) -> Body:
             {
                 "name": one.name,
                 "strategy": one.strategy,
-                "interval_h": _number(one.policy.save_interval_h),
+                "interval_h": finite_or_none(one.policy.save_interval_h),
                 "accuracy": accuracy[one.name],
                 "finished_fraction": finished[one.name],
                 "overhead": _triple(spread) if one in done else None,
@@ -253,8 +202,4 @@ def tied_with_best(body: Body) -> list[str]:
 
 
 def _triple(spread: Spread) -> dict[str, float | None]:
-    return {"mean": _number(spread.mean), "low": _number(spread.low), "high": _number(spread.high)}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return {name: finite_or_none(getattr(spread, name)) for name in ("mean", "low", "high")}

@@ -6,10 +6,9 @@ A file becomes a `StalenessCurve`; which one applies to a scenario is said by it
 
 from __future__ import annotations
 
-from cprsim.curves.choosing import chosen_curve, curve_path
+from cprsim.curves.choosing import chosen_curve, curve_path, shipped, shipped_names
 from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.curves.identity import identity, kernel_block
-from cprsim.curves.shipping import shipped, shipped_names
 
 __all__ = [
     "CurveFile",

@@ -1,13 +1,16 @@
-"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel."""
+"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel.
+
+The shipped ones come with the program, each with the command and the manifest that made it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, identity, kernel_block
-from cprsim.curves.shipping import shipped, shipped_names, shipped_path
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
@@ -19,6 +22,7 @@ SOURCE = (
     "(docs/staleness.md)"
 )
 FILES = (".json", ".csv")
+FOLDER = Path(__file__).parent / "shipped"
 
 
 def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
@@ -96,3 +100,22 @@ def _all_at_once(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
             "With one embedding server a failure takes back all tables, and the dense layers with "
             f"them; the curve {file.name} was measured with several."
         )
+
+
+# --------------------------------------------------------------------------- shipped curves
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the shipped curves, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+
+
+def shipped_path(name: str) -> Path:
+    """The file of a shipped curve, whether it is there or not."""
+    return FOLDER / f"{name}.json"
+
+
+@cache
+def shipped(name: str) -> CurveFile:
+    """A shipped curve. Raises CurveError where there is none of that name."""
+    return read_curve(shipped_path(name))

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from itertools import combinations
 from math import inf, isinf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cprsim.curves.correlations import correlations
+from cprsim.codec import canonical_digest, decode, encode, json_text
 from cprsim.curves.first_format import upgraded
-from cprsim.curves.identity import canonical_digest, identity
+from cprsim.curves.identity import identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.records import SmallTables, SubSaves
+from cprsim.records import SubSaves
 from cprsim.staleness import WHOLE, Metric, Replicate, Response, StalenessCurve, Weight
 from cprsim.whole_file import write_whole
 
@@ -27,6 +28,7 @@ KIND = "cprsim staleness curve"
 FORMAT = 2
 FIRST_FORMAT = 1  # without replicates: errors of its weights are not in its files
 MAX_BYTES = 5_000_000
+FEWEST_SEEDS = 3  # from which errors of two strategies say how they go together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +65,45 @@ class CurveFile:
         return StalenessCurve(
             self.name, origin, self.responses, notes, self.unfit, shared, bytes_shares(self.checks)
         )
+
+
+def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], float]:
+    """Correlation of the errors of each two strategies, by metric; empty where nothing tells.
+
+    Parameters
+    ----------
+    checks : of the file of a curve: the slope of each strategy on each seed
+
+    Notes
+    -----
+    The errors of two means over the same seeds correlate as the seeds' values do. With the sample's
+    correlation the variance of any weighted difference of the two means is that of the seeds'
+    weighted differences, so that Student's t with n - 1 degrees of freedom holds for it.
+    """
+    found = {}
+    for metric in Metric:
+        by_seed = _by_seed(checks.get(metric.value))
+        for one, other in combinations(by_seed, 2):
+            pair = np.array([by_seed[one], by_seed[other]])
+            deviations = pair - pair.mean(axis=1, keepdims=True)
+            scale = float(np.sqrt(np.square(deviations).sum(axis=1).prod()))
+            if scale > 0:
+                found[metric, one, other] = float(deviations[0] @ deviations[1]) / scale
+    return found
+
+
+def _by_seed(of_metric: Any) -> dict[str, list[float]]:
+    """Slopes by strategy, each on the same seeds; none where the file does not have them."""
+    slopes = of_metric.get("slopes_of_single_failures") if isinstance(of_metric, Mapping) else None
+    if not isinstance(slopes, Mapping):
+        return {}
+    by_seed = {
+        str(name): one["by_seed"]
+        for name, one in slopes.items()
+        if isinstance(one, Mapping) and isinstance(one.get("by_seed"), list)
+    }
+    n_seeds = {len(values) for values in by_seed.values()}
+    return by_seed if len(n_seeds) == 1 and min(n_seeds) >= FEWEST_SEEDS else {}
 
 
 def bytes_shares(checks: Mapping[str, Any]) -> dict[str, float]:
@@ -113,7 +154,7 @@ def write_curve(path: Path, curve: CurveFile) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(as_json(curve), indent=1, ensure_ascii=False) + "\n")
+        write_whole(path, json_text(as_json(curve), indent=1))
     except OSError as error:
         raise _error(path, f"can't be written: {error.strerror or error}") from error
 
@@ -200,7 +241,7 @@ def _response_entry(response: Response, weights: list[dict[str, Any]]) -> dict[s
 
 def _settings_entry(settings: SubSaves) -> dict[str, Any]:
     """How it was saved; what that wrote stands in the checks."""
-    return {name: value for name, value in asdict(settings).items() if name != "bytes_share"}
+    return {name: value for name, value in encode(settings).items() if name != "bytes_share"}
 
 
 def _number_of(weight: Weight, weights: list[dict[str, Any]]) -> int:
@@ -216,8 +257,6 @@ def _weight(entry: Mapping[str, Any]) -> Weight:
 
 def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
     settings, degrees = entry["settings"], entry["degrees"]
-    if settings is not None:
-        settings = SubSaves(**settings | {"small_tables": SmallTables(settings["small_tables"])})
     return Response(
         strategy=str(entry["strategy"]),
         metric=Metric(entry["metric"]),
@@ -225,7 +264,7 @@ def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
         weight=weights[entry["weight"]],
         interval_share=float(entry["interval_share"]),
         degrees=inf if degrees is None else float(degrees),
-        settings=settings,
+        settings=None if settings is None else decode(SubSaves, settings),
         replicates=tuple(
             Replicate(
                 weights[one["weight"]],

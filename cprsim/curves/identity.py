@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from cprsim.codec import canonical_digest
 from cprsim.scenario.kernel import Kernel
 
 
@@ -27,12 +26,6 @@ def kernel_block(section: Kernel) -> dict[str, Any]:
 def identity(block: Mapping[str, Any]) -> str:
     """SHA-256 of a kernel block, in whatever order its keys stand."""
     return canonical_digest(block)
-
-
-def canonical_digest(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of an object that JSON can hold, written in one way only."""
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def different_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from math import exp, log
 
 import numpy as np
 
+from cprsim.codec import Finite
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.fleet.cells import priced
 from cprsim.fleet.options import Axis, Interval, Option, prices_of, run_options, saving, varied
@@ -65,7 +66,7 @@ class Decision:
     present: str
     saves: Interval
     flips: tuple[Flip, ...]
-    share: float
+    share: Finite
     n_draws: int
     others: Mapping[str, int]
     n_left_out: int

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
-from cprsim.errors import ResultError
+from cprsim.codec import Finite, Key, Mark
 from cprsim.fleet.cells import STATISTICS
-from cprsim.fleet.deciding import Decision, Flip, Knee
+from cprsim.fleet.deciding import Decision, Knee
 from cprsim.fleet.options import Axis, Interval, Option
-from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.results.identity import Identity
-from cprsim.results.manifest import damage, read_manifest, write_manifest
-from cprsim.results.plain import number_from
-from cprsim.results.publish import publishing
-from cprsim.results.write import write_csv
+from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
+from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario
 
 ABOUT = "fleet.json"
@@ -29,7 +23,7 @@ ABOUT = "fleet.json"
 
 @dataclass(frozen=True, slots=True)
 class OptionRow:
-    """An option as read from its folder.
+    """An option as its folder has it.
 
     Parameters
     ----------
@@ -46,21 +40,21 @@ class OptionRow:
     finished: bool
     engine: str
     statistics: Mapping[str, Interval]
-    cost: float
+    cost: Finite
     node_h: Mapping[str, float]
     cents: Mapping[str, int] = field(default_factory=dict)
-    energy_kwh: float = nan
-    carbon_kg: float = nan
+    energy_kwh: Finite = nan
+    carbon_kg: Finite = nan
 
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """A finished fleet, as read from its folder."""
+    """A finished fleet; `fleet.json` holds all of it."""
 
-    path: Path
+    path: Annotated[Path, Mark.NOT_STORED]
     name: str
-    n_jobs: int
-    n_kinds: int
+    n_jobs: Annotated[int, Key("jobs")]
+    n_kinds: Annotated[int, Key("kinds")]
     window_h: float
     histories: int
     shared: Mapping[str, str]  # what jobs share, in words
@@ -80,33 +74,47 @@ class FleetResult:
         return self.currency is not None
 
 
-def about(
+def write_fleet(
+    target: Target,
     loaded: LoadedScenario,
     axes: Sequence[Axis],
     options: Sequence[Option],
     decision: Decision,
     knees: Sequence[Knee],
-) -> dict[str, Any]:
-    """All that a fleet's folder says, as JSON has it; NaN becomes null."""
+    draw: Callable[[FleetResult], object],
+) -> FleetResult:
+    """Write a finished fleet into its folder, whole or not at all.
+
+    Parameters
+    ----------
+    draw : puts the figures into ``result.path``; called before the folder is in place
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind
+    """
     fleet, first = loaded.scenario.fleet, options[0]
     assert fleet is not None
     bill = first.priced[0].bill
-    said: dict[str, Any] = _plain(
-        {
-            "name": loaded.scenario.name,
-            "jobs": first.cells[0].n_jobs,
-            "kinds": len(first.cells[0].by_kind),
-            "window_h": fleet.window_h,
-            "histories": fleet.histories,
-            "shared": dict(_shared(loaded)),
-            "currency": None if bill is None else bill.currency,
-            "axes": {axis.key: list(axis.values.written) for axis in axes},
-            "options": [_row(one) for one in options],
-            "decision": asdict(decision),
-            "knees": [asdict(knee) for knee in knees],
-        }
-    )
-    return said
+    with new_folder(target) as folder:
+        result = FleetResult(
+            path=folder,
+            name=loaded.scenario.name,
+            n_jobs=first.cells[0].n_jobs,
+            n_kinds=len(first.cells[0].by_kind),
+            window_h=fleet.window_h,
+            histories=fleet.histories,
+            shared=dict(_shared(loaded)),
+            currency=None if bill is None else bill.currency,
+            axes={axis.key: axis.values.written for axis in axes},
+            options=tuple(map(_row, options)),
+            decision=decision,
+            knees=tuple(knees),
+        )
+        write_record(folder / ABOUT, result)
+        write_csv(option_table(result), folder / "options.csv")
+        draw(_read(folder))
+    return load_fleet(target.folder)
 
 
 def _shared(loaded: LoadedScenario) -> list[tuple[str, str]]:
@@ -117,7 +125,7 @@ def _shared(loaded: LoadedScenario) -> list[tuple[str, str]]:
     return [(key, str(said[key])) for key in keys if key in said and key != "queue"]
 
 
-def _row(one: Option) -> dict[str, Any]:
+def _row(one: Option) -> OptionRow:
     bills = [each.bill for each in one.priced if each.bill is not None]
     n = len(one.cells)
     node_h: dict[str, float] = {}
@@ -126,19 +134,19 @@ def _row(one: Option) -> dict[str, Any]:
             hours = sum(by_role.values()) / cell.months / n
             node_h[part] = node_h.get(part, 0.0) + hours
     cents = _mean_cents([bill.cents for bill in bills]) if bills else {}
-    return {
-        "name": one.name,
-        "strategy": one.strategy,
-        "where": dict(one.where),
-        "finished": one.finished,
-        "engine": "simpy" if any(cell.by_events for cell in one.cells) else "fast",
-        "statistics": {name: asdict(one.statistic(name)) for name in STATISTICS},
-        "cost": float(sum(cents.values())) if cents else one.cost,
-        "node_h": node_h,
-        "cents": cents,
-        "energy_kwh": _mean([each.energy_kwh for each in one.priced]),
-        "carbon_kg": _mean([each.carbon_kg for each in one.priced]),
-    }
+    return OptionRow(
+        name=one.name,
+        strategy=one.strategy,
+        where=one.where,
+        finished=one.finished,
+        engine="simpy" if any(cell.by_events for cell in one.cells) else "fast",
+        statistics={name: one.statistic(name) for name in STATISTICS},
+        cost=float(sum(cents.values())) if cents else one.cost,
+        node_h=node_h,
+        cents=cents,
+        energy_kwh=_mean([each.energy_kwh for each in one.priced]),
+        carbon_kg=_mean([each.carbon_kg for each in one.priced]),
+    )
 
 
 def _mean_cents(bills: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -150,48 +158,6 @@ def _mean_cents(bills: Sequence[Mapping[str, int]]) -> dict[str, int]:
 def _mean(values: Sequence[float | None]) -> float:
     there = [value for value in values if value is not None]
     return sum(there) / len(there) if there else nan
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return None
-    return value
-
-
-def write_fleet(
-    root: Path,
-    identity: Identity,
-    said: Mapping[str, Any],
-    *,
-    manifest: Mapping[str, Any],
-    started: datetime,
-    draw: Callable[[FleetResult], object],
-) -> FleetResult:
-    """Write a finished fleet into its folder under `root`, whole or not at all.
-
-    Parameters
-    ----------
-    said : of `about`
-    draw : puts the figures into ``result.path``; called before the folder is in place
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind
-    """
-    final = root / identity.folder_name
-    with publishing(final, damage) as folder:
-        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / ABOUT).write_text(text + "\n", "utf-8")
-        result = _read(folder)
-        write_csv(option_table(result), folder / "options.csv")
-        draw(result)
-        write_manifest(folder, identity, manifest, started)
-    return load_fleet(final)
 
 
 def option_table(result: FleetResult) -> pd.DataFrame:
@@ -224,56 +190,10 @@ def load_fleet(path: Path | str) -> FleetResult:
     return _read(folder)
 
 
+def _read(folder: Path) -> FleetResult:
+    return read_record(FleetResult, folder / ABOUT, "a fleet", path=folder)
+
+
 def is_fleet(folder: Path) -> bool:
     """Whether this is the folder of a fleet."""
     return (folder / ABOUT).is_file()
-
-
-def _read(folder: Path) -> FleetResult:
-    try:
-        said = read_json(folder / ABOUT)
-        return FleetResult(
-            path=folder,
-            name=str(said["name"]),
-            n_jobs=int(said["jobs"]),
-            n_kinds=int(said["kinds"]),
-            window_h=float(said["window_h"]),
-            histories=int(said["histories"]),
-            shared={str(key): str(value) for key, value in said["shared"].items()},
-            currency=None if said["currency"] is None else str(said["currency"]),
-            axes={str(key): tuple(values) for key, values in said["axes"].items()},
-            options=tuple(_option_from(entry) for entry in said["options"]),
-            decision=_decision_from(said["decision"]),
-            knees=tuple(Knee(**entry) for entry in said["knees"]),
-        )
-    except (OSError, StopIteration, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(f"{folder} can't be read as a fleet: {told}") from error
-
-
-def _option_from(entry: Mapping[str, Any]) -> OptionRow:
-    return OptionRow(
-        **{
-            **entry,
-            "statistics": {name: _interval(one) for name, one in entry["statistics"].items()},
-            "cost": number_from(entry["cost"]),
-            "cents": {part: int(cents) for part, cents in entry["cents"].items()},
-            "energy_kwh": number_from(entry["energy_kwh"]),
-            "carbon_kg": number_from(entry["carbon_kg"]),
-        }
-    )
-
-
-def _interval(entry: Mapping[str, Any]) -> Interval:
-    return Interval(**{name: number_from(value) for name, value in entry.items()})
-
-
-def _decision_from(entry: Mapping[str, Any]) -> Decision:
-    return Decision(
-        **{
-            **entry,
-            "saves": _interval(entry["saves"]),
-            "share": number_from(entry["share"]),
-            "flips": tuple(Flip(**one) for one in entry["flips"]),
-        }
-    )

@@ -10,6 +10,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
+from cprsim.codec import Finite
 from cprsim.errors import Place, ScenarioError
 from cprsim.fleet.cells import Cell, Priced, cell_of, priced
 from cprsim.fleet.course import prepare, run_history
@@ -55,9 +56,9 @@ class Task:
 class Interval:
     """An estimate and its 95 % interval; NaN where nothing tells how sure it is."""
 
-    mean: float
-    low: float = float("nan")
-    high: float = float("nan")
+    mean: Finite
+    low: Finite = float("nan")
+    high: Finite = float("nan")
 
 
 @dataclass(frozen=True, slots=True)

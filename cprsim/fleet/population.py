@@ -100,23 +100,30 @@ def population_of(loaded: LoadedScenario) -> Population:
         message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
         raise ScenarioError.at(loaded.place(""), message, key="fleet")
     if fleet.table is None:
-        return Population(tuple(_drawn(loaded, fleet)))
+        return Population(drawn_kinds(loaded, fleet, fleet.n_kinds))
     path = loaded.input_file(fleet.table, "fleet.table", SOURCE)
     return _read(path)
 
 
-def _drawn(loaded: LoadedScenario, fleet: Fleet) -> Iterator[Kind]:
-    n, place = fleet.n_kinds, loaded.place("fleet.vary")
+def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[Kind, ...]:
+    """So many kinds of jobs, each with its own length, size and failure rate.
+
+    Parameters
+    ----------
+    fleet : the scenario's; says how many jobs there are, and how they differ
+    """
+    place = loaded.place("fleet.vary")
     assert fleet.jobs is not None, "the schema sees to it"
     drawn = _draw_all(fleet, loaded.scenario.simulation.seed, n)
     n_more = fleet.jobs % n  # the first ones have one job more
+    kinds = []
     for number in range(n):
         value = {key: float(values[number]) for key, values in drawn.items()}
         n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
-        yield Kind(
-            fleet.jobs // n + (number < n_more), place, value.get("useful"),
-            value.get("shard_size"), mtbf_h, n_nodes,
-        )  # fmt: skip
+        n_jobs = fleet.jobs // n + (number < n_more)
+        useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
+        kinds.append(Kind(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
+    return tuple(kinds)
 
 
 def _draw_all(fleet: Fleet, seed: int, n: int) -> dict[str, Floats]:

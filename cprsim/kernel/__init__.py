@@ -5,6 +5,6 @@
                   v
                Saver (tracker, shards) ──> SavedState ──> shards that failed revert to it
 
-The kernel knows rows and samples, never hours: whoever replays a simulation turns its progress
-into positions in the data.
+The kernel counts rows and samples, not hours: `replay` turns the progress of a simulated job into
+positions in the data.
 """

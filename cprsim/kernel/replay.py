@@ -1,6 +1,6 @@
 """Replaying a simulated job on a real model: it saves and loses shards where the log says so.
 
-The log knows hours of progress, the kernel samples: the job's useful hours are all samples of the
+The log counts hours of progress, the kernel samples: the job's useful hours are all samples of the
 run, and each event happens between the two batches nearest to it.
 
     (SUB_)SAVE_STARTED     fixes the content of a save
@@ -17,10 +17,8 @@ from itertools import groupby
 
 import numpy as np
 
-from cprsim.kernel.loops import Array
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.snapshot import restore, take
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, Ints
 
 N_MARKS = 100  # points of a loss curve
@@ -45,10 +43,20 @@ class LossCurve:
     loss: Floats  # (n,) mean since the position before [nats]
 
 
-class Course:
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A position of a training, and the losses noted up to it."""
+
+    position: int  # samples
+    summed: Floats  # (n_marks,)
+
+
+class TracedTraining:
     """A trainer going from event to event, noting its loss at regular marks on the way."""
 
-    def __init__(self, trainer: Trainer, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, trainer: ProxyTrainer, on_progress: Callable[[int], None] | None = None
+    ) -> None:
         self.trainer = trainer
         self._tell = on_progress or (lambda position: None)
         marks = np.linspace(0, trainer.n_samples, N_MARKS + 1)[1:]
@@ -69,9 +77,14 @@ class Course:
         mean = self._summed / np.diff(self._marks, prepend=0)
         return LossCurve(self._marks[passed], mean[passed])
 
-    def state(self) -> dict[str, Array]:
-        """The array that it fills, live: what is done again is noted once."""
-        return {"course/summed": self._summed}
+    def bookmark(self) -> Bookmark:
+        """Where it stands, to go back to."""
+        return Bookmark(self.trainer.position, self._summed.copy())
+
+    def go_back(self, to: Bookmark) -> None:
+        """Go back in the data, not in the weights; a batch that is trained again is noted once."""
+        self.trainer.rewind(to.position)
+        self._summed[:] = to.summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +105,25 @@ def moments(log: EventLog) -> Iterator[Moment]:
         yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots)
 
 
+def act(moment: Moment, saver: Saver, first_slot: int) -> None:
+    """Do to a saver what a moment did to the job's saves and shards.
+
+    Parameters
+    ----------
+    first_slot : of the embedding servers; it is the kernel's server 0
+    """
+    if moment.kind in STARTS:
+        saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
+    elif moment.kind in COMMITS:
+        saver.commit()
+    elif moment.kind is EventKind.SAVE_ABANDONED:
+        saver.abandon()
+    elif moment.kind is EventKind.REVERTED:
+        saver.lose([slot - first_slot for slot in moment.slots])
+
+
 def replay(
-    log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
+    log: EventLog, useful_h: float, shard_slots: range, course: TracedTraining, saver: Saver
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job.
 
@@ -105,23 +135,18 @@ def replay(
     course, saver : of a trainer at the start of its run
     """
     trainer = course.trainer
-    rolls_back = bool((log.kind == EventKind.ROLLED_BACK).any())  # else no snapshots are needed
-    last_save = pending = take(trainer, course) if rolls_back else None
+    last_save = pending = course.bookmark()
     for moment in moments(log):
-        if moment.kind is EventKind.ROLLED_BACK and last_save is not None:
-            restore(last_save, trainer, course)
+        if moment.kind is EventKind.ROLLED_BACK:
+            saver.lose(range(saver.shards.n_servers))
+            course.go_back(last_save)
             continue
         course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
         if moment.kind in STARTS:
-            saver.start(ends_interval=moment.kind is EventKind.SAVE_STARTED)
-            pending = take(trainer, course) if rolls_back else None
+            pending = course.bookmark()
         elif moment.kind in COMMITS:
-            saver.commit()
             last_save = pending
-        elif moment.kind is EventKind.SAVE_ABANDONED:
-            saver.abandon()
-        elif moment.kind is EventKind.REVERTED:
-            saver.lose([slot - shard_slots.start for slot in moment.slots])
+        act(moment, saver, shard_slots.start)
     return course.curve()
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cprsim.compiling import compiled
 from cprsim.errors import ParameterError
-from cprsim.kernel.averaging import average, bmuf, easgd, pull
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.loops import Array
@@ -26,9 +26,63 @@ from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
 from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.training import Trainer, TrainingPlan, predict
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan, predict
 from cprsim.kernel.weights import FusedWeights
 from cprsim.sync import ALL, Method, SyncEvent, SyncLog, SyncSetting
+
+# --------------------------------------------------------------------------- one synchronisation
+
+# Each acts in place on dense weights; all vectors are (n_dense,) float32. w is the replica of a
+# trainer, `sent` what it was when the synchronisation began (its workers may have moved it since),
+# g the central copy, a the elastic coefficient. Replicas of all trainers are the rows of one array
+# (n_trainers, n_dense). Sources: Zhang, Choromanska & LeCun 2015 (EASGD); Chen & Huo 2016 (BMUF);
+# Zheng et al. 2020 (shadow forms, arXiv 2003.03477).
+
+
+@compiled
+def easgd(w: Array, sent: Array, g: Array, elastic: float) -> None:
+    """``u = a (sent - g); w -= u; g += u``: what one loses the other gains, so w + g stays."""
+    a = w.dtype.type(elastic)
+    for i in range(w.shape[0]):
+        u = a * (sent[i] - g[i])
+        w[i] -= u
+        g[i] += u
+
+
+@compiled
+def average(replicas: Array, mean: Array) -> None:
+    """The mean of replicas, summed in their order; of one replica exactly that replica."""
+    n = mean.dtype.type(replicas.shape[0])
+    mean[:] = replicas[0]
+    for row in range(1, replicas.shape[0]):
+        for i in range(mean.shape[0]):
+            mean[i] += replicas[row, i]
+    for i in range(mean.shape[0]):
+        mean[i] /= n
+
+
+@compiled
+def pull(replicas: Array, target: Array, elastic: float) -> None:
+    """``w += a (target - w)`` for all replicas; with a = 1 they become the target exactly."""
+    a = target.dtype.type(elastic)
+    for row in range(replicas.shape[0]):
+        if elastic == 1.0:
+            replicas[row] = target
+            continue
+        for i in range(target.shape[0]):
+            replicas[row, i] += a * (target[i] - replicas[row, i])
+
+
+@compiled
+def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) -> None:
+    """``v <- momentum v + block_rate (mean - g); g += v``: the mean moves g with momentum."""
+    mu, eta = g.dtype.type(momentum), g.dtype.type(block_rate)
+    for i in range(g.shape[0]):
+        v[i] = mu * v[i] + eta * (mean[i] - g[i])
+        g[i] += v[i]
+
+
+# --------------------------------------------------------------------------- replicas
 
 
 @dataclass(slots=True)
@@ -43,8 +97,8 @@ class InWork:
 class Replicas:
     """n dense replicas over one table, at the start of a run.
 
-    `model` and `optimizer` are those of the central copy, so that whoever saves and reverts a
-    trainer's rows can do so here; `changed` (n_rows,) marks the rows that moved.
+    `model` and `optimizer` are those of the central copy, so that a saver
+    of a trainer's rows works here too; `changed` (n_rows,) marks the rows that moved.
     """
 
     def __init__(
@@ -83,7 +137,7 @@ class Replicas:
             SyncEvent.SYNCED: self._synchronise,
             SyncEvent.LOST: self._lose,
             SyncEvent.REPLACED: self._replace,
-            SyncEvent.SERVER_LOST: lambda *_: None,  # nobody reads it: exchanges stand still
+            SyncEvent.SERVER_LOST: lambda *_: None,  # exchanges stand still: no replica reads it
             SyncEvent.SERVER_REPLACED: lambda server, _: self._lost_parts.add(server),
         }
 
@@ -94,7 +148,7 @@ class Replicas:
         optimizer.row_state = self.optimizer.row_state
         return model, optimizer
 
-    def go_on_from(self, trainer: Trainer) -> None:
+    def go_on_from(self, trainer: ProxyTrainer) -> None:
         """Begin where one trainer has come to in the same clicks, with its model in every replica.
 
         Raises ParameterError where shapes, clicks or optimisers differ.

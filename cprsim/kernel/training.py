@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,11 +44,24 @@ class TrainingPlan:
                 f"unknown schedule `{self.schedule}`; one of {', '.join(SCHEDULES)}"
             )
 
+    def on_grid(self, samples: float, n_clicks: int) -> int:
+        """The position between two batches that is nearest to a number of samples.
 
-class Trainer:
+        Parameters
+        ----------
+        n_clicks : of one epoch
+        """
+        epoch, within = divmod(min(max(samples, 0), n_clicks * self.epochs), n_clicks)
+        before = int(within // self.batch) * self.batch
+        after = min(before + self.batch, n_clicks)  # the last batch may be shorter
+        nearest = before if within - before <= after - within else after
+        return int(epoch) * n_clicks + nearest
+
+
+class ProxyTrainer:
     """A model on its way through the clicks.
 
-    `changed` (n_rows,) marks the embedding rows that moved; whoever saves rows clears it.
+    `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
     """
 
@@ -70,7 +82,7 @@ class Trainer:
         self._schedule = SCHEDULES[plan.schedule]
         self._workspaces: dict[int, Workspace] = {}
 
-    def follower(self) -> Trainer:
+    def follower(self) -> ProxyTrainer:
         """The same run seen by one more saver: it moves with this one, its marks are its own."""
         one = copy(self)
         one.changed = np.zeros_like(self.changed)
@@ -110,11 +122,7 @@ class Trainer:
 
     def on_grid(self, samples: float) -> int:
         """The position between two batches that is nearest to a number of samples."""
-        epoch, within = divmod(min(max(samples, 0), self.n_samples), len(self.clicks))
-        before = int(within // self.plan.batch) * self.plan.batch
-        after = min(before + self.plan.batch, len(self.clicks))  # the last batch may be shorter
-        nearest = before if within - before <= after - within else after
-        return int(epoch) * len(self.clicks) + nearest
+        return self.plan.on_grid(samples, len(self.clicks))
 
     def run(self, until: int | None = None) -> float:
         """Train up to a position on the grid (None: the end); the mean loss on the way [nats].
@@ -164,14 +172,6 @@ class Trainer:
     def evaluate(self, clicks: Clicks) -> Quality:
         """AUC and log-loss on clicks that the model is not trained on."""
         return quality(clicks.label, self.predict(clicks))
-
-    def identity(self) -> dict[str, Any]:
-        """What tells this run from others, for its checkpoints; of JSON's types."""
-        return {
-            "shape": asdict(self.shape),
-            "plan": asdict(self.plan),
-            "clicks": self.clicks.digest(),
-        }
 
     def state(self) -> dict[str, Array]:
         """Every array that decides how the run goes on, live; restoring them resumes it exactly."""

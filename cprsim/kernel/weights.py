@@ -53,9 +53,6 @@ class Weights(Protocol):
     def copy(self) -> Weights:
         """A copy in memory that reads and writes the same parcels."""
 
-    def state(self) -> dict[str, Array]:
-        """The arrays that hold a copy, by name, live."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusedWeights:
@@ -93,11 +90,3 @@ class FusedWeights:
     def copy(self) -> FusedWeights:
         arrays = (self.table, self.row_state, self.dense, self.dense_state)
         return FusedWeights(*(array.copy() for array in arrays))
-
-    def state(self) -> dict[str, Array]:
-        return {
-            "table": self.table,
-            "row_state": self.row_state,
-            "dense": self.dense,
-            "dense_state": self.dense_state,
-        }

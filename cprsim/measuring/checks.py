@@ -1,4 +1,4 @@
-"""What a measurement says of itself: whether losses follow PLS and add up, and what differs."""
+"""Checks of a measurement: whether losses follow PLS and add up, and which strategies differ."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cprsim.records import Bools, Floats
 from cprsim.staleness import MORE_BYTES, WHOLE
 
 CONTROL = "round-robin"
-HOLDS_WITHIN = 0.2  # of the prediction: up to here losses are said to add up
+HOLDS_WITHIN = 0.2  # of the prediction: up to here losses count as adding up
 POWER = 0.8  # of the test whose smallest detectable difference is named
 
 
-class Verdict(StrEnum):
+class AdditivityVerdict(StrEnum):
     """Whether the curve predicts histories of several failures to within `HOLDS_WITHIN`."""
 
     HOLDS = "holds"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class SeedMean:
     """A mean over seeds and its standard error."""
 
     mean: float
@@ -37,7 +37,7 @@ class Estimate:
     n: int
 
     @classmethod
-    def over(cls, values: Floats) -> Estimate:
+    def over(cls, values: Floats) -> SeedMean:
         n = len(values)
         return cls(float(values.mean()), float(values.std(ddof=1)) / sqrt(n), n)
 
@@ -59,7 +59,7 @@ class Difference:
 
     strategy: str
     other: str
-    difference: Estimate
+    difference: SeedMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,37 +70,43 @@ class AddingUp:
     n_failures: int
     pls: float  # mean over the seeds
     weighted_pls: float
-    measured_over_sum: Estimate  # of what its failures would lose one by one
-    measured_over_predicted: Estimate  # by the bent line, bent by the other seeds
+    measured_over_sum: SeedMean  # of what its failures would lose one by one
+    measured_over_predicted: SeedMean  # by the bent line, bent by the other seeds
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AdditivityVerdict:
         """Whether the 95 % interval of the ratio lies within the tolerance, or wholly outside."""
         ratio = self.measured_over_predicted
         off, half = ratio.mean - 1.0, ratio.half_width
         if abs(off) + half <= HOLDS_WITHIN:
-            return Verdict.HOLDS
-        return Verdict.FAILS if abs(off) - half > HOLDS_WITHIN else Verdict.UNKNOWN
+            return AdditivityVerdict.HOLDS
+        return (
+            AdditivityVerdict.FAILS if abs(off) - half > HOLDS_WITHIN else AdditivityVerdict.UNKNOWN
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
     """All that is said about one metric's fit."""
 
-    correlation: Estimate  # of loss and plain PLS, of single failures under partial recovery
-    weighted_correlation: Estimate
+    correlation: SeedMean  # of loss and plain PLS, of single failures under partial recovery
+    weighted_correlation: SeedMean
     differences: tuple[Difference, ...]
     adding_up: tuple[AddingUp, ...]  # by rising PLS
     most_weighted_pls: float  # up to which it was measured and not seen to fail
     fails_from_pls: float | None  # None: it was seen to fail at no PLS that was tried
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AdditivityVerdict:
         """On all histories together: one that fails decides, then one that can't be told."""
         found = {one.verdict for one in self.adding_up}
-        if Verdict.FAILS in found:
-            return Verdict.FAILS
-        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not found else Verdict.HOLDS
+        if AdditivityVerdict.FAILS in found:
+            return AdditivityVerdict.FAILS
+        return (
+            AdditivityVerdict.UNKNOWN
+            if AdditivityVerdict.UNKNOWN in found or not found
+            else AdditivityVerdict.HOLDS
+        )
 
 
 def check(seen: Observed, fitted: Fitted) -> Checks:
@@ -108,8 +114,8 @@ def check(seen: Observed, fitted: Fitted) -> Checks:
     lost = weighted(seen, fitted)
     partial = seen.strategy(WHOLE) & ~seen.held_back
     histories = _histories(seen, fitted, lost)
-    failing = [one for one in histories if one.verdict is Verdict.FAILS]
-    sound = [one for one in histories if one.verdict is not Verdict.FAILS]
+    failing = [one for one in histories if one.verdict is AdditivityVerdict.FAILS]
+    sound = [one for one in histories if one.verdict is not AdditivityVerdict.FAILS]
     loss = seen.loss[fitted.metric]
     single = float(np.max(lost[~seen.held_back]))
     fails_from = min((one.weighted_pls for one in failing), default=np.inf)
@@ -133,13 +139,13 @@ def weighted(seen: Observed, fitted: Fitted) -> Floats:
     return lost
 
 
-def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> Estimate:
+def _correlation(seen: Observed, some: Bools, lost: Floats, loss: Floats) -> SeedMean:
     """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
     by_seed = [
         np.corrcoef(lost[some & (seen.seed == seed)], loss[some & (seen.seed == seed)])[0, 1]
         for seed in range(len(seen.seeds))
     ]
-    return Estimate.over(np.array(by_seed))
+    return SeedMean.over(np.array(by_seed))
 
 
 def _differences(fitted: Fitted) -> list[Difference]:
@@ -147,7 +153,7 @@ def _differences(fitted: Fitted) -> list[Difference]:
     slopes = fitted.slopes
 
     def between(one: str, other: str) -> Difference:
-        return Difference(one, other, Estimate.over(slopes.difference(one, other)))
+        return Difference(one, other, SeedMean.over(slopes.difference(one, other)))
 
     found = [between(key, WHOLE) for key in slopes.strategies if key != WHOLE]
     for suffix in ("", MORE_BYTES):
@@ -189,18 +195,18 @@ def _histories(seen: Observed, fitted: Fitted, lost: Floats) -> list[AddingUp]:
     return sorted(rows, key=lambda one: one.pls)
 
 
-def ratio_of_means(above: Floats, below: Floats) -> Estimate:
+def ratio_of_means(above: Floats, below: Floats) -> SeedMean:
     """The ratio of two means over the same seeds; its error by the delta method."""
     ratio = above.mean() / below.mean()
     off = (above - ratio * below) / below.mean()
-    return Estimate(float(ratio), float(off.std(ddof=1)) / sqrt(len(off)), len(off))
+    return SeedMean(float(ratio), float(off.std(ddof=1)) / sqrt(len(off)), len(off))
 
 
 # --------------------------------------------------------------------------- what it took
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class MeasuringEffort:
     """What the measurement took, and what it would have taken without pairing."""
 
     n_runs: int
@@ -209,7 +215,7 @@ class Effort:
     n_unpaired: int  # runs from scratch, unpaired, for the same standard errors
 
 
-def effort(results: list[SeedResult], seen: Observed, fitted: Fitted) -> Effort:
+def effort(results: list[SeedResult], seen: Observed, fitted: Fitted) -> MeasuringEffort:
     """Runs and CPU minutes, beside those of unpaired runs from scratch.
 
     Notes
@@ -228,7 +234,9 @@ def effort(results: list[SeedResult], seen: Observed, fitted: Fitted) -> Effort:
     off = seen.loss[fitted.metric][single] - slope * lost
     off -= fitted.slopes.intercept[seen.seed[single]]
     ratio = 2 * float(twins.var(ddof=1)) / float(off.var())
-    return Effort(n_runs, sum(one.cpu_s for one in results) / 60, ratio, round(n_runs * ratio))
+    return MeasuringEffort(
+        n_runs, sum(one.cpu_s for one in results) / 60, ratio, round(n_runs * ratio)
+    )
 
 
 def _value(result: SeedResult, fitted: Fitted) -> float:

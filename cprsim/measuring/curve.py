@@ -1,4 +1,4 @@
-"""A measurement as a curve: responses, the checks, and what made it."""
+"""A measurement as a curve: responses, the checks, whether it is fit for use, and what made it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,31 @@ import numpy as np
 import cprsim
 from cprsim.curves import CurveFile
 from cprsim.kernel.blas import description
-from cprsim.measuring.checks import Checks, Estimate
+from cprsim.kernel.trials import sub_saves_of
+from cprsim.measuring.checks import Checks, SeedMean
 from cprsim.measuring.fit import Fitted
-from cprsim.measuring.measure import Measured, Request, identity
-from cprsim.measuring.responses import response_of
+from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.measuring.verdict import why_unfit
+from cprsim.measuring.shape import AT, STALENESS, Shape
+from cprsim.records import Floats, ShardLoss
 from cprsim.results.manifest import git_state
+from cprsim.staleness import (
+    FEWEST_SEEDS_TO_USE,
+    WHOLE,
+    MeanLoss,
+    Metric,
+    Replicate,
+    Response,
+    Weight,
+)
 
+TYPICAL_INTERVAL = 0.1  # between saves, as a share of the run
+FAILED_FRACTION = 0.125  # of the servers
+N_TIMES = 100
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
 
 
-def curve_file(measured: Measured, request: Request, name: str, command: str) -> CurveFile:
+def curve_file(measured: Measured, request: MeasureRequest, name: str, command: str) -> CurveFile:
     """Everything that the file of a curve says."""
     return CurveFile(
         name=name,
@@ -67,7 +80,7 @@ def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any
             }
             for column, key in enumerate(slopes.strategies)
         },
-        "intercept": asdict(Estimate.over(slopes.intercept)),
+        "intercept": asdict(SeedMean.over(slopes.intercept)),
         "noise_of_one_trial": {
             f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
         },
@@ -111,7 +124,7 @@ def _bytes_written(measured: Measured) -> dict[str, Any]:
     return {"interval_fraction": COUNTED_INTERVAL, "by_strategy": by_strategy}
 
 
-def manifest(measured: Measured, request: Request) -> dict[str, Any]:
+def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
     """What made a curve: versions, seeds, number of runs. Names no machine and no person."""
     return {
         "cprsim": cprsim.__version__,
@@ -134,3 +147,74 @@ def _expected(measured: Measured) -> dict[str, Any] | None:
         return None
     plain = asdict(measured.expected)
     return plain if plain["noise"] else {k: v for k, v in plain.items() if k != "noise"}
+
+
+def why_unfit(measured: Measured) -> tuple[str, ...]:
+    """Sentences, none where nothing speaks against the curve."""
+    reasons = []
+    n_seeds, expected = len(measured.seen.seeds), measured.expected
+    if n_seeds < FEWEST_SEEDS_TO_USE:
+        reasons.append(
+            f"{n_seeds} seeds are too few: intervals were seen to be right from "
+            f"{FEWEST_SEEDS_TO_USE} on (measure with --seeds {FEWEST_SEEDS_TO_USE} or more)"
+        )
+    if expected is not None and expected.hardly_learned:
+        reasons.append(
+            f"the model has hardly learned (AUC {expected.auc:.3f})"
+            if expected.logistic_auc is None
+            else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
+            f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
+        )
+    for metric in measured.fitted:
+        low, high = typical_loss(measured, metric).interval()
+        if low <= 0:
+            reasons.append(
+                f"what plain partial recovery loses in {metric.value} cannot be told from nothing "
+                f"({low:.2g} to {high:.2g} for a failure at any time, 95 % interval)"
+            )
+    return tuple(reasons)
+
+
+def typical_loss(measured: Measured, metric: Metric) -> MeanLoss:
+    """What a failure of one server of eight at any time costs under plain partial recovery."""
+    at = (np.arange(N_TIMES) + 0.5) / N_TIMES
+    stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
+    number = np.arange(N_TIMES)
+    share = np.full(N_TIMES, FAILED_FRACTION)
+    losses = ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share)
+    most = measured.checks(metric).most_weighted_pls
+    response = response_of(measured.fitted[metric], WHOLE, most)
+    lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
+    return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
+
+
+def response_of(fitted: Fitted, strategy: str, most: float) -> Response:
+    """One strategy's response, measured up to a weighted PLS of `most`."""
+    pls, loss, error = fitted.monotone_line(strategy, most)
+    return Response(
+        strategy,
+        fitted.metric,
+        pls,
+        loss,
+        error,
+        weight=_weight(fitted.shape),
+        interval_share=fitted.shape.interval_share[strategy],
+        degrees=fitted.slopes.n_seeds - 1,
+        settings=sub_saves_of(strategy),
+        replicates=tuple(_replicate(one, strategy, most) for one in fitted.replicates),
+    )
+
+
+def _replicate(fitted: Fitted, strategy: str, most: float) -> Replicate:
+    phi = fitted.shape.interval_share[strategy]
+    line = (rounded(numbers) for numbers in fitted.line(strategy, most))
+    return Replicate(_weight(fitted.shape), float(rounded(np.array(phi))), *line)
+
+
+def _weight(shape: Shape) -> Weight:
+    return Weight(AT, STALENESS, rounded(shape.weight))
+
+
+def rounded(numbers: Floats) -> Floats:
+    """With six significant digits: more would only make the file long."""
+    return np.array([float(f"{number:.6g}") for number in numbers.ravel()]).reshape(numbers.shape)

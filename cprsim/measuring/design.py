@@ -55,12 +55,12 @@ class Design:
     def scenes(self, seed: int, n_servers: int) -> list[Trial]:
         """The trials of one failure, for the fit."""
         rng = stream(seed, 0, "measuring/scenes")
-        met = _scenes(self, self.n_scenes, n_servers, rng)
+        shared = _scenes(self, self.n_scenes, n_servers, rng)
         more = _scenes(self, self.n_more, n_servers, rng)
         return [
             *(
                 Trial(Saving(strategy, interval), (failure,))
-                for interval, failure in met
+                for interval, failure in shared
                 for strategy in self.strategies
             ),
             *(Trial(Saving(WHOLE, interval), (failure,)) for interval, failure in more),

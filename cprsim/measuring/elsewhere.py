@@ -1,6 +1,6 @@
 """Runs made elsewhere: a plan of them, and a table of their results as a measurement.
 
-One CSV is both: `write_plan` leaves the columns of results empty, whoever runs a row fills them,
+One CSV is both: `write_plan` leaves the columns of results empty, the user's runs fill them,
 and `read_runs` takes the rows that are filled. A row is one run beside its twin of the same seed;
 a run with several failures has them in order, separated by semicolons.
 
@@ -23,10 +23,10 @@ from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
 from cprsim.foreign import one_line
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Twin
 from cprsim.measuring.design import Design
-from cprsim.measuring.observed import Observed, Shards
+from cprsim.measuring.observed import Observed, StaleShards
 from cprsim.measuring.runs import SeedResult
 from cprsim.staleness import STRATEGIES, WHOLE, Metric
 from cprsim.whole_file import write_whole
@@ -132,7 +132,7 @@ class ReadRuns:
         return tuple(
             SeedResult(
                 seed,
-                Twin(_quality(runs[0], twin=True), {}),
+                Baseline(_quality(runs[0], twin=True), {}),
                 {run.trial: _quality(run, twin=False) for run in runs},
                 0.0,
             )
@@ -145,21 +145,16 @@ class ReadRuns:
         seeds = tuple(dict.fromkeys(run.seed for run in runs))
         rows = [(number, *lost) for number, run in enumerate(runs) for lost in run.lost()]
         trial, *rest = np.array(rows, float).reshape(-1, 5).T
-        shards = Shards(trial.astype(np.int64), *rest)
-        pls = np.zeros(len(runs))
-        np.add.at(pls, shards.trial, shards.staleness * shards.share)
         loss = {Metric.AUC: np.array([r.auc[1] - r.auc[0] for r in runs if r.auc is not None])}
         pairs = [run.log_loss for run in runs if run.log_loss is not None]
         if len(pairs) == len(runs):
             loss[Metric.LOG_LOSS] = np.array([own - twin for own, twin in pairs])
-        return Observed(
-            seeds=seeds,
-            trials=tuple(run.trial for run in runs),
-            seed=np.array([seeds.index(run.seed) for run in runs], np.int64),
-            held_back=np.array([len(run.at) > 1 for run in runs], bool),
-            loss=loss,
-            pls=pls,
-            shards=shards,
+        return Observed.of(
+            seeds,
+            [run.trial for run in runs],
+            [seeds.index(run.seed) for run in runs],
+            loss,
+            StaleShards(trial.astype(np.int64), *rest),
         )
 
 

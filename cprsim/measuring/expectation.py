@@ -1,4 +1,4 @@
-"""What a measurement can be expected to give, said before its runs: one run without failures tells.
+"""What a measurement can be expected to give, from one run without failures before it.
 
 Its AUC stands beside what costs nothing to reach: the base rate, whose AUC is 1/2, and a logistic
 regression on the same clicks. What hardly learned has little to lose, and its curve would say so.
@@ -14,7 +14,7 @@ from scipy import optimize, sparse, special, stats
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
-from cprsim.kernel.trunk import Setting, Twin, run_trials
+from cprsim.kernel.shared_run import Baseline, Setting, run_trials
 from cprsim.records import Floats
 from cprsim.staleness import FEWEST_SEEDS_TO_USE
 
@@ -82,7 +82,7 @@ class Expected:
 
 def expect(setting: Setting) -> Expected:
     """Train one run without failures and its baselines."""
-    twin = next(one for one in run_trials(setting, [], []) if isinstance(one, Twin))
+    twin = next(one for one in run_trials(setting, [], []) if isinstance(one, Baseline))
     base, simple = base_rate(setting.train, setting.test), logistic(setting.train, setting.test)
     return Expected(
         auc=twin.quality.auc,

@@ -25,8 +25,7 @@ from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.observed import Observed
-from cprsim.measuring.shape import Shape
-from cprsim.measuring.singles import TINY, Errors, Noise, Singles, estimate, estimate_again
+from cprsim.measuring.shape import TINY, Errors, Noise, Shape, Singles, estimate, estimate_again
 from cprsim.records import Floats
 from cprsim.staleness import Metric, jackknife_error
 
@@ -160,7 +159,7 @@ def fit(seen: Observed, metric: Metric, shape: Shape | None = None) -> Fitted:
     Raises
     ------
     ParameterError : fewer than three seeds, whose spread is the only measure of error; or losing
-        samples did not cost anything
+        samples cost nothing
     """
     if len(seen.seeds) < FEWEST_SEEDS:
         raise ParameterError(

@@ -1,7 +1,7 @@
 """Seeds run until the slopes are known well enough, or the time is up; what is finished is kept.
 
-A measurement is a folder of journals and the file that says whose they are. The same command again
-goes on where it was: what a journal holds is not run twice.
+A measurement is a folder of journals and a file with the identity of the measurement. The same
+command again goes on where it was: what a journal holds is not run twice.
 """
 
 from __future__ import annotations
@@ -21,17 +21,28 @@ from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
 from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
-from cprsim.measuring.checks import Checks, Effort, check, effort, weighted
+from cprsim.kernel.trials import Saving
+from cprsim.measuring.array_pool import SHARE, memory_bytes
+from cprsim.measuring.checks import Checks, MeasuringEffort, check, effort, weighted
 from cprsim.measuring.design import Design
 from cprsim.measuring.expectation import Expected
 from cprsim.measuring.fit import FEWEST_SEEDS, Fitted, fit
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.runs import SeedResult, SeedRuns, Where, read_seed, require_seen, run_seed
+from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.runs import (
+    COUNTED_INTERVAL,
+    SeedResult,
+    SeedRuns,
+    Where,
+    read_seed,
+    require_seen,
+    run_seed,
+)
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
-from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
+from cprsim.staleness import FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
 from cprsim.stand_in import SOURCE
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
@@ -43,7 +54,7 @@ DEFAULT_BUDGET_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MeasureRequest:
     """What is asked for.
 
     Parameters
@@ -115,14 +126,14 @@ class Measured:
     def checks(self, metric: Metric) -> Checks:
         return check(self.seen, self.fitted[metric])
 
-    def effort(self, metric: Metric) -> Effort:
+    def effort(self, metric: Metric) -> MeasuringEffort:
         return effort(list(self.results), self.seen, self.fitted[metric])
 
 
 OnSeed = Callable[[int, Measured | None], None]  # complete seeds, what is known
 
 
-def measure(request: Request, on_seed: OnSeed = lambda n, known: None) -> Measured:
+def measure(request: MeasureRequest, on_seed: OnSeed = lambda n, known: None) -> Measured:
     """Run seeds until the precision or the budget is reached.
 
     Raises
@@ -134,7 +145,7 @@ def measure(request: Request, on_seed: OnSeed = lambda n, known: None) -> Measur
         return _measure(request, on_seed)
 
 
-def _measure(request: Request, on_seed: OnSeed) -> Measured:
+def _measure(request: MeasureRequest, on_seed: OnSeed) -> Measured:
     until = time() + request.budget_s if request.n_seeds is None else float("inf")
     tasks = [_task(request, seed, until) for seed in request.seeds]
     known = None
@@ -150,7 +161,7 @@ def _measure(request: Request, on_seed: OnSeed) -> Measured:
     return known or _fitted(read(request), request)
 
 
-def read(request: Request) -> list[SeedResult]:
+def read(request: MeasureRequest) -> list[SeedResult]:
     """What the journals hold, seed by seed, up to the first seed that was not begun."""
     results = []
     for seed in request.seeds:
@@ -161,7 +172,7 @@ def read(request: Request) -> list[SeedResult]:
     return results
 
 
-def known_so_far(request: Request) -> Measured | None:
+def known_so_far(request: MeasureRequest) -> Measured | None:
     """What the finished seeds say; None where they say nothing yet, being too few or too noisy."""
     results = read(request)
     if sum(one.twin is not None for one in results) < FEWEST_SEEDS:
@@ -171,7 +182,7 @@ def known_so_far(request: Request) -> Measured | None:
     return None
 
 
-def _fitted(results: Iterable[SeedResult], request: Request) -> Measured:
+def _fitted(results: Iterable[SeedResult], request: MeasureRequest) -> Measured:
     complete = [one for one in results if one.twin is not None]
     return fitted_to(complete, observed(complete, request.n_servers))
 
@@ -183,13 +194,13 @@ def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
     return Measured(tuple(complete), seen, fitted)
 
 
-def _is_enough(request: Request, known: Measured | None) -> bool:
+def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:
     if request.n_seeds is not None or known is None:
         return False
     return len(known.results) >= FEWEST_SEEDS_TO_USE and known.widest <= request.precision
 
 
-def _task(request: Request, seed: int, until: float) -> SeedRuns:
+def _task(request: MeasureRequest, seed: int, until: float) -> SeedRuns:
     design, n_servers = request.design, request.n_servers
     trials = (*design.scenes(seed, n_servers), *design.checks(seed, n_servers))
     n_beside = request.workers.n_local if request.workers.backend == "local" else 1
@@ -197,10 +208,10 @@ def _task(request: Request, seed: int, until: float) -> SeedRuns:
     return SeedRuns(request.loaded, seed, trials, request.folder, until, where=where)
 
 
-# --------------------------------------------------------------------------- whose runs they are
+# --------------------------------------------------------------------------- identity
 
 
-def identity(request: Request) -> dict[str, Any]:
+def identity(request: MeasureRequest) -> dict[str, Any]:
     """What decides every run of a measurement, but for its seed."""
     kernel = kernel_block(request.kernel)
     clicks = request.kernel.clicks
@@ -219,7 +230,7 @@ def identity(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def _claimed(request: Request) -> Iterator[None]:
+def _claimed(request: MeasureRequest) -> Iterator[None]:
     """The folder is this measurement's, and this process's, inside the block.
 
     Raises ResultError where it is another's.
@@ -241,7 +252,7 @@ def _claimed(request: Request) -> Iterator[None]:
 
 
 def _require_ours(path: Path, ours: dict[str, Any]) -> None:
-    """Write whose runs these are, or find that it is written. Raises ResultError otherwise."""
+    """Write the identity of the measurement, or compare it. Raises ResultError for another's."""
     try:
         if not path.exists():
             write_whole(path, json.dumps(ours, indent=2) + "\n")
@@ -258,3 +269,40 @@ def _require_ours(path: Path, ours: dict[str, Any]) -> None:
             f"{path.parent} holds runs of another measurement: its {key} is "
             f"{found}, here {json.dumps(ours[key])}; name another file by --out"
         )
+
+
+# --------------------------------------------------------------------------- memory of forks
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOfForks:
+    """Copies of all tables that the ways of saving of one seed hold at once."""
+
+    n_copies: int
+    copy_bytes: int
+    n_workers: int  # on this machine
+    memory_bytes: int  # for copies, of all workers together: the rest goes to disk
+
+    @property
+    def needed_bytes(self) -> int:
+        """By all workers together."""
+        return self.n_copies * self.copy_bytes * self.n_workers
+
+    @property
+    def spilled_bytes(self) -> int:
+        """What memory does not hold."""
+        return max(0, self.needed_bytes - self.memory_bytes)
+
+
+def memory_of_forks(setting: PluggedSetting, request: MeasureRequest) -> MemoryOfForks:
+    """One copy for each way of saving of a seed, and one for the fork that runs."""
+    design, seed = request.design, request.kernel.seed
+    trials = (*design.scenes(seed, request.n_servers), *design.checks(seed, request.n_servers))
+    savings = {trial.saving for trial in trials}
+    savings |= {Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES}
+    n_workers = request.workers.n_local if request.workers.backend == "local" else 1
+    if request.n_seeds is not None:
+        n_workers = min(n_workers, request.n_seeds)
+    return MemoryOfForks(
+        len(savings) + 1, setting.copy_bytes(), n_workers, int(SHARE * memory_bytes())
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shards:
+class StaleShards:
     """The stale shards of some trials, one row each."""
 
     trial: Ints  # (m,) number of the trial
@@ -32,7 +33,7 @@ class Shards:
     share: Floats  # (m,) of the servers
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], n_servers: int) -> Shards:
+    def of(cls, trials: Sequence[Trial], n_servers: int) -> StaleShards:
         rows = [
             (
                 number,
@@ -58,7 +59,18 @@ class Observed:
     held_back: Bools  # (n,) several failures: for the checks, not for the fit
     loss: dict[Metric, Floats]  # (n,) each
     pls: Floats  # (n,) net
-    shards: Shards
+    shards: StaleShards
+
+    @classmethod
+    def of(
+        cls, seeds: tuple[int, ...], trials: Sequence[Trial], seed: Sequence[int],
+        loss: dict[Metric, Floats], shards: StaleShards,
+    ) -> Observed:  # fmt: skip
+        """Trials with what they lost of accuracy and of samples."""
+        pls = np.zeros(len(trials))
+        np.add.at(pls, shards.trial, shards.staleness * shards.share)
+        held_back = np.array([len(trial.failures) > 1 for trial in trials], bool)
+        return cls(seeds, tuple(trials), np.array(seed, np.int64), held_back, loss, pls, shards)
 
     def strategy(self, key: str) -> Bools:
         """Which trials are of a strategy."""
@@ -66,22 +78,22 @@ class Observed:
 
     def of_seeds(self, positions: Sequence[int]) -> Observed:
         """The trials of some of the seeds alone, by their positions in `seeds`, ascending."""
-        ours = np.isin(self.seed, positions)
-        number = np.cumsum(ours) - 1
-        kept = ours[self.shards.trial]
+        chosen = np.isin(self.seed, positions)
+        number = np.cumsum(chosen) - 1
+        stale = chosen[self.shards.trial]
         return Observed(
             seeds=tuple(self.seeds[i] for i in positions),
-            trials=tuple(one for one, some in zip(self.trials, ours, strict=True) if some),
-            seed=np.searchsorted(np.asarray(positions), self.seed[ours]),
-            held_back=self.held_back[ours],
-            loss={metric: loss[ours] for metric, loss in self.loss.items()},
-            pls=self.pls[ours],
-            shards=Shards(
-                number[self.shards.trial[kept]],
-                self.shards.at[kept],
-                self.shards.staleness[kept],
-                self.shards.interval[kept],
-                self.shards.share[kept],
+            trials=tuple(compress(self.trials, chosen)),
+            seed=np.searchsorted(np.asarray(positions), self.seed[chosen]),
+            held_back=self.held_back[chosen],
+            loss={metric: loss[chosen] for metric, loss in self.loss.items()},
+            pls=self.pls[chosen],
+            shards=StaleShards(
+                number[self.shards.trial[stale]],
+                self.shards.at[stale],
+                self.shards.staleness[stale],
+                self.shards.interval[stale],
+                self.shards.share[stale],
             ),
         )
 
@@ -104,19 +116,15 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
         if one.twin is not None
         for trial, quality in one.quality.items()
     ]
-    trials = tuple(trial for _, trial, _, _ in rows)
-    shards = Shards.of(trials, n_servers)
-    pls = np.zeros(len(trials))
-    np.add.at(pls, shards.trial, shards.staleness * shards.share)
-    return Observed(
-        seeds=tuple(one.seed for one in complete),
-        trials=trials,
-        seed=np.array([number for number, *_ in rows], np.int64),
-        held_back=np.array([len(trial.failures) > 1 for trial in trials], bool),
-        loss={
-            metric: np.array([worse_by(twin, run, metric) for _, _, twin, run in rows])
-            for metric in Metric
-        },
-        pls=pls,
-        shards=shards,
+    trials = [trial for _, trial, _, _ in rows]
+    loss = {
+        metric: np.array([worse_by(twin, run, metric) for _, _, twin, run in rows])
+        for metric in Metric
+    }
+    return Observed.of(
+        tuple(result.seed for result in complete),
+        trials,
+        [number for number, *_ in rows],
+        loss,
+        StaleShards.of(trials, n_servers),
     )

@@ -17,16 +17,42 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
-from cprsim.kernel.metrics import Quality
+from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Shards
+from cprsim.kernel.shared_run import TrainingRun
 from cprsim.kernel.trackers import ABSENT
-from cprsim.kernel.trunk import Run
 from cprsim.kernel.weights import Parcel
-from cprsim.measuring.evaluated import quality_of
-from cprsim.measuring.protocol import OwnTable, OwnTrainer
-from cprsim.measuring.room import Room
+from cprsim.measuring.array_pool import ArrayPool
+from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.records import Ints
+
+NEEDED = ("auc", "log_loss")
+
+
+def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
+    """AUC and log-loss, from predictions or as reported.
+
+    Raises ParameterError for predictions or metrics that can't be used.
+    """
+    if isinstance(found, Mapping):
+        return _reported(found)
+    label, logit = np.asarray(found.label), np.asarray(found.logit)
+    if label.shape != logit.shape or label.ndim != 1:
+        raise ParameterError(f"the trainer predicts logits {logit.shape} of labels {label.shape}")
+    if not np.isfinite(logit).all():
+        raise ParameterError("the trainer predicts a logit that is not finite: has it diverged?")
+    return quality(label, logit)
+
+
+def _reported(found: Mapping[str, float]) -> Quality:
+    for name in NEEDED:
+        if name not in found:
+            has = ", ".join(map(str, found)) or "nothing"
+            raise ParameterError(f"the trainer reports {has}; `{name}` is missing")
+        if not np.isfinite(found[name]):
+            raise ParameterError(f"the trainer reports `{name}`: {found[name]}; has it diverged?")
+    return Quality(float(found["auc"]), float(found["log_loss"]))
 
 
 def layout_of(trainer: OwnTrainer) -> TableLayout:
@@ -42,8 +68,8 @@ def split_by_table(layout: TableLayout, rows: Ints) -> Iterator[tuple[int, Ints,
         yield number, at, rows[at] - layout.first_row[number]
 
 
-class _Tables:
-    """Rows of several tables by fused ids, whoever holds them."""
+class TableRows:
+    """Rows of several tables by fused ids."""
 
     def __init__(self, layout: TableLayout, tables: Sequence[OwnTable]) -> None:
         self.layout, self.tables = layout, tables
@@ -51,7 +77,7 @@ class _Tables:
         self.row_bytes = [sum(part.nbytes for part in table.get_rows(one)) for table in tables]
 
     @property
-    def table(self) -> _Tables:
+    def table(self) -> TableRows:
         """Itself: slices of it are vectors."""
         return self
 
@@ -96,17 +122,17 @@ class HasWeights(Protocol):
         """The same back."""
 
 
-class LiveWeights(_Tables):
-    """What a trainer holds."""
+class ModelWeights(TableRows):
+    """The weights of a trainer, or of a copy of what it holds.
 
-    def __init__(self, trainer: HasWeights, layout: TableLayout, room: Room) -> None:
+    Parameters
+    ----------
+    pool : where copies go
+    """
+
+    def __init__(self, trainer: HasWeights, layout: TableLayout, pool: ArrayPool) -> None:
         super().__init__(layout, list(trainer.tables.values()))
-        self._trainer, self._room = trainer, room
-
-    @property
-    def room(self) -> Room:
-        """Where copies go."""
-        return self._room
+        self._trainer, self.pool = trainer, pool
 
     def read_dense(self) -> bytes:
         return bytes(self._trainer.get_dense())
@@ -118,43 +144,9 @@ class LiveWeights(_Tables):
     def dense_bytes(self) -> int:
         return len(self._trainer.get_dense())
 
-    def copy(self) -> CopiedWeights:
-        copies = [CopiedTable.of(table, self._room) for table in self.tables]
-        return CopiedWeights(self.layout, copies, self.read_dense(), self._room)
-
-    def state(self) -> dict[str, Array]:
-        raise TypeError("the arrays of a foreign trainer are its own")
-
-
-class CopiedWeights(_Tables):
-    """A copy on the host."""
-
-    def __init__(
-        self, layout: TableLayout, tables: Sequence[CopiedTable], dense: bytes, room: Room
-    ) -> None:
-        super().__init__(layout, tables)
-        self._copies, self._dense, self._room = tables, dense, room
-
-    def read_dense(self) -> bytes:
-        return self._dense
-
-    def write_dense(self, parcel: bytes) -> None:
-        self._dense = parcel
-
-    @property
-    def dense_bytes(self) -> int:
-        return len(self._dense)
-
-    def copy(self) -> CopiedWeights:
-        copies = [CopiedTable.of(table, self._room) for table in self._copies]
-        return CopiedWeights(self.layout, copies, self._dense, self._room)
-
-    def state(self) -> dict[str, Array]:
-        return {
-            f"{number}/{part}": array
-            for number, table in enumerate(self._copies)
-            for part, array in enumerate(table.parts)
-        }
+    def copy(self) -> ModelWeights:
+        tables = {str(i): CopiedTable.of(table, self.pool) for i, table in enumerate(self.tables)}
+        return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout, self.pool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,10 +156,10 @@ class CopiedTable:
     parts: tuple[Array, ...]  # (n_rows, ...) each
 
     @classmethod
-    def of(cls, table: OwnTable, room: Room, at_once: int = 1 << 16) -> CopiedTable:
+    def of(cls, table: OwnTable, pool: ArrayPool, at_once: int = 1 << 16) -> CopiedTable:
         """A copy, made in pieces: a table on another device need not fit twice."""
         shaped = [np.asarray(part) for part in table.get_rows(np.zeros(0, np.int64))]
-        parts = tuple(room.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
+        parts = tuple(pool.empty((table.n_rows, *one.shape[1:]), one.dtype) for one in shaped)
         for first in range(0, table.n_rows, at_once):
             rows = np.arange(first, min(first + at_once, table.n_rows))
             for part, found in zip(parts, table.get_rows(rows), strict=True):
@@ -186,16 +178,49 @@ class CopiedTable:
             ours[rows] = theirs
 
 
-class Plugged:
-    """A run of a trainer of the user's own; see `cprsim.kernel.trunk.Run`."""
+@dataclass(slots=True, eq=False)
+class CopiedModel:
+    """A copy on the host of all that a save holds of a trainer."""
 
-    def __init__(self, trainer: OwnTrainer, layout: TableLayout, seed: int, room: Room) -> None:
-        self.trainer, self.layout, self.seed = trainer, layout, seed
-        self.weights = LiveWeights(trainer, layout, room)
+    tables: Mapping[str, OwnTable]
+    dense: bytes
+
+    def get_dense(self) -> bytes:
+        return self.dense
+
+    def set_dense(self, blob: bytes) -> None:
+        self.dense = blob
+
+
+class FollowedTables:
+    """The tables of a trainer as savers see them, with marks of the rows that moved."""
+
+    def __init__(
+        self, trainer: HasWeights, layout: TableLayout, seed: int, pool: ArrayPool
+    ) -> None:
+        self.layout, self.seed = layout, seed
+        self.weights = ModelWeights(trainer, layout, pool)
         self.changed: Array = np.zeros(layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
-        self.position = [0]  # shared with followers
         self._column = {name: number for number, name in enumerate(trainer.tables)}
+
+    def note(self, accessed: Mapping[str, Array]) -> None:
+        """A batch has looked up these rows, by table; see `fused_rows`."""
+        rows = fused_rows(accessed, self._column, self.layout)
+        self.changed[rows[rows != ABSENT]] = 1
+        if self.observe is not None:
+            self.observe(rows)
+
+
+class Plugged(FollowedTables):
+    """A run of a trainer of the user's own; see `cprsim.kernel.shared_run.TrainingRun`."""
+
+    def __init__(
+        self, trainer: OwnTrainer, layout: TableLayout, seed: int, pool: ArrayPool
+    ) -> None:
+        super().__init__(trainer, layout, seed, pool)
+        self.trainer = trainer
+        self.position = [0]  # shared with followers
 
     @property
     def n_samples(self) -> int:
@@ -210,23 +235,10 @@ class Plugged:
         if not self.position[0] <= last <= self.n_samples:
             raise ParameterError(f"can't train from sample {self.position[0]} to {last}")
         if last > self.position[0]:
-            self.trainer.train(self.position[0], last, self._note)
+            self.trainer.train(self.position[0], last, self.note)
             if not self.trainer.moves_only_accessed:
                 self.changed[:] = 1
             self.position[0] = last
-
-    def _note(self, accessed: Mapping[str, Array]) -> None:
-        rows = self.fused(accessed)
-        self.changed[rows[rows != ABSENT]] = 1
-        if self.observe is not None:
-            self.observe(rows)
-
-    def fused(self, accessed: Mapping[str, Array]) -> Array:
-        """Fused rows (n, n_tables) or (n, k, n_tables) of a batch.
-
-        Raises ParameterError for a table or a row that is not there.
-        """
-        return fused_rows(accessed, self._column, self.layout)
 
     def follower(self) -> Plugged:
         one = copy(self)
@@ -238,7 +250,10 @@ class Plugged:
 def fused_rows(
     accessed: Mapping[str, Array], column: Mapping[str, int], layout: TableLayout
 ) -> Array:
-    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables)."""
+    """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables).
+
+    Raises ParameterError for a table or a row that is not there.
+    """
     if unknown := accessed.keys() - column.keys():
         raise ParameterError(
             f"the trainer noted rows of {min(unknown)!r}, which is none of its tables"
@@ -268,16 +283,16 @@ class PluggedSetting:
     own: OwnTrainer
     shards: Shards
     seed: int
-    room: Room
+    pool: ArrayPool
     start: Any  # its state at the start of the run
 
     def trainer(self) -> Plugged:
         """The trainer, put back to the start of its run."""
         self.own.set_state(self.start)
-        return Plugged(self.own, self.shards.layout, self.seed, self.room)
+        return Plugged(self.own, self.shards.layout, self.seed, self.pool)
 
     @contextmanager
-    def fork_of(self, run: Run) -> Iterator[Run]:
+    def fork_of(self, run: TrainingRun) -> Iterator[TrainingRun]:
         """The same trainer; it goes back to where it was when the fork has ended."""
         assert isinstance(run, Plugged)
         state, position = self.own.get_state(), run.position[0]
@@ -287,14 +302,14 @@ class PluggedSetting:
         yield fork
         self.own.set_state(state)
 
-    def evaluate(self, run: Run) -> Quality:
+    def evaluate(self, run: TrainingRun) -> Quality:
         """On its own evaluation set."""
         del run
         return quality_of(self.own.evaluate())
 
     def copy_bytes(self) -> int:
         """Of one copy of the tables, optimiser rows included, and of the dense state."""
-        weights = LiveWeights(self.own, self.shards.layout, self.room)
+        weights = ModelWeights(self.own, self.shards.layout, self.pool)
         tables = zip(weights.row_bytes, self.shards.layout.rows, strict=True)
         return sum(each * n_rows for each, n_rows in tables) + weights.dense_bytes
 

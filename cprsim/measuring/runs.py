@@ -14,16 +14,16 @@ from cprsim.errors import ResultError
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shared_run import Baseline, Forkable, Setting, run_trials
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Forkable, Setting, Twin, run_trials
-from cprsim.measuring.journal import Journal, read_journal
-from cprsim.measuring.own import make_trainer
+from cprsim.measuring.array_pool import SHARE, ArrayPool, memory_bytes
+from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
-from cprsim.measuring.room import SHARE, Room, memory_bytes
+from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
-from cprsim.stand_in import StandIn, stand_in
+from cprsim.stand_in import ProxyModel, stand_in
 from cprsim.streams import stream
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
@@ -65,7 +65,7 @@ class SeedResult:
     """What one seed has measured so far."""
 
     seed: int
-    twin: Twin | None  # None: not all of its trials are there yet
+    twin: Baseline | None  # None: not all of its trials are there yet
     quality: dict[Trial, Quality]
     cpu_s: float  # of all that is in its journal
 
@@ -118,7 +118,7 @@ def read_seed(folder: Path, seed: int) -> SeedResult:
         if "failures" in record:
             quality[_trial(record)] = measured
         else:
-            twin = Twin(measured, _bytes_written(record["bytes_written"]))
+            twin = Baseline(measured, _bytes_written(record["bytes_written"]))
     return SeedResult(seed, twin, quality, cpu_s)
 
 
@@ -127,8 +127,8 @@ def n_finished(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("seed-*.jsonl"))
 
 
-def _as_json(finished: tuple[Trial, Quality] | Twin) -> dict[str, Any]:
-    if isinstance(finished, Twin):
+def _as_json(finished: tuple[Trial, Quality] | Baseline) -> dict[str, Any]:
+    if isinstance(finished, Baseline):
         written = [
             [saving.strategy, saving.interval_fraction, n_bytes]
             for saving, n_bytes in finished.bytes_written.items()
@@ -159,8 +159,8 @@ def _bytes_written(written: Sequence[Sequence[Any]]) -> dict[Saving, int]:
 def forked(setting: Forkable, trials: Sequence[Trial]) -> tuple[Quality, dict[Trial, Quality]]:
     """The quality of the run without failures, and of each trial; nothing is kept."""
     *finished, twin = run_trials(setting, trials)
-    assert isinstance(twin, Twin)
-    return twin.quality, dict(one for one in finished if not isinstance(one, Twin))
+    assert isinstance(twin, Baseline)
+    return twin.quality, dict(one for one in finished if not isinstance(one, Baseline))
 
 
 # --------------------------------------------------------------------------- the world of a seed
@@ -182,8 +182,8 @@ def own_setting(loaded: LoadedScenario, seed: int, where: Where = HERE) -> Plugg
     assert section is not None
     own = make_trainer(loaded, seed, where.here or Path.cwd())
     shards = Shards(layout_of(own), loaded.scenario.cluster.emb_ps, ShardBy(section.shard_by))
-    room = Room(int(memory_bytes() * SHARE) // where.n_beside)
-    return PluggedSetting(own, shards, seed, room, own.get_state())
+    pool = ArrayPool(int(memory_bytes() * SHARE) // where.n_beside)
+    return PluggedSetting(own, shards, seed, pool, own.get_state())
 
 
 def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
@@ -200,7 +200,7 @@ def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
     return Setting(what.shape, train, what.test, what.plan, what.shards)
 
 
-def _in_another_order(what: StandIn, seed: int) -> Clicks:
+def _in_another_order(what: ProxyModel, seed: int) -> Clicks:
     rng = stream(seed, 0, "measuring/order")
     stretches = np.array_split(np.arange(len(what.train)), min(ORDERS, len(what.train)))
     order = np.concatenate([rng.permutation(stretch) for stretch in stretches])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from cprsim.results.plain import number_from
+from cprsim.codec import number_from
 
 Kind = Literal["line", "points", "steps", "stack", "paper"]
 

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
-    from cprsim.accuracy import Accuracy, StrategyAccuracy
+    from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
 
 
-def loss_figure(measured: Accuracy, name: str) -> Figure:
+def loss_figure(measured: TrainingOutcome, name: str) -> Figure:
     """Loss over samples above, and below what each strategy adds to it, which is far smaller.
 
     A marker stands where shards went back to their last save.
@@ -47,13 +47,13 @@ def loss_figure(measured: Accuracy, name: str) -> Figure:
     return figure
 
 
-def _same(measured: Accuracy) -> str:
+def _same(measured: TrainingOutcome) -> str:
     """Label of the run without failures, and of the strategies that train the same model."""
     same = [one.policy.name for one in measured.strategies if one.trained is measured.whole]
     return fill(", ".join(["no failures", *same]), 40)
 
 
-def _not_drawn(axes: Axes, measured: Accuracy) -> None:
+def _not_drawn(axes: Axes, measured: TrainingOutcome) -> None:
     """Name the strategies without a line: their job did not finish."""
     names = [one.policy.name for one in measured.strategies if one.trained is None]
     if names:
@@ -64,7 +64,7 @@ def _not_drawn(axes: Axes, measured: Accuracy) -> None:
 
 
 def _strategy(
-    above: Axes, below: Axes, measured: Accuracy, one: StrategyAccuracy, number: int
+    above: Axes, below: Axes, measured: TrainingOutcome, one: StrategyAccuracy, number: int
 ) -> None:
     assert one.trained is not None, "it was trained anew"
     colour, marker, dashes = series_line(number)

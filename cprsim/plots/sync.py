@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cprsim.plots.style import FAINT, series_line, style
-from cprsim.sync import Point, load_model
+from cprsim.sync import SpeedPoint, load_model
 
 SECONDS = 3600.0
 N_ON_LINE = 200  # points of the load model's line
 
 
-def sync_figure(curves: Sequence[Sequence[Point]], name: str) -> Figure:
+def sync_figure(curves: Sequence[Sequence[SpeedPoint]], name: str) -> Figure:
     """Left examples per second, right the sync gap, a colour per algorithm."""
     with style():
         figure = Figure(figsize=(9.0, 3.8), layout="constrained")

@@ -13,7 +13,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
+from typing import Annotated
 
+from cprsim.codec import Endless, Key, Mark, Null
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster
 from cprsim.recovery.policy import (
@@ -48,9 +50,10 @@ class Kind(IntEnum):
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
 
-    kind: Kind
-    up_to_h: float = 0.0
-    tier: str = ""  # where the content lies that is gone back to
+    kind: Annotated[Kind, Key("takes"), Mark.BY_NAME]
+    up_to_h: Endless = 0.0
+    # where the content lies that is gone back to
+    tier: Annotated[str, Key("from"), Null("")] = ""
 
 
 @dataclass(frozen=True, slots=True)

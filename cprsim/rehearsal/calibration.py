@@ -1,6 +1,6 @@
-"""What is measured before, without failures: how long a save stalls, how fast a spare is there.
+"""What a short run without failures measures: the stall of a save, the activation of a spare.
 
-Everything else of a prediction is the scenario's or the simulator's.
+Everything else in a prediction comes from the scenario or from the simulator.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from cprsim.errors import CprsimError, ParameterError, WorkerError
-from cprsim.kernel.training import Trainer
-from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import Due, Orders
-from cprsim.rehearsal.supervisor import Ran
+from cprsim.rehearsal.orders import DueSave, Orders
+from cprsim.rehearsal.supervisor import FinishedRun
 
 N_SAVES = 3
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
@@ -27,7 +26,7 @@ class TooBusyError(WorkerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class RunCalibration:
     """What was measured without failures."""
 
     stall_s: float  # of a whole save
@@ -45,24 +44,23 @@ class Calibration:
 
 def calibrating(orders: Orders, material: Material) -> Orders:
     """A short run with whole saves and without failures."""
-    on_grid = Trainer(material.shape, material.clicks, material.plan).on_grid
     n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
     apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
-    at = [on_grid((i + 1) * apart) for i in range(N_SAVES)]
-    due = tuple(Due(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
+    at = [material.on_grid((i + 1) * apart) for i in range(N_SAVES)]
+    due = tuple(DueSave(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
     return replace(
         orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position
     )
 
 
-def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
+def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunCalibration:
     """What the calibrating run tells.
 
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
     TooBusyError where that may be because others use the machine.
     """
     accounts = [account for role, account in ran.accounts if role == "trainer"]
-    found = Calibration(
+    found = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
         nominal_stall_s=image_bytes / ran.orders.speeds.save_rate,
         activation_s=median(ran.activation_s),
@@ -75,31 +73,31 @@ def calibrated(ran: Ran, material: Material, image_bytes: float) -> Calibration:
     return found
 
 
-def _too_slow(found: Calibration) -> CprsimError:
-    """What is to be said where steps take too long for their pace."""
-    said = (
+def _too_slow(found: RunCalibration) -> CprsimError:
+    """The error where steps take too long for their pace."""
+    too_slow = (
         f"a training step takes {found.step_s * 1e3:.1f} ms of the {found.pace_s * 1e3:.1f} ms "
         f"that `job.useful` leaves for it; a rehearsal needs {LEAST_PACE:g} times a step"
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
     if waiting > n_cores:
-        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {said}")
-    return ParameterError(f"{said}: train on fewer samples (`kernel.samples`), or longer")
+        return TooBusyError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
+    return ParameterError(f"{too_slow}: train on fewer samples (`kernel.samples`), or longer")
 
 
-def _stalls_s(facts: Sequence[Fact]) -> list[float]:
+def _stalls_s(facts: Sequence[RunFact]) -> list[float]:
     """From the start of each save to its commit."""
-    began = {fact.number: fact.at_s for fact in facts if fact.what is What.SAVE_STARTED}
-    ended = {fact.number: fact.at_s for fact in facts if fact.what is What.SAVE_COMMITTED}
+    began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
+    ended = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     return [ended[number] - began[number] for number in ended]
 
 
-def _work_fraction(ran: Ran, material: Material) -> float:
+def _work_fraction(ran: FinishedRun, material: Material) -> float:
     worked_s, samples, began = 0.0, 0, None
     for fact in ran.facts:
-        if fact.what is What.RUNNING:
+        if fact.what is FactKind.RUNNING:
             began = fact
-        elif fact.what is What.STOOD and began is not None:
+        elif fact.what is FactKind.STOOD and began is not None:
             worked_s += fact.at_s - began.at_s
             samples += fact.position - began.position
     return worked_s / (samples / material.n_samples * ran.orders.useful_s)

@@ -5,61 +5,51 @@ Both are rows of one result, so that figures, reports and comparisons show them 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
+from cprsim.codec import digest_of
 from cprsim.engines import with_parts
 from cprsim.pipeline import Outcome, StrategyOutcome
 from cprsim.records import RecoveryPolicy, stacked
-from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
-from cprsim.results import Identity, Logbook, Result, write_result
+from cprsim.results import Logbook, Result, write_result
+from cprsim.results.folder import Target
 
 PREDICTED, MEASURED = "predicted", "measured"
 FILE = "rehearsal.json"
 
 
-def keep(
-    root: Path,
-    rehearsal: Rehearsal,
-    scenario_yaml: str,
-    name: str,
-    command: list[str],
-    started: datetime,
-    draw: Callable[[Result], object],
-) -> Result | None:
+def keep(target: Target, rehearsal: Rehearsal, draw: Callable[[Result], object]) -> Result | None:
     """Write the results folder; None where no run of any strategy was valid.
 
-    Raises ResultError where it can't be written.
+    Parameters
+    ----------
+    target : of the scenario; what was measured decides the folder too
+
+    Raises
+    ------
+    ResultError : it can't be written
     """
     shown = [policy for policy in rehearsal.policies if rehearsal.of(policy)]
     if not shown:
         return None
     plain = as_plain(rehearsal)
-    text = json.dumps(plain, sort_keys=True)
-    measured = hashlib.sha256(text.encode()).hexdigest()
-    identity = Identity(name, scenario_yaml, {FILE: measured})
+    identity = replace(target.identity, inputs={FILE: digest_of(plain)})
 
     def draw_and_add(result: Result) -> None:
         (result.path / FILE).write_text(json.dumps(plain, indent=1, sort_keys=True) + "\n", "utf-8")
         draw(result)
 
     outcome = _outcome(rehearsal, shown)
-    about = {
-        "command": command,
-        "seed": rehearsal.experiment.seed,
-        "replications": {one.policy.name: one.costs.n_replications for one in outcome.strategies},
-        "failures_digest": rehearsal.digest,
-    }
-    return write_result(
-        root, identity, outcome, _logbook(rehearsal, shown), about=about, started=started,
-        draw=draw_and_add,
-    )  # fmt: skip
+    described = replace(target, identity=identity).with_about(
+        replications={one.policy.name: one.costs.n_replications for one in outcome.strategies},
+        failures_digest=rehearsal.digest,
+    )
+    return write_result(described, outcome, _logbook(rehearsal, shown), draw=draw_and_add)
 
 
 def named(policy: RecoveryPolicy, how: str) -> RecoveryPolicy:
@@ -80,7 +70,7 @@ def _outcome(rehearsal: Rehearsal, shown: list[RecoveryPolicy]) -> Outcome:
     return Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
 
 
-def _strategy(policy: RecoveryPolicy, runs: list[Run]) -> StrategyOutcome:
+def _strategy(policy: RecoveryPolicy, runs: list[FoldedRun]) -> StrategyOutcome:
     parts = runs[0].costs.parts
     return StrategyOutcome(
         policy,

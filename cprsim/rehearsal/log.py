@@ -1,4 +1,4 @@
-"""What a run did, as an event log like any other.
+"""What the supervisor notes of a run, and the event log that it makes: a log like any other.
 
 Facts are noted as they are learned; the log says what the job did. Between the two stand these
 conventions:
@@ -15,16 +15,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.rehearsal.facts import Fact, What
-from cprsim.rehearsal.orders import Orders
+from cprsim.rehearsal.orders import SECONDS, Orders
 
-SECONDS = 3600.0  # an hour
 ADVANCE = (Activity.DETECT, Activity.RESCHEDULE, Activity.LOAD)  # the least advanced first
-SAVES = (What.SAVE_COMMITTED, What.SAVE_ABANDONED)
+
+
+class FactKind(StrEnum):
+    """Kinds of facts that the supervisor notes."""
+
+    RUNNING = "running"  # the trainer works from here on
+    PASSED = "passed"  # work done again has come to where the job had been
+    STOOD = "stood"  # where the trainer stopped, or was when it died
+    SAVE_STARTED = "save started"
+    SAVE_COMMITTED = "save committed"
+    SAVE_ABANDONED = "save abandoned"
+    STRUCK = "struck"  # a process was killed or stopped
+    MISSED = "missed"  # a kill that met no process
+    DETECTED = "detected"
+    LOADING = "loading"  # the replacement is there
+    BACK = "back"  # its state is loaded
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFact:
+    """What the supervisor noted at one instant."""
+
+    at_s: float  # since the start of the job
+    what: FactKind
+    slot: int = -1
+    position: int = 0  # samples
+    number: int = -1  # of a save
+    ends_interval: bool = True
+
+
+SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +67,8 @@ class _Row:
 
 
 @dataclass(slots=True)
-class _Course:
-    """The job as the facts tell of it, one after the other."""
+class _LogBuilder:
+    """The state of the job as facts are read one after the other, and the rows so far."""
 
     orders: Orders
     rows: list[_Row] = field(default_factory=list)
@@ -46,7 +76,7 @@ class _Course:
     frontier: int = 0
     content: int = 0  # of the last committed save
     works: bool = True
-    saving: Fact | None = None
+    saving: RunFact | None = None
     down: dict[int, Activity] = field(default_factory=dict)
 
     @property
@@ -57,7 +87,7 @@ class _Course:
         if self.saving is not None:
             return Activity.SAVE
         if not self.works:
-            return Activity.LOAD  # all are back; the trainer has not been told yet
+            return Activity.LOAD  # all are back; the trainer has not resumed yet
         return Activity.LOST if self.position < self.frontier else Activity.USEFUL
 
     def add(self, at_s: float, kind: EventKind, slot: int = -1) -> None:
@@ -65,12 +95,14 @@ class _Course:
         self.rows.append(_Row(at_s, kind, self.activity, self.position, slot))
 
     def stage(self, at_s: float, before: Activity) -> None:
-        """Say it where the job goes on to another stage of recovery."""
+        """Add an event where the job has gone on to another stage of recovery."""
         if self.activity is not before:
             self.add(at_s, EventKind.STAGE)
 
 
-def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication: int) -> EventLog:
+def event_log(
+    facts: Sequence[RunFact], orders: Orders, n_samples: int, replication: int
+) -> EventLog:
     """The log of one run.
 
     Parameters
@@ -79,12 +111,12 @@ def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication
     n_samples : of the whole run: the job's useful work
     replication : number that its rows carry
     """
-    course = _Course(orders)
+    course = _LogBuilder(orders)
     course.add(0.0, EventKind.STARTED)
     known = list(_in_order(facts))
     for place, fact in enumerate(known):
         _take(course, fact, known[place + 1 :])
-        if fact.what is What.FINISHED:
+        if fact.what is FactKind.FINISHED:
             break
     rows = course.rows
     progress_h = np.array([row.position for row in rows]) / n_samples * orders.useful_s / SECONDS
@@ -98,23 +130,23 @@ def event_log(facts: Sequence[Fact], orders: Orders, n_samples: int, replication
     )
 
 
-def _in_order(facts: Sequence[Fact]) -> Iterator[Fact]:
+def _in_order(facts: Sequence[RunFact]) -> Iterator[RunFact]:
     """The facts that count, commits before the deaths that they overtook."""
-    commits = {fact.number: fact for fact in facts if fact.what is What.SAVE_COMMITTED}
+    commits = {fact.number: fact for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
     unnoticed: set[int] = set()
     started: set[int] = set()  # saves under way
     ended: set[int] = set()
     for fact in facts:
-        if fact.what is What.STRUCK:
+        if fact.what is FactKind.STRUCK:
             if not unnoticed:
                 for number in sorted(started & commits.keys()):
                     yield replace(commits[number], at_s=fact.at_s)
                     ended.add(number)
                 started -= ended
             unnoticed.add(fact.slot)
-        elif fact.what is What.DETECTED:
+        elif fact.what is FactKind.DETECTED:
             unnoticed.discard(fact.slot)
-        elif fact.what is What.SAVE_STARTED:
+        elif fact.what is FactKind.SAVE_STARTED:
             if unnoticed:
                 ended.add(fact.number)
                 continue
@@ -123,40 +155,40 @@ def _in_order(facts: Sequence[Fact]) -> Iterator[Fact]:
             if fact.number in ended:
                 continue
             started.discard(fact.number)
-        elif fact.what is What.RUNNING and unnoticed:
+        elif fact.what is FactKind.RUNNING and unnoticed:
             continue
         yield fact
 
 
-def _take(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     before = course.activity
-    if fact.what is What.STRUCK:
+    if fact.what is FactKind.STRUCK:
         _fail(course, fact, later)
-    elif fact.what is What.MISSED:
+    elif fact.what is FactKind.MISSED:
         course.add(fact.at_s, EventKind.MISSED, fact.slot)
-    elif fact.what is What.DETECTED:
+    elif fact.what is FactKind.DETECTED:
         _go_on(course, fact.slot, Activity.RESCHEDULE)
         course.stage(fact.at_s, before)
-    elif fact.what is What.LOADING:
+    elif fact.what is FactKind.LOADING:
         _go_on(course, fact.slot, Activity.LOAD)
         course.stage(fact.at_s, before)
-    elif fact.what is What.BACK:
+    elif fact.what is FactKind.BACK:
         course.down.pop(fact.slot, None)
         course.stage(fact.at_s, before)
-    elif fact.what is What.RUNNING:
+    elif fact.what is FactKind.RUNNING:
         _run(course, fact)
-    elif fact.what is What.PASSED:
+    elif fact.what is FactKind.PASSED:
         course.position = fact.position
         course.add(fact.at_s, EventKind.CAUGHT_UP)
-    elif fact.what is What.STOOD:
+    elif fact.what is FactKind.STOOD:
         _stand(course, fact)
-    elif fact.what is What.FINISHED:
+    elif fact.what is FactKind.FINISHED:
         course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
     else:
         _save(course, fact)
 
 
-def _go_on(course: _Course, slot: int, stage: Activity) -> None:
+def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
     """A slot goes on to a stage; under full recovery all that were noticed begin it again."""
     course.down[slot] = stage
     if course.orders.rolls_back and stage is Activity.RESCHEDULE:
@@ -164,23 +196,23 @@ def _go_on(course: _Course, slot: int, stage: Activity) -> None:
             course.down[other] = now if now is Activity.DETECT else stage
 
 
-def _run(course: _Course, fact: Fact) -> None:
+def _run(course: _LogBuilder, fact: RunFact) -> None:
     if course.works:
-        return  # it goes on from a save: the commit has said so
+        return  # it goes on from a save: the row of the commit stands for it
     course.works = True
     course.add(fact.at_s, EventKind.RESUMED)
 
 
-def _stand(course: _Course, fact: Fact) -> None:
-    """Work stopped here; where it stopped for a failure, the failure has said so."""
+def _stand(course: _LogBuilder, fact: RunFact) -> None:
+    """Work stopped here; where a failure stopped it, the row of the failure stands for it."""
     if course.works and not course.down:
         course.position = fact.position
         course.frontier = max(course.frontier, course.position)
 
 
-def _fail(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
+def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     if course.works and course.saving is None and not course.down:
-        stood = next((one for one in later if one.what is What.STOOD), fact)
+        stood = next((one for one in later if one.what is FactKind.STOOD), fact)
         course.position = stood.position
     reached = course.position
     course.frontier = max(course.frontier, reached)
@@ -203,8 +235,8 @@ def _fail(course: _Course, fact: Fact, later: Sequence[Fact]) -> None:
             course.add(fact.at_s, EventKind.REVERTED, slot)
 
 
-def _save(course: _Course, fact: Fact) -> None:
-    if fact.what is What.SAVE_STARTED:
+def _save(course: _LogBuilder, fact: RunFact) -> None:
+    if fact.what is FactKind.SAVE_STARTED:
         _run(course, fact)
         course.saving = fact
         kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
@@ -213,7 +245,7 @@ def _save(course: _Course, fact: Fact) -> None:
     if course.saving is None:
         return  # abandoned at the failure that the log has
     course.saving = None
-    if fact.what is What.SAVE_ABANDONED:
+    if fact.what is FactKind.SAVE_ABANDONED:
         course.add(fact.at_s, EventKind.SAVE_ABANDONED)
         return
     course.content = course.position

@@ -1,6 +1,6 @@
 """What every process of a rehearsal has from its start: model, clicks, plan, who holds which row.
 
-The supervisor writes it into the session's folder; the nursery reads it once, and the processes
+The supervisor writes it into the session's folder; the fork server reads it once, and the processes
 that it forks share its memory.
 """
 
@@ -38,6 +38,10 @@ class Material:
     def n_samples(self) -> int:
         """Samples of the whole run, all epochs."""
         return len(self.clicks) * self.plan.epochs
+
+    def on_grid(self, samples: float) -> int:
+        """The position between two batches that is nearest to a number of samples."""
+        return self.plan.on_grid(samples, len(self.clicks))
 
     @property
     def row_bytes(self) -> int:

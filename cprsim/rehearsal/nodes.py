@@ -26,16 +26,16 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.messages import Assembler, Message, MessageError, address_in, packed, peer_of
 from cprsim.results.publish import remove_leftovers, workshop
 
-START_S = 120.0  # at most until the nursery is warm: it may have to compile
+START_S = 120.0  # at most until the fork server is warm: it may have to compile
 FORK_S = 30.0  # at most until a forked process has greeted
 MOST_PATH = 80  # characters of the folder that sockets lie in; a socket's name has 107
 END_S = 10.0  # at most until all are gone
 
 
-class Node(asyncio.Protocol):
+class WorkerProcess(asyncio.Protocol):
     """One process: where it answers, when it last gave a sign of life."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ProcessGroup) -> None:
         self._group = group
         self._assembler = Assembler()
         self._transport: asyncio.Transport | None = None
@@ -45,7 +45,7 @@ class Node(asyncio.Protocol):
         self.address, self.assigned, self.given_up = "", False, False
         self.beat_at = monotonic()
         self.account: dict[str, float] = {}
-        self.on_message: Callable[[Node, Message], None] | None = None
+        self.on_message: Callable[[WorkerProcess, Message], None] | None = None
 
     # ----------------------------------------------------------------- asyncio's side
 
@@ -83,13 +83,13 @@ class Node(asyncio.Protocol):
     # ----------------------------------------------------------------- the supervisor's side
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Tell it something; nothing happens where it is gone."""
+        """Send a message; nothing happens where the process has ended."""
         if self._transport is not None and not self._transport.is_closing():
             for piece in packed(Message(kind, fields)):
                 self._transport.write(piece)
 
     async def ask(self, kind: str, **fields: Any) -> Message:
-        """Its answer. One that has died never answers: its death is detected elsewhere."""
+        """Send a request and wait for the answer; a process that has died never answers."""
         number = self._group.next_number()
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
@@ -100,7 +100,7 @@ class Node(asyncio.Protocol):
             self._waiting.pop(number, None)
 
     def signal(self, number: int) -> None:
-        """Send a signal to this very process, were its number in use again."""
+        """Send a signal to this process, and to no other that got its number later."""
         with suppress(ProcessLookupError):
             if self._pidfd >= 0:
                 signal.pidfd_send_signal(self._pidfd, number)
@@ -115,7 +115,7 @@ class Node(asyncio.Protocol):
         return bool(poll.poll(0))
 
     def forget(self) -> None:
-        """Let go of the connection and of the process's handle."""
+        """Close the connection and the process's handle."""
         if self._transport is not None:
             self._transport.abort()
         if self._pidfd >= 0:
@@ -123,14 +123,14 @@ class Node(asyncio.Protocol):
             self._pidfd = -1
 
 
-class Group:
-    """The processes of one run, those that are spare among them."""
+class ProcessGroup:
+    """The processes of one run, spares included."""
 
-    def __init__(self, nursery: Nursery, name: str) -> None:
-        self._nursery, self._key = nursery, secrets.token_hex(16)
-        self.address = address_in(nursery.folder, f"{name}.sock")
-        self.nodes: list[Node] = []
-        self._spares: deque[Node] = deque()
+    def __init__(self, fork_server: ForkServer, name: str) -> None:
+        self._fork_server, self._key = fork_server, secrets.token_hex(16)
+        self.address = address_in(fork_server.folder, f"{name}.sock")
+        self.nodes: list[WorkerProcess] = []
+        self._spares: deque[WorkerProcess] = deque()
         self._greeted = asyncio.Event()
         self._numbers = count(1)
         self._server: asyncio.Server | None = None
@@ -139,13 +139,13 @@ class Group:
         return next(self._numbers)
 
     async def open(self) -> None:
-        """Be there for processes to greet."""
+        """Listen at the group's address."""
         loop = asyncio.get_running_loop()
         path = self.address.partition(":")[2]
-        self._server = await loop.create_unix_server(lambda: Node(self), path)
+        self._server = await loop.create_unix_server(lambda: WorkerProcess(self), path)
 
-    def greet(self, node: Node, key: str) -> None:
-        """A process has come: a spare."""
+    def greet(self, node: WorkerProcess, key: str) -> None:
+        """Take in a process that has connected: it is a spare."""
         if not secrets.compare_digest(key, self._key):
             node.forget()
             return
@@ -154,12 +154,12 @@ class Group:
         self._greeted.set()
 
     def fork(self, n: int) -> None:
-        """Have some more processes come."""
+        """Ask for some more processes."""
         for _ in range(n):
-            self._nursery.fork(self.address, self._key)
+            self._fork_server.fork(self.address, self._key)
 
-    async def take(self) -> Node:
-        """A spare; another is made in its place."""
+    async def take(self) -> WorkerProcess:
+        """A living spare. Raises WorkerError where none comes up in time."""
         deadline = monotonic() + FORK_S
         while True:
             while self._spares:
@@ -173,7 +173,7 @@ class Group:
                 raise WorkerError("no process of the rehearsal came up") from None
 
     async def close(self) -> None:
-        """End all processes, and see to it that they are gone."""
+        """Kill all processes, and wait until they have ended."""
         if self._server is not None:
             self._server.close()
         deadline = monotonic() + END_S
@@ -186,13 +186,13 @@ class Group:
         Path(self.address.partition(":")[2]).unlink(missing_ok=True)
 
 
-class Nursery:
-    """The parent of all workers, and the session's folder; gone with the `with` block."""
+class ForkServer:
+    """The parent of all workers, and the session's folder; both end with the `with` block."""
 
     def __init__(self, material: Material) -> None:
         self._material = material
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> ForkServer:
         there = Path(tempfile.gettempdir())
         remove_leftovers(there)  # of supervisors that were killed
         self._stack = ExitStack()
@@ -217,8 +217,9 @@ class Nursery:
             "MKL_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         }
+        module = "cprsim.rehearsal.fork_server"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "cprsim.rehearsal.nursery", str(self.folder), str(os.getpid())],
+            [sys.executable, "-m", module, str(self.folder), str(os.getpid())],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True,
         )  # fmt: skip
         assert self._process.stdout is not None
@@ -229,7 +230,7 @@ class Nursery:
     _process: subprocess.Popen[str] | None = None
 
     def fork(self, address: str, key: str) -> None:
-        """Have one process come to an address."""
+        """Fork one process, which connects to an address."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:

@@ -13,6 +13,8 @@ from cprsim.errors import ParameterError
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.setting import ROUNDING
 
+SECONDS = 3600.0  # an hour
+
 
 @dataclass(frozen=True, slots=True)
 class Kill:
@@ -24,7 +26,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueSave:
     """A save that is due at a progress."""
 
     position: int  # samples
@@ -56,7 +58,7 @@ class Orders:
     name: str
     rolls_back: bool  # full recovery; else the struck alone go back
     useful_s: float
-    due: tuple[Due, ...]
+    due: tuple[DueSave, ...]
     speeds: Speeds
     sub_saves: SubSaves | None = None
     kills: tuple[Kill, ...] = ()
@@ -83,7 +85,7 @@ class Orders:
 
 def saves_due(
     policy: RecoveryPolicy, useful_h: float, n_samples: int, on_grid: Callable[[float], int]
-) -> tuple[Due, ...]:
+) -> tuple[DueSave, ...]:
     """The saves of a run under a policy, in order.
 
     Parameters
@@ -101,12 +103,12 @@ def saves_due(
     found = []
     for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
         position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
-        found.append(Due(position, number, number % parts.n_per_interval == 0))
+        found.append(DueSave(position, number, number % parts.n_per_interval == 0))
     positions = [one.position for one in found]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
-            f"`{policy.name}` saves every {every_h * 3600:.3g} s, less than a training step takes: "
-            "train on more samples (`kernel.samples`) or save less often"
+            f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step "
+            "takes: train on more samples (`kernel.samples`) or save less often"
         )
     return tuple(found)
 

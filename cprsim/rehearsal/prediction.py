@@ -15,9 +15,9 @@ from cprsim.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.folding import cost_breakdown, shard_loss
-from cprsim.kernel.replay import Course
+from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import (
     Clock,
     CostBreakdown,
@@ -28,14 +28,14 @@ from cprsim.records import (
     Storage,
     Transfer,
 )
-from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.setting import SECONDS, image_bytes
+from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.setting import image_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FoldedRun:
     """One replication, simulated or real: its log, and what folds out of it."""
 
     log: EventLog
@@ -49,19 +49,19 @@ class Run:
         return float(np.sum(self.losses.since_save_h * self.losses.share) / useful_h)
 
 
-def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> Run:
+def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> FoldedRun:
     """A log with its folds. Raises AccountingError where it does not add up."""
-    return Run(log, cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps))
+    return FoldedRun(log, cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps))
 
 
 def predict(
     experiment: Experiment,
     policy: RecoveryPolicy,
     orders: Orders,
-    calibration: Calibration,
+    calibration: RunCalibration,
     material: Material,
     trace: int,
-) -> Run:
+) -> FoldedRun:
     """One run as the simulator has it."""
     model = model_of(experiment, policy, orders, calibration, material)
     (log,) = pipeline.replay(model, 0).values()
@@ -73,7 +73,7 @@ def model_of(
     experiment: Experiment,
     policy: RecoveryPolicy,
     orders: Orders,
-    calibration: Calibration,
+    calibration: RunCalibration,
     material: Material,
 ) -> Experiment:
     """The scenario with calibrated costs and the kills as its failures."""
@@ -104,7 +104,7 @@ def injected(orders: Orders, experiment: Experiment) -> Injected:
     )
 
 
-def costs_of_run(orders: Orders, calibration: Calibration, material: Material) -> Costs:
+def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material) -> Costs:
     """Saves as calibrated; loads at the bandwidth that this implies; the rest as configured."""
     speeds, size = orders.speeds, image_bytes(material)
     slower = calibration.stall_s / calibration.nominal_stall_s
@@ -125,7 +125,7 @@ def costs_of_run(orders: Orders, calibration: Calibration, material: Material) -
 
 
 def _priced(
-    policy: RecoveryPolicy, orders: Orders, calibration: Calibration, material: Material
+    policy: RecoveryPolicy, orders: Orders, calibration: RunCalibration, material: Material
 ) -> RecoveryPolicy:
     """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
     if policy.sub_saves is None or not orders.due:
@@ -139,9 +139,9 @@ def _priced(
 
 def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:
     """What the sub-saves of a run without failures write, over what as many whole saves would."""
-    trainer = Trainer(material.shape, material.clicks, material.plan)
+    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
     trainer.initialise()
-    course, saver = Course(trainer), Saver(trainer, material.shards, policy.sub_saves)
+    course, saver = TracedTraining(trainer), Saver(trainer, material.shards, policy.sub_saves)
     assert policy.sub_saves is not None
     for due in orders.due:
         course.go_to(due.position)

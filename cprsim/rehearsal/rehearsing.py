@@ -16,16 +16,13 @@ from cprsim.assemble import Experiment
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
-from cprsim.rehearsal.busy import Load, Ticks, load_of
-from cprsim.rehearsal.calibration import Calibration, calibrated, calibrating
+from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.prediction import Run, folded, predict
-from cprsim.rehearsal.replayed import Replayed, replayed
+from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.prediction import FoldedRun, folded, predict
 from cprsim.rehearsal.setting import (
-    SECONDS,
     image_bytes,
     kills_of,
     material_of,
@@ -34,9 +31,19 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
-from cprsim.rehearsal.supervisor import Ran, Supervisor
-from cprsim.rehearsal.verdict import Judged, judge, mean_of
-from cprsim.stand_in import StandIn
+from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
+from cprsim.rehearsal.verdict import (
+    JudgedRun,
+    MachineLoad,
+    ReplayCheck,
+    Ticks,
+    check_replay,
+    judge,
+    load_of,
+    mean_of,
+)
+from cprsim.stand_in import ProxyModel
+from cprsim.whole_file import write_whole
 
 ATTEMPTS = 2  # at one run, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
@@ -50,7 +57,7 @@ class Planned:
     policy: RecoveryPolicy
     trace: int
     orders: Orders
-    predicted: Run
+    predicted: FoldedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +66,16 @@ class Attempt:
 
     planned: Planned
     number: int  # from 1
-    measured: Run
-    load: Load
-    replayed: Replayed
+    measured: FoldedRun
+    load: MachineLoad
+    replayed: ReplayCheck
 
     @property
     def is_valid(self) -> bool:
         return self.load.too_busy is None
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> JudgedRun:
         return judge(self.planned.predicted, self.measured)
 
 
@@ -77,8 +84,8 @@ class Rehearsal:
     """Everything that `cprsim rehearse` shows."""
 
     experiment: Experiment
-    stand_in: StandIn
-    calibration: Calibration
+    stand_in: ProxyModel
+    calibration: RunCalibration
     policies: tuple[RecoveryPolicy, ...]
     digest: str  # of what was written before the first judged run
     n_left_out: int  # strikes on processes that were dead and not noticed
@@ -86,10 +93,13 @@ class Rehearsal:
 
     def of(self, policy: RecoveryPolicy) -> tuple[Attempt, ...]:
         """The valid attempts of one strategy, in order of the traces."""
-        mine = (one for one in self.attempts if one.planned.policy.name == policy.name)
-        return tuple(one for one in mine if one.is_valid)
+        return tuple(
+            attempt
+            for attempt in self.attempts
+            if attempt.is_valid and attempt.planned.policy.name == policy.name
+        )
 
-    def verdict(self, policy: RecoveryPolicy) -> Judged | None:
+    def verdict(self, policy: RecoveryPolicy) -> JudgedRun | None:
         """Means over the valid runs of a strategy; None where there is none."""
         runs = self.of(policy)
         return mean_of([one.judged for one in runs]) if runs else None
@@ -123,7 +133,7 @@ class Rehearsal:
 
 def rehearse(
     experiment: Experiment,
-    what: StandIn,
+    what: ProxyModel,
     names: tuple[str, ...],
     n_traces: int,
     journal: Path,
@@ -136,7 +146,7 @@ def rehearse(
     names : of strategies; all that are listed where there is none
     n_traces : replications whose failures strike, from 0
     journal : folder that keeps what is done: the same call goes on from there
-    say : told what is going on
+    say : called with a line about what is going on
 
     Raises
     ------
@@ -146,40 +156,39 @@ def rehearse(
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        stage = _Stage(experiment, what, stack)
-        kept = _kept_before(journal)
-        calibration = stage.calibration(policies[0], say) if kept is None else kept
-        planned, n_left_out = stage.plan(policies, n_traces, calibration)
+        session = _Session(experiment, what, stack)
+        calibration = _calibration_in(journal) or session.calibration(policies[0], say)
+        planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         say(f"written before the first run, SHA-256 {digest}")
-        attempts = [one for plan in planned for one in _attempts(stage, plan, journal, say)]
+        attempts = [one for plan in planned for one in _attempts(session, plan, journal, say)]
         return Rehearsal(
             experiment, what, calibration, policies, digest, n_left_out, tuple(attempts)
         )
 
 
-class _Stage:
-    """Where runs take place: the nursery starts with the first."""
+class _Session:
+    """Where runs take place: the fork server starts with the first."""
 
-    def __init__(self, experiment: Experiment, what: StandIn, stack: ExitStack) -> None:
+    def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
         self.experiment, self.what = experiment, what
         self.material: Material = material_of(what)
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
-        self._nursery: Nursery | None = None
+        self._fork_server: ForkServer | None = None
         self._start: Dlrm | None = None
         self._n_runs = 0
 
-    def run(self, orders: Orders) -> Ran:
+    def run(self, orders: Orders) -> FinishedRun:
         """Run orders on real processes."""
-        if self._nursery is None or self._start is None:
-            self._nursery = self._stack.enter_context(Nursery(self.material))
+        if self._fork_server is None or self._start is None:
+            self._fork_server = self._stack.enter_context(ForkServer(self.material))
             self._start = fresh_model(self.material)
         self._n_runs += 1
-        folder = self._nursery.folder / f"run-{self._n_runs}"
-        return Supervisor(self._nursery, self.material, orders, folder, self._start).run()
+        folder = self._fork_server.folder / f"run-{self._n_runs}"
+        return Supervisor(self._fork_server, self.material, orders, folder, self._start).run()
 
-    def calibration(self, policy: RecoveryPolicy, say: Say) -> Calibration:
+    def calibration(self, policy: RecoveryPolicy, say: Say) -> RunCalibration:
         """Measure what is measured without failures."""
         say("calibrating without failures")
         whole = replace(policy, sub_saves=None)
@@ -188,7 +197,7 @@ class _Stage:
         return calibrated(ran, self.material, image_bytes(self.material))
 
     def plan(
-        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: Calibration
+        self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: RunCalibration
     ) -> tuple[list[Planned], int]:
         """Orders and predictions of all runs, and how many strikes were left out."""
         planned, n_left_out = [], 0
@@ -212,19 +221,19 @@ class _Stage:
         measured = folded(log, useful_h, n_servers)
         drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
         load = load_of(drift_s, ran.orders.useful_s, before, ran.n_false_alarms)
-        beside = replayed(ran, measured, self.material, self.what.test)
+        beside = check_replay(ran, measured, self.material, self.what.test)
         return Attempt(planned, number, measured, load, beside)
 
 
-def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
-    """Attempts at one run, those that are kept first, until one is valid."""
+def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
+    """Attempts at one run, those in the journal first, until one is valid."""
     for number in range(1, ATTEMPTS + 1):
         path = journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
         if path.exists():
-            attempt = _attempt_from(read_json(path), planned, stage.experiment)
+            attempt = _attempt_from(read_json(path), planned, session.experiment)
         else:
             say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
-            attempt = stage.attempt(planned, number)
+            attempt = session.attempt(planned, number)
             _write(path, _plain(attempt))
         yield attempt
         if attempt.is_valid:
@@ -235,12 +244,12 @@ def _attempts(stage: _Stage, planned: Planned, journal: Path, say: Say) -> Itera
 # --------------------------------------------------------------------------- the journal
 
 
-def _kept_before(journal: Path) -> Calibration | None:
+def _calibration_in(journal: Path) -> RunCalibration | None:
     path = journal / BEFORE
-    return Calibration(**read_json(path)["calibration"]) if path.exists() else None
+    return RunCalibration(**read_json(path)["calibration"]) if path.exists() else None
 
 
-def _write_before(journal: Path, calibration: Calibration, planned: list[Planned]) -> str:
+def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
     """Write calibration, orders and predictions; a digest of them all."""
     files: dict[str, Any] = {BEFORE: {"format": FORMAT, "calibration": asdict(calibration)}}
     for one in planned:
@@ -256,9 +265,7 @@ def _write_before(journal: Path, calibration: Calibration, planned: list[Planned
 
 def _write(path: Path, plain: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(json.dumps(plain, sort_keys=True) + "\n")
-    unfinished.rename(path)
+    write_whole(path, json.dumps(plain, sort_keys=True) + "\n")
 
 
 def _plain(attempt: Attempt) -> dict[str, Any]:
@@ -279,8 +286,8 @@ def _attempt_from(plain: dict[str, Any], planned: Planned, experiment: Experimen
         planned,
         int(plain["number"]),
         folded(log, experiment.useful_h, experiment.cluster.n_emb_ps),
-        Load(**plain["load"]),
-        Replayed(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
+        MachineLoad(**plain["load"]),
+        ReplayCheck(**{**of_replay, "accounts": tuple(of_replay["accounts"])}),
     )
 
 

@@ -18,29 +18,37 @@ from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.messages import Channel, Message, address_in, listen
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Arrays, Flows, Store, Throttle, Transfer, reading
+from cprsim.rehearsal.store import (
+    ActiveFlows,
+    Arrays,
+    SaveFiles,
+    Throttle,
+    ThrottledTransfer,
+    reading,
+    written,
+)
 from cprsim.rehearsal.worker import Worker
 
 
 class Server:
-    """The duty of an embedding server."""
+    """The work of an embedding server."""
 
     def __init__(self, worker: Worker, orders: Mapping[str, Any]) -> None:
-        self._worker, self._hub = worker, worker.hub
+        self._worker, self._loop = worker, worker.loop
         self._number, self._slot = int(orders["number"]), int(orders["slot"])
-        heirloom = worker.heirloom
-        rows = initial_rows(heirloom.material, heirloom.table, self._number)
-        self.shard = Shard(heirloom.material, self._number, rows, sub_saves_of(orders))
-        self._store = Store(Path(orders["store"]))
+        inherited = worker.inherited
+        rows = initial_rows(inherited.material, inherited.table, self._number)
+        self.shard = Shard(inherited.material, self._number, rows, sub_saves_of(orders))
+        self._store = SaveFiles(Path(orders["store"]))
         self._saves = Throttle(inf, float(orders["save_rate"]))
         self._loads = Throttle(*(float(rate) for rate in orders["load_rates"]))
-        self._flows = Flows(Path(orders["flows"]), int(orders["n_slots"]))
-        self._transfer: Transfer | None = None
+        self._flows = ActiveFlows(Path(orders["flows"]), int(orders["n_slots"]))
+        self._transfer: ThrottledTransfer | None = None
         self._done: Callable[[], None] = lambda: None
         self.position = int(orders["position"])
         self._account = {"pushes": 0.0, "saved_s": 0.0, "loaded_s": 0.0, "bytes_saved": 0.0}
         self.address = address_in(worker.folder, f"{orders['name']}.sock")
-        self._hub.listen(listen(self.address), self._greet)
+        self._loop.listen(listen(self.address), self._greet)
 
     @property
     def _who(self) -> str:
@@ -51,7 +59,7 @@ class Server:
 
     def advance(self) -> None:
         transfer = self._transfer
-        self._hub.turn(inf if transfer is None else transfer.deadline)
+        self._loop.turn(inf if transfer is None else transfer.deadline)
         self._move_what_is_due()
 
     def _move_what_is_due(self) -> None:
@@ -59,8 +67,8 @@ class Server:
         if transfer is not None and monotonic() >= transfer.deadline:
             self._move(transfer)
 
-    def _move(self, transfer: Transfer) -> None:
-        """The next piece of a transfer that is due."""
+    def _move(self, transfer: ThrottledTransfer) -> None:
+        """Move the next piece of a transfer."""
         try:
             goes_on = transfer.step()
         except OSError as error:
@@ -69,7 +77,7 @@ class Server:
             return
         except CheckpointError as error:
             self._stop_transfer()
-            self._worker.complain(str(error))
+            self._worker.report_error(str(error))
             return
         if not goes_on:
             self._transfer = None
@@ -83,7 +91,7 @@ class Server:
     # ----------------------------------------------------------------- trainers
 
     def _greet(self, channel: Channel) -> None:
-        self._hub.add(channel, self._serve)
+        self._loop.add(channel, self._serve)
 
     def _serve(self, channel: Channel, message: Message) -> None:
         fields = message.fields
@@ -118,14 +126,14 @@ class Server:
             channel.send("dumped", arrays, re=fields["ask"], account=self._account)
 
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
-        """Fix the content now, write it in the time that the throttle gives, then vote."""
+        """Fix the content now, write it at the rate of the throttle, then vote."""
         began = monotonic()
         self._stop_transfer()
         self._ask = fields["ask"]
         content = self.shard.start_save(bool(fields["ends_interval"]), int(fields["n_before"]))
         n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
-        pieces = self._store.writing(self._who, int(fields["save"]), content)
-        self._transfer = Transfer(pieces, self._saves, self._flows, self._slot)
+        pieces = written(self._store.part(self._who, int(fields["save"])), content)
+        self._transfer = ThrottledTransfer(pieces, self._saves, self._flows, self._slot)
 
         def vote() -> None:
             self._account["saved_s"] += monotonic() - began
@@ -142,7 +150,7 @@ class Server:
         self._store.install(self._who)
         image: Arrays = {}
         pieces = reading(self._store.image(self._who), image)
-        self._transfer = Transfer(pieces, self._loads, self._flows, self._slot)
+        self._transfer = ThrottledTransfer(pieces, self._loads, self._flows, self._slot)
 
         def restored() -> None:
             self.shard.restore(image)

@@ -9,22 +9,45 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.kernel.training import Trainer
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import Kill, Orders, Speeds, can_rehearse, saves_due
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse, saves_due
 from cprsim.rehearsal.shard import TRACKERS
-from cprsim.stand_in import StandIn
+from cprsim.scenario import Scenario
+from cprsim.scenario.failures import InjectedFailures
+from cprsim.stand_in import ProxyModel
 
-SECONDS = 3600.0  # an hour
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2
 STRIKES_UNTIL = 10.0  # times the useful time: what comes later strikes nobody
 LIMIT = 20.0  # times the useful time, and ...
 LIMIT_S = 120.0  # ... so much more: a run that takes longer is given up
+SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
+SMOKE_OF_INJECTED = ("failures.count=2",)
+SMOKE_STRATEGIES = 2
 
 
-def material_of(what: StandIn) -> Material:
+def smoke_overrides(scenario: Scenario) -> tuple[str, ...]:
+    """What makes of a scenario a rehearsal of a minute, as ``key=value``."""
+    failures = scenario.failures
+    counted = isinstance(failures, InjectedFailures) and failures.count is not None
+    return SMOKE + (SMOKE_OF_INJECTED if counted else ())
+
+
+def chosen_names(strategies: str, scenario: Scenario, smoke: bool) -> tuple[str, ...]:
+    """Names of the strategies that are asked for, separated by commas; none: all.
+
+    Raises ParameterError for a name that stands there twice.
+    """
+    names = tuple(name.strip() for name in strategies.split(",") if name.strip())
+    if len(set(names)) < len(names):
+        raise ParameterError("--strategies: names one twice")
+    if smoke and not names:
+        return tuple(entry.name for entry in scenario.recovery[:SMOKE_STRATEGIES])
+    return names
+
+
+def material_of(what: ProxyModel) -> Material:
     """What the processes of a rehearsal train."""
     return Material(what.shape, what.train, what.plan, what.shards)
 
@@ -163,13 +186,12 @@ def orders_of(
     kills: tuple[Kill, ...],
 ) -> Orders:
     """What one run under a policy is to do."""
-    on_grid = Trainer(material.shape, material.clicks, material.plan).on_grid
     useful_s = experiment.useful_h * SECONDS
     return Orders(
         name=policy.name,
         rolls_back=not policy.leaves_stale,
         useful_s=useful_s,
-        due=saves_due(policy, experiment.useful_h, material.n_samples, on_grid),
+        due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
         speeds=speeds,
         sub_saves=policy.sub_saves,
         kills=kills,

@@ -1,14 +1,13 @@
 """The rows of one embedding server: read, updated, chosen for a save, taken back to one.
 
-The arithmetic is the kernel's own, row by row in the order of the batch, so that all shards
-together are bit by bit the kernel's table. What a tracker knows of a shard lives here and is lost
-with it, except where round robin stands, which the job knows.
+Optimiser and trackers are the kernel's own, row by row in the order of the batch, so that all
+shards together are bit by bit the kernel's table. What a tracker knows of a shard lives here and is
+lost with it, except where round robin stands, which the job knows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.trackers.mfu import count_accesses
-from cprsim.kernel.trackers.scar import squared_changes
-from cprsim.kernel.trackers.tracker import most_urgent
+from cprsim.kernel.shards import Segment
+from cprsim.kernel.trackers import ABSENT, Tracked, Tracker
+from cprsim.kernel.trackers import TRACKERS as KERNELS
+from cprsim.kernel.trackers.round_robin import RoundRobin
 from cprsim.records import Ints, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays
@@ -34,19 +34,6 @@ class Pushed:
     d_fields: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A segment of a table as it lies in a shard."""
-
-    table: int
-    first: int
-    n_rows: int
-
-    @property
-    def rows(self) -> slice:
-        return slice(self.first, self.first + self.n_rows)
-
-
 class Shard:
     """The rows of one server.
 
@@ -54,12 +41,15 @@ class Shard:
     ----------
     table : (n, d) the rows at the start of the run, copied
     sub_saves : how priority saving cuts an interval; None: every save is whole
+
+    Raises
+    ------
+    ParameterError : a tracker that is not one of `TRACKERS`
     """
 
     def __init__(
         self, material: Material, server: int, table: Array, sub_saves: SubSaves | None
     ) -> None:
-        self.spans = tuple(_spans(material, server))
         self.sub_saves = sub_saves
         n_rows = max(len(table), 1)  # a server may hold none
         shape = ModelShape(TableLayout((n_rows,)), material.shape.dimension, (1,), (1,))
@@ -69,9 +59,41 @@ class Shard:
         self._optimizer = optimizer_for(material.plan.optimizer, self._model)
         self.changed = np.zeros(n_rows, np.uint8)
         self._gradients = np.zeros((0, 2, material.shape.dimension), np.float32)
-        self._large = _large(material, sub_saves)
         self._pending: _Pending | None = None
-        self._reset_tracker()
+        self._saved = rows[:0]  # a copy of the rows as last saved, where the tracker compares
+        self._tracker: Tracker | None = None
+        self._small: list[Ints] = [np.arange(n_rows)]  # places of the tables that are saved whole
+        if sub_saves is not None:
+            self._prioritise(material, server, sub_saves)
+
+    def _prioritise(self, material: Material, server: int, how: SubSaves) -> None:
+        """Make the tracker of the large tables; to it the parts of tables that lie here are tables.
+
+        A batch's rows stand in the columns of their tables, so that it counts as the kernel's does.
+        """
+        if how.tracker not in TRACKERS:
+            raise ParameterError(
+                f"cpr-{how.tracker} can't be rehearsed; of the priority strategies there are "
+                + ", ".join(f"cpr-{name}" for name in TRACKERS)
+            )
+        parts = segments_of(material.shards, server)
+        layout = TableLayout(tuple(part.n_rows for part in parts) or (1,))
+        self._column = np.repeat(np.arange(layout.n_tables), layout.rows)
+        large = set(material.shape.tables.largest(how.n_large_tables))
+        tracked = [number for number, part in enumerate(parts) if part.table in large]
+        self._small = [
+            np.arange(layout.n_rows)[layout.of(number)]
+            for number in range(len(parts))
+            if number not in tracked
+        ]
+        if not tracked:
+            return
+        if how.tracker == "scar":
+            self._saved = self.table.copy()
+        segments = tuple(_whole_table(layout, number) for number in tracked)
+        self._tracker = KERNELS[how.tracker](
+            Tracked(layout, segments, how.fraction, self.table, self._saved, 0, how.sample_period)
+        )
 
     @property
     def table(self) -> Array:
@@ -84,8 +106,8 @@ class Shard:
 
     def pull(self, rows: Array) -> Array:
         """Rows (k, d) at these places (k,)."""
-        found: Array = self.table[rows]
-        return found
+        pulled: Array = self.table[rows]
+        return pulled
 
     def push(self, rows: Array, gradients: Array, rate: float) -> None:
         """One batch's gradients (k, d) of the rows at these places (k,), in the batch's order."""
@@ -95,8 +117,10 @@ class Shard:
         work = Pushed(self._gradients[:k])
         work.d_fields[:, 1] = gradients
         self._optimizer.update_rows(rows.reshape(k, 1), work, self.changed, rate)
-        if self._counts is not None:
-            count_accesses(self._counts, rows, 0)
+        if self._tracker is not None:
+            accessed = np.full((k, int(self._column[-1]) + 1), ABSENT, np.int32)
+            accessed[np.arange(k), self._column[rows]] = rows
+            self._tracker.observe(accessed)
 
     # ----------------------------------------------------------------- saves
 
@@ -111,30 +135,47 @@ class Shard:
             self._pending = _Pending(np.flatnonzero(self.changed))
             self.changed[:] = 0
             return {"table": self.table.copy(), "row_state": self.row_state.copy()}
-        chosen, counts = self._choose(number)
-        parts = [chosen, *self._small(ends_interval)]
-        rows = np.concatenate(parts) if parts else chosen
+        rows = np.concatenate(
+            [np.zeros(0, np.int64), *self._prioritised(number), *self._whole(ends_interval)]
+        )
         moved = rows[self.changed[rows] != 0]
-        self._pending = _Pending(moved, chosen, counts, self.table[moved])
+        self._pending = _Pending(moved, self.table[moved])
         self.changed[moved] = 0
         row_state = self.row_state[rows] if len(self.row_state) else self.row_state.copy()
         return {"rows": rows, "table": self.table[rows], "row_state": row_state}
+
+    def _prioritised(self, number: int) -> list[Ints]:
+        """Places of the rows of the large tables that go out."""
+        if self._tracker is None:
+            return []
+        if isinstance(self._tracker, RoundRobin):
+            self._tracker.go_to(number)
+        return [self._tracker.choose()]
+
+    def _whole(self, ends_interval: bool) -> list[Ints]:
+        """Places of all rows of the other tables, where this save has them."""
+        assert self.sub_saves is not None
+        each_interval = self.sub_saves.small_tables is SmallTables.EACH_INTERVAL
+        return [] if each_interval and not ends_interval else self._small
 
     def commit(self) -> None:
         """The save counts."""
         pending = self._take_pending()
         if pending is None:
             return
-        if self._counts is not None and pending.chosen is not None and pending.counts is not None:
-            self._counts[pending.chosen] -= pending.counts
-        if self._saved is not None and pending.table is not None:
+        if self._tracker is not None:
+            self._tracker.committed()
+        if len(self._saved) and pending.table is not None:
             self._saved[pending.moved] = pending.table
 
     def abandon(self) -> None:
         """It does not: its rows are unsaved again."""
         pending = self._take_pending()
-        if pending is not None:
-            self.changed[pending.moved] = 1
+        if pending is None:
+            return
+        self.changed[pending.moved] = 1
+        if self._tracker is not None:
+            self._tracker.abandoned()
 
     def _take_pending(self) -> _Pending | None:
         pending, self._pending = self._pending, None
@@ -146,72 +187,23 @@ class Shard:
         self.table[:] = image["table"]
         self.row_state[:] = image["row_state"]
         self.changed[:] = 0
-        self._reset_tracker()
-
-    # ----------------------------------------------------------------- which rows
-
-    def _reset_tracker(self) -> None:
-        tracker = None if self.sub_saves is None else self.sub_saves.tracker
-        n = len(self.table)
-        self._counts = np.zeros(n, np.uint32) if tracker == "mfu" else None
-        self._saved = self.table.copy() if tracker == "scar" else None
-
-    def _choose(self, number: int) -> tuple[Ints, Array | None]:
-        """Places of the rows of the large tables that go out, and their counts where counted."""
-        assert self.sub_saves is not None
-        found = [self._of_span(span, number) for span in self.spans if span.table in self._large]
-        chosen = np.concatenate(found) if found else np.zeros(0, np.int64)
-        return chosen, None if self._counts is None else self._counts[chosen]
-
-    def _of_span(self, span: Span, number: int) -> Ints:
-        assert self.sub_saves is not None
-        budget = ceil(self.sub_saves.fraction * span.n_rows)
-        if self._counts is not None:
-            return span.first + most_urgent(self._counts[span.rows], budget)
-        if self._saved is not None:
-            changes = squared_changes(self.table[span.rows], self._saved[span.rows])
-            return span.first + most_urgent(changes, budget)
-        n_parts = self.sub_saves.n_per_interval
-        part = number % n_parts
-        first, stop = (span.n_rows * p // n_parts for p in (part, part + 1))
-        return span.first + np.arange(first, stop)
-
-    def _small(self, ends_interval: bool) -> list[Ints]:
-        """Places of all rows of the tables that are not prioritised, where this save has them."""
-        assert self.sub_saves is not None
-        if not ends_interval and self.sub_saves.small_tables is SmallTables.EACH_INTERVAL:
-            return []
-        small = [span for span in self.spans if span.table not in self._large]
-        return [np.arange(span.first, span.first + span.n_rows) for span in small]
+        if len(self._saved):
+            self._saved[:] = self.table
+        if self._tracker is not None:
+            self._tracker.forget(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pending:
-    """A save under way: which of its rows had changed, and what the tracker has to know."""
+    """A save under way: which of its rows had changed, and what they were."""
 
     moved: Ints
-    chosen: Ints | None = None
-    counts: Array | None = None
     table: Array | None = None
 
 
-def _spans(material: Material, server: int) -> list[Span]:
-    spans, at = [], 0
-    for segment in segments_of(material.shards, server):
-        spans.append(Span(segment.table, at, segment.n_rows))
-        at += segment.n_rows
-    return spans
-
-
-def _large(material: Material, sub_saves: SubSaves | None) -> frozenset[int]:
-    if sub_saves is None:
-        return frozenset()
-    if sub_saves.tracker not in TRACKERS:
-        raise ParameterError(
-            f"cpr-{sub_saves.tracker} can't be rehearsed; of the priority strategies there are "
-            + ", ".join(f"cpr-{name}" for name in TRACKERS)
-        )
-    return frozenset(material.shape.tables.largest(sub_saves.n_large_tables))
+def _whole_table(layout: TableLayout, table: int) -> Segment:
+    rows = layout.of(table)
+    return Segment(table, 0, slice(rows.start, rows.stop, 1))
 
 
 def initial_rows(material: Material, table: Array, server: int) -> Array:

@@ -2,8 +2,8 @@
 
     image-WHO            what was last saved of a shard (or of the layers), whole
     part-WHO-ID          what a save wrote of it; counts where commit-ID is there
-    commit-ID            everybody had written the save's parts
-    *.unfinished         being written; whoever wrote it may be dead
+    commit-ID            all processes had written the save's parts
+    *.unfinished         being written; its writer may be dead
 
 Every file ends in the SHA-256 of all before: what is torn is never loaded. After the commit each
 part is installed into its image by its server; what a dead server left is installed by its
@@ -12,10 +12,8 @@ successor. Files are not flushed to the disk: processes die here, the machine do
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -23,15 +21,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from cprsim.errors import CheckpointError
-from cprsim.foreign import parse_json
+from cprsim.kernel.array_file import arrays_in, pieces
 from cprsim.kernel.loops import Array
 
-MAGIC = b"CPRPART1"
-LENGTH = struct.Struct("<8sQ")
-DIGEST_BYTES = hashlib.sha256().digest_size
 UNFINISHED = ".unfinished"
 CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth
 MOST_CHUNK_BYTES = 1 << 20
@@ -39,8 +32,8 @@ MOST_CHUNK_BYTES = 1 << 20
 Arrays = dict[str, Array]
 
 
-class Flows:
-    """Who is moving bytes at the moment: a byte per slot, in a file that all processes map."""
+class ActiveFlows:
+    """Which slots are moving bytes now: a byte per slot, in a file that all processes map."""
 
     def __init__(self, path: Path, n_slots: int) -> None:
         if not path.exists():
@@ -70,13 +63,15 @@ class Throttle:
         return min(self.alone, self.together / max(n_flows, 1))
 
 
-class Transfer:
+class ThrottledTransfer:
     """Bytes going through a throttle: a piece, then a pause up to the piece's deadline.
 
     Lateness is caught up: deadlines follow from the bytes, not from when pieces were moved.
     """
 
-    def __init__(self, pieces: Iterator[int], throttle: Throttle, flows: Flows, slot: int) -> None:
+    def __init__(
+        self, pieces: Iterator[int], throttle: Throttle, flows: ActiveFlows, slot: int
+    ) -> None:
         self._pieces, self._throttle, self._flows, self._slot = pieces, throttle, flows, slot
         self.deadline = monotonic()
         self.n_bytes = 0
@@ -93,12 +88,12 @@ class Transfer:
         return True
 
     def cancel(self) -> None:
-        """It is not wanted any more."""
+        """Stop the transfer."""
         self._pieces = iter(())
         self._flows.end(self._slot)
 
 
-class Store:
+class SaveFiles:
     """The files of one run."""
 
     def __init__(self, folder: Path) -> None:
@@ -118,10 +113,6 @@ class Store:
         unfinished = self.folder / f"commit-{number}{UNFINISHED}"
         unfinished.write_text(json.dumps(dict(about)))
         unfinished.rename(self._commit(number))
-
-    def writing(self, who: str, number: int, arrays: Arrays) -> Iterator[int]:
-        """Write a part piece by piece, yielding the bytes of each; complete at the end."""
-        return written(self.part(who, number), arrays)
 
     def install(self, who: str) -> None:
         """Bring an image up to the last commit, and remove parts that no commit names."""
@@ -149,40 +140,34 @@ class Store:
         for name, array in arrays.items():
             if len(image[name]):
                 image[name][rows] = array
-        for _ in written(self.image(who), image):
-            pass
+        write(self.image(who), image)
 
 
 def written(path: Path, arrays: Arrays) -> Iterator[int]:
-    """Write a file piece by piece under another name, and rename it at the end."""
+    """Write a file piece by piece under another name, and rename it at the end.
+
+    Yields the bytes of each piece.
+    """
     unfinished = path.with_name(path.name + UNFINISHED)
-    digest = hashlib.sha256()
+    total = sum(array.nbytes for array in arrays.values())
+    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
     with unfinished.open("wb", buffering=0) as file:
-        for piece in _pieces(arrays):
-            digest.update(piece)
+        for piece in pieces(arrays, {}, most_bytes=size):
             _write_all(file, piece)
             yield len(piece)
-        _write_all(file, digest.digest())
     unfinished.rename(path)
+
+
+def write(path: Path, arrays: Arrays) -> None:
+    """All of a file at once."""
+    for _ in written(path, arrays):
+        pass
 
 
 def _write_all(file: Any, piece: bytes | memoryview) -> None:
     left = memoryview(piece)
     while left.nbytes:
         left = left[file.write(left) :]
-
-
-def _pieces(arrays: Arrays) -> Iterator[bytes | memoryview]:
-    named = [[name, a.dtype.str, list(a.shape)] for name, a in arrays.items()]
-    header = json.dumps(named).encode()
-    yield LENGTH.pack(MAGIC, len(header)) + header
-    total = sum(array.nbytes for array in arrays.values())
-    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
-    for array in arrays.values():
-        if array.size:
-            memory = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-            for first in range(0, memory.nbytes, size):
-                yield memory[first : first + size]
 
 
 def reading(path: Path, into: Arrays) -> Iterator[int]:
@@ -200,7 +185,7 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
                 yield len(piece)
     except OSError as error:
         raise CheckpointError(f"{path.name} can't be read: {error.strerror}") from error
-    into.update(_parsed(path, bytes(data)))
+    into.update(arrays_in(bytes(data), path.name))
 
 
 def read(path: Path) -> Arrays:
@@ -209,18 +194,3 @@ def read(path: Path) -> Arrays:
     for _ in reading(path, into):
         pass
     return into
-
-
-def _parsed(path: Path, data: bytes) -> Arrays:
-    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-    if len(body) < LENGTH.size or hashlib.sha256(body).digest() != digest:
-        raise CheckpointError(f"{path.name} is torn or damaged: its digest does not match")
-    magic, n_header = LENGTH.unpack_from(body)
-    if magic != MAGIC:
-        raise CheckpointError(f"{path.name} is no part of a save")
-    at, arrays = LENGTH.size + n_header, {}
-    for name, dtype, shape in parse_json(body[LENGTH.size : at]):
-        array = np.frombuffer(body, dtype, int(np.prod(shape)), at).reshape(shape)
-        arrays[name] = array
-        at += array.nbytes
-    return arrays

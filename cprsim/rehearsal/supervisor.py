@@ -1,7 +1,7 @@
 """One run: a job of real processes that trains, saves, is struck, notices, and recovers.
 
 The supervisor knows a failure only by heartbeats that stay away. It notes what happens with its
-instants (`Fact`); `rehearsal.log` makes an event log of that.
+instants (`RunFact`); `rehearsal.log` makes an event log of that.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from cprsim.errors import WorkerError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
-from cprsim.rehearsal.facts import Fact, What
+from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
-from cprsim.rehearsal.nodes import Group, Node, Nursery
-from cprsim.rehearsal.orders import Due, Kill, Orders
+from cprsim.rehearsal.nodes import ForkServer, ProcessGroup, WorkerProcess
+from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
-from cprsim.rehearsal.store import Flows, Store, written
+from cprsim.rehearsal.store import ActiveFlows, SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE
 
-END_S = 30.0  # at most for handing over what was trained
-LOOK_S = 0.01  # between two looks at whether somebody who should answer still lives
+END_S = 30.0  # at most to collect the trained state
+LOOK_S = 0.01  # between two checks whether a process that has to answer still lives
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class RunError(WorkerError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that was trained."""
+    """The trained state of a job."""
 
     table: Array  # (n_rows, d)
     row_state: Array  # (n_rows,), or (0,)
@@ -54,11 +54,11 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ran:
-    """What a run did."""
+class FinishedRun:
+    """What a run did and left."""
 
     orders: Orders
-    facts: tuple[Fact, ...]
+    facts: tuple[RunFact, ...]
     state: State
     accounts: tuple[tuple[str, dict[str, float]], ...]  # what each process counted itself, by role
     n_false_alarms: int
@@ -68,7 +68,7 @@ class Ran:
 
 @dataclass(slots=True)
 class _Job:
-    """Where the job stands."""
+    """State of the job."""
 
     position: int = 0
     frontier: int = 0
@@ -78,8 +78,8 @@ class _Job:
     content: int = 0  # position that the last committed save of all holds
     bytes_saved: int = 0
     down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
-    newly: set[int] = field(default_factory=set)  # of these: nobody sees to them yet
-    struck: set[int] = field(default_factory=set)  # by us, not detected yet
+    newly: set[int] = field(default_factory=set)  # of these: no recovery has begun
+    struck: set[int] = field(default_factory=set)  # killed as ordered, not detected yet
 
 
 class Supervisor:
@@ -92,15 +92,15 @@ class Supervisor:
     """
 
     def __init__(
-        self, nursery: Nursery, material: Material, orders: Orders, store: Path, start: Dlrm
+        self, fork_server: ForkServer, material: Material, orders: Orders, store: Path, start: Dlrm
     ) -> None:
         self._material, self._orders, self._start = material, orders, start
         self._folder = store
-        self._store = Store(store)
-        self._group = Group(nursery, f"g{store.name[-8:]}")
-        self._node: dict[int, Node] = {}
+        self._store = SaveFiles(store)
+        self._group = ProcessGroup(fork_server, f"g{store.name[-8:]}")
+        self._node: dict[int, WorkerProcess] = {}
         self._job = _Job()
-        self._facts: list[Fact] = []
+        self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
         self._n_false_alarms = 0
@@ -109,8 +109,8 @@ class Supervisor:
 
     # ----------------------------------------------------------------- the run as a whole
 
-    def run(self) -> Ran:
-        """Run it. Raises RunError where it can't go on; no process is left either way.
+    def run(self) -> FinishedRun:
+        """Run the job. Raises RunError where it can't go on; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
@@ -119,7 +119,7 @@ class Supervisor:
             raise KeyboardInterrupt
         return ran
 
-    async def _until_interrupted(self) -> Ran | None:
+    async def _until_interrupted(self) -> FinishedRun | None:
         running = asyncio.create_task(self._run())
         with _interrupts_cancel(running) as interrupted:
             try:
@@ -129,7 +129,7 @@ class Supervisor:
                     return None
                 raise
 
-    async def _run(self) -> Ran:
+    async def _run(self) -> FinishedRun:
         self._interrupt = asyncio.Event()
         self._reached: asyncio.Future[Message] | None = None
         self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -147,7 +147,7 @@ class Supervisor:
             await self._group.close()
 
     async def _settled(self, job: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
-        """Wait for the job; what goes wrong elsewhere ends it."""
+        """Wait for the job; an error in another task ends it."""
         left = {*tasks, self._fatal}
         deadline = monotonic() + min(self._orders.limit_s, 1e8)
         while not job.done():
@@ -175,20 +175,18 @@ class Supervisor:
         await self._tell_servers(range(orders.n_servers))
 
     def _write_first_images(self) -> None:
-        Flows(self._folder / "flows", self._orders.n_slots)
+        ActiveFlows(self._folder / "flows", self._orders.n_slots)
         for number in range(self._orders.n_servers):
             rows = initial_rows(self._material, self._start.table, number)
             shard = Shard(self._material, number, rows, None)
-            for _ in written(self._store.image(str(number)), first_image(shard)):
-                pass
+            write(self._store.image(str(number)), first_image(shard))
         dense_state = optimizer_for(self._material.plan.optimizer, self._start).dense_state
         image = {"dense": self._start.dense, "dense_state": dense_state}
-        for _ in written(self._store.image(DENSE), image):
-            pass
+        write(self._store.image(DENSE), image)
 
     def _note(
         self,
-        what: What,
+        what: FactKind,
         slot: int = -1,
         at: float | None = None,
         *,
@@ -198,7 +196,7 @@ class Supervisor:
     ) -> None:
         at_s = (monotonic() if at is None else at) - self._began_at
         position = self._job.position if position is None else position
-        self._facts.append(Fact(at_s, what, slot, position, number, ends_interval))
+        self._facts.append(RunFact(at_s, what, slot, position, number, ends_interval))
 
     # ----------------------------------------------------------------- processes
 
@@ -218,7 +216,7 @@ class Supervisor:
         return self._material.n_samples if until is None else until
 
     async def _reserve(self, slot: int) -> None:
-        """Have a spare stand for a slot; its heartbeats begin."""
+        """Reserve a spare for a slot; its heartbeats begin."""
         node = await self._group.take()
         node.slot, node.beat_at, node.on_message = slot, monotonic(), self._hear
         node.send("reserve", heartbeat=self._orders.speeds.heartbeat_s)
@@ -227,7 +225,7 @@ class Supervisor:
             self._group.fork(1)
 
     async def _assign(self, slot: int) -> None:
-        """Make the process of a slot what the slot is; nothing where it already is."""
+        """Give the process of a slot its role; nothing where it has it already."""
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
@@ -250,8 +248,8 @@ class Supervisor:
         addresses = {str(slot): self._node[slot].address for slot in slots}
         await self._node[self._trainer].ask("registry", servers=addresses)
 
-    def _hear(self, node: Node, message: Message) -> None:
-        """What a process says of its own accord."""
+    def _hear(self, node: WorkerProcess, message: Message) -> None:
+        """Handle a message that is no answer."""
         fields = message.fields
         if message.kind == "error":
             if not self._fatal.done():
@@ -259,7 +257,7 @@ class Supervisor:
         elif node is not self._node.get(self._trainer):
             return
         elif message.kind in ("running", "passed"):
-            what = What.RUNNING if message.kind == "running" else What.PASSED
+            what = FactKind.RUNNING if message.kind == "running" else FactKind.PASSED
             self._note(what, at=float(fields["at"]), position=int(fields["position"]))
         elif message.kind == "reached" and self._reached is not None and not self._reached.done():
             self._reached.set_result(message)
@@ -267,7 +265,7 @@ class Supervisor:
     # ----------------------------------------------------------------- failures
 
     async def _strike(self) -> None:
-        """Kill as ordered."""
+        """Kill processes as ordered."""
         for kill in sorted(self._orders.kills, key=lambda one: one.at_s):
             await asyncio.sleep(self._began_at + kill.at_s - monotonic())
             self._strike_slots(kill)
@@ -277,36 +275,38 @@ class Supervisor:
         for slot in kill.slots:
             node = self._node[slot]
             if slot in self._job.struck or node.is_dead:
-                self._note(What.MISSED, slot, at)
+                self._note(FactKind.MISSED, slot, at)
                 continue
             node.signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
             self._job.struck.add(slot)
-            self._note(What.STRUCK, slot, at)
+            self._note(FactKind.STRUCK, slot, at)
 
     async def _watch(self) -> None:
-        """Take for dead who was not heard of for too long."""
+        """Declare processes dead whose heartbeats stayed away for the timeout."""
         timeout_s = self._orders.speeds.timeout_s
         while True:
             watched = {s: node for s, node in self._node.items() if not node.given_up}
             soonest = min((n.beat_at for n in watched.values()), default=monotonic()) + timeout_s
             await asyncio.sleep(max(soonest - monotonic(), LOOK_S / 2))
-            await asyncio.sleep(0)  # what has come in meanwhile is heard before anybody is judged
+            await asyncio.sleep(
+                0
+            )  # messages that have come in are handled before any process is judged
             await asyncio.sleep(0)
             for slot, node in watched.items():
                 if self._node[slot] is node and monotonic() - node.beat_at > timeout_s:
                     self._detect(slot, node)
 
-    def _detect(self, slot: int, node: Node) -> None:
-        """A process counts as dead from here on, and is: were it alive, it is killed now."""
+    def _detect(self, slot: int, node: WorkerProcess) -> None:
+        """Declare a process dead; it is killed where it still lives."""
         at, was_dead, node.given_up = monotonic(), node.is_dead, True
         node.signal(signal.SIGKILL)
         if slot not in self._job.struck:
             self._n_false_alarms += not was_dead
-            self._note(What.STRUCK, slot, node.beat_at if was_dead else at)
+            self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)
-        self._note(What.DETECTED, slot, at)
+        self._note(FactKind.DETECTED, slot, at)
         self._accounts.append((self._role(slot), node.account))
-        Flows(self._folder / "flows", self._orders.n_slots).end(slot)
+        ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
         self._interrupt.set()
@@ -365,14 +365,14 @@ class Supervisor:
         reached = await self._reached
         job.position = int(reached.fields["position"])
         job.frontier = max(job.frontier, job.position)
-        self._note(What.STOOD, at=float(reached.fields["at"]))
+        self._note(FactKind.STOOD, at=float(reached.fields["at"]))
 
-    async def _save(self, due: Due) -> None:
+    async def _save(self, due: DueSave) -> None:
         job = self._job
         job.n_saves += 1
         number = job.n_saves
-        self._note(What.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        asked = [*self._servers] + ([self._trainer] if due.ends_interval else [])
+        self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
+        asked = [*self._servers, self._trainer]  # who has died does not vote, so it is abandoned
         asks = [
             self._node[slot].ask(
                 "save", save=number, ends_interval=due.ends_interval, n_before=job.n_committed
@@ -392,24 +392,24 @@ class Supervisor:
         job.content = job.position
         job.bytes_saved += sum(int(answer.fields["bytes"]) for answer in answers)
         self._store.commit(number, {"position": job.position})
-        self._note(What.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
+        self._note(FactKind.SAVE_COMMITTED, number=number, ends_interval=due.ends_interval)
         self._store.install(DENSE)
         for slot in self._servers:
             self._node[slot].send("commit", save=number)
 
     def _abandon(self, number: int) -> None:
-        self._note(What.SAVE_ABANDONED, number=number)
+        self._note(FactKind.SAVE_ABANDONED, number=number)
         for slot in self._servers:
             self._node[slot].send("abandon", save=number)
         self._store.install(DENSE)
 
     async def _finish(self) -> None:
-        """All servers have to be there still; who is not will be noticed."""
+        """End the job once all servers have answered; a dead one is detected instead."""
         at = monotonic()
         await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
         if self._job.struck:
             await asyncio.Event().wait()  # until that is noticed
-        self._note(What.FINISHED, at=at)
+        self._note(FactKind.FINISHED, at=at)
 
     # ----------------------------------------------------------------- recovery
 
@@ -424,13 +424,13 @@ class Supervisor:
             await self._resume()
 
     def _taken_on(self, recovery: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A recovery that sees to all that is newly down."""
+        """Begin a recovery of all that is newly down."""
         self._job.newly.clear()
         self._interrupt.clear()
         return asyncio.create_task(recovery)
 
     async def _resume(self) -> None:
-        """All are back. Where one fails meanwhile, that is noticed and seen to later."""
+        """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
         self._job.down.clear()
         tell = asyncio.create_task(self._tell_servers(self._servers))
         await self._uninterrupted({tell})
@@ -442,11 +442,11 @@ class Supervisor:
         await self._replace(sorted(job.down))
         job.position = job.content
         for slot in job.down:
-            self._note(What.LOADING, slot)
+            self._note(FactKind.LOADING, slot)
         await self._load([*self._servers, self._trainer])
         job.n_due = sum(due.position <= job.position for due in self._orders.due)
         for slot in job.down:
-            self._note(What.BACK, slot)
+            self._note(FactKind.BACK, slot)
 
     async def _struck_back(self) -> None:
         """Partial recovery: each failed server by itself, one beside the other."""
@@ -475,15 +475,15 @@ class Supervisor:
         """One slot; the only trainer's death takes all shards back with it."""
         await self._replace([slot])
         await asyncio.shield(halting)
-        self._note(What.LOADING, slot)
+        self._note(FactKind.LOADING, slot)
         loading = [slot]
         if slot == self._trainer:
             loading += [s for s in self._servers if s not in tasks or tasks[s].done()]
         await self._load(loading)
-        self._note(What.BACK, slot)
+        self._note(FactKind.BACK, slot)
 
     async def _replace(self, slots: Sequence[int]) -> None:
-        """Put spares into slots, which takes as long as the scheduler is said to take."""
+        """Put spares into slots, which takes the configured time of the scheduler."""
         for slot in slots:
             if self._node[slot].given_up:
                 await self._reserve(slot)
@@ -497,7 +497,7 @@ class Supervisor:
         await asyncio.gather(*asks)
 
     async def _halt(self) -> None:
-        """Have the trainer stop, and know where the job stands.
+        """Stop the trainer, and learn the position of the job.
 
         Where the trainer is dead, the servers know the last batch that they had gradients of.
         """
@@ -513,15 +513,15 @@ class Supervisor:
             position = max(known)
         job.position = position
         job.frontier = max(job.frontier, position)
-        self._note(What.STOOD)
+        self._note(FactKind.STOOD)
 
     # ----------------------------------------------------------------- what came of it
 
-    async def _ran(self) -> Ran:
+    async def _ran(self) -> FinishedRun:
         dumped = [await self._node[slot].ask("dump") for slot in range(self._orders.n_slots)]
         for slot, dump in enumerate(dumped):
             self._accounts.append((self._role(slot), dict(dump.fields["account"])))
-        return Ran(
+        return FinishedRun(
             self._orders,
             tuple(sorted(self._facts, key=lambda fact: fact.at_s)),
             self._state(dumped),
@@ -536,8 +536,8 @@ class Supervisor:
         row_state = np.zeros(len(table), np.float32)
         for number in self._servers:
             rows = rows_of(self._material.shards, number)
-            mine, state = dumped[number].arrays
-            table[rows] = mine[: len(rows)]
+            held, state = dumped[number].arrays
+            table[rows] = held[: len(rows)]
             if len(state):
                 row_state[rows] = state[: len(rows)]
             else:
@@ -581,7 +581,7 @@ def _interrupts_cancel(task: asyncio.Task[Any]) -> Iterator[asyncio.Event]:
             signal.signal(signal.SIGINT, before)
 
 
-async def _answer_of(node: Node, kind: str) -> Message | None:
+async def _answer_of(node: WorkerProcess, kind: str) -> Message | None:
     """The answer of a process; None where it dies before it has answered."""
     if node.given_up or not node.assigned:
         return None

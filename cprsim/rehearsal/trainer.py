@@ -25,29 +25,29 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.rehearsal.material import places
 from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
-from cprsim.rehearsal.store import Arrays, Store, read
+from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
 from cprsim.rehearsal.worker import Worker
 
-STEPS_KEPT = 200  # of which the median is told
-DENSE = "dense"  # who the layers are in the store
+STEPS_KEPT = 200  # whose median is reported
+DENSE = "dense"  # name of the layers in the store
 
 
 class TrainerProcess:
-    """The duty of a trainer."""
+    """The work of a trainer."""
 
     def __init__(self, worker: Worker, orders: Mapping[str, Any]) -> None:
-        self._worker, self._hub = worker, worker.hub
-        self._material = material = worker.heirloom.material
+        self._worker, self._loop = worker, worker.loop
+        self._material = material = worker.inherited.material
         n_tables, d = material.shape.tables.n_tables, material.shape.dimension
         self._pulled = np.zeros((material.plan.batch * n_tables, d), np.float32)
-        dense = worker.heirloom.dense.copy()
+        dense = worker.inherited.dense.copy()
         self.model = Dlrm(material.shape, table=self._pulled, dense=dense)
         self.optimizer = optimizer_for(material.plan.optimizer, self.model)
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
         self._servers: dict[int, Channel] = {}
-        self._store = Store(Path(orders["store"]))
+        self._store = SaveFiles(Path(orders["store"]))
         self._useful_s = float(orders["useful_s"])
         self.position = int(orders["position"])
         self._seq = 0
@@ -83,28 +83,31 @@ class TrainerProcess:
             channel.send("dumped", arrays, re=fields["ask"], account=self.account())
 
     def _connect(self, addresses: Mapping[int, str]) -> None:
-        """Find servers by the registry; those that were there before are let go."""
+        """Connect to servers by the registry; earlier connections to them are closed."""
         for number, address in addresses.items():
             before = self._servers.pop(number, None)
             if before is not None:
-                self._hub.remove(before)
+                self._loop.remove(before)
             self._servers[number] = self._channel_to(address)
 
     def _channel_to(self, address: str) -> Channel:
-        """A channel; a closed one where the server has died meanwhile: that will be noticed."""
+        """A channel; a closed one where the server has died: the supervisor will notice."""
         try:
             channel = connect(address)
         except OSError:
             return closed_channel()
-        self._hub.add(channel, self._note)
+        self._loop.add(channel, self._note)
         return channel
 
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
-        content: Arrays = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+        """Write the layers where the save ends its interval, and vote in any case."""
+        content: Arrays = {}
+        if fields["ends_interval"]:
+            content = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
         n_bytes = sum(array.nbytes for array in content.values())
         try:
-            for _ in self._store.writing(DENSE, int(fields["save"]), content):
-                pass
+            if content:
+                write(self._store.part(DENSE, int(fields["save"])), content)
         except OSError as error:
             channel.send("failed", re=fields["ask"], why=error.strerror or "")
             return
@@ -124,7 +127,7 @@ class TrainerProcess:
         if self._halt is not None:
             self._stop()
         elif self._run is None:
-            self._hub.turn(inf)
+            self._loop.turn(inf)
         else:
             self._work(self._run)
 
@@ -133,12 +136,12 @@ class TrainerProcess:
         self._worker.supervisor.send("running", at=self._began_at, position=self.position)
 
     def _stop(self) -> None:
-        """Say where it stands, once all that live have what was sent to them."""
+        """Report the position, once all living servers have handled what was sent to them."""
         while any(
             self._answers.get(number, True) is None and not channel.closed
             for number, channel in self._servers.items()
         ):
-            self._hub.turn(inf)
+            self._loop.turn(inf)
         if self._run is not None:
             self._account["worked_s"] += min(monotonic(), self._due_at(self.position)) - (
                 self._began_at
@@ -148,12 +151,12 @@ class TrainerProcess:
         self._worker.supervisor.send("halted", re=ask, position=self.position)
 
     def _due_at(self, position: float) -> float:
-        """When the schedule has the run at a position."""
+        """Instant at which the schedule reaches a position."""
         done = (position - self._began_position) / self._material.n_samples
         return self._began_at + done * self._useful_s
 
     def _work(self, run: Mapping[str, Any]) -> None:
-        """One batch in its slot; then the news of where that leads to."""
+        """Train one batch in its slot, and report where the run passes a mark or its end."""
         until, mark = int(run["until"]), run["mark"]
         if self.position < until:
             before = self.position
@@ -161,13 +164,13 @@ class TrainerProcess:
                 return
             self._keep_pace()
             if mark is not None and before < int(mark) <= self.position:
-                self._tell("passed")
+                self._report("passed")
         if self.position >= until and self._halt is None:
             self._run = None
             self._account["worked_s"] += monotonic() - self._began_at
-            self._tell("reached")
+            self._report("reached")
 
-    def _tell(self, kind: str) -> None:
+    def _report(self, kind: str) -> None:
         self._worker.supervisor.send(kind, at=monotonic(), position=self.position)
 
     def _wait_for_slot(self) -> bool:
@@ -191,7 +194,7 @@ class TrainerProcess:
 
     def _wait_until(self, instant: float) -> None:
         while monotonic() < instant and self._halt is None:
-            self._hub.turn(instant)
+            self._loop.turn(instant)
 
     def _step(self) -> bool:
         """One batch; False where it was halted before the batch counted."""
@@ -210,7 +213,7 @@ class TrainerProcess:
         self.model.forward(clicks.integers[batch], at, work)
         loss = self.model.backward(clicks.integers[batch], clicks.label[batch], work)
         if not np.isfinite(loss):
-            self._worker.complain(f"training diverged at sample {self.position}: rate too high")
+            self._worker.report_error(f"training diverged at sample {self.position}: rate too high")
         gradients = work.d_fields[:, 1:].reshape(rows.size, -1)
         self.optimizer.update_dense(work.d_dense, rate)
         self.position += n
@@ -226,8 +229,8 @@ class TrainerProcess:
         order = np.argsort(owner, kind="stable")
         edges = np.searchsorted(owner[order], np.arange(len(self._servers) + 1))
         place = self._places.place[flat]
-        mine = (order[edges[k] : edges[k + 1]] for k in range(len(self._servers)))
-        return {k: (some, place[some]) for k, some in enumerate(mine)}
+        of_server = (order[edges[k] : edges[k + 1]] for k in range(len(self._servers)))
+        return {k: (some, place[some]) for k, some in enumerate(of_server)}
 
     def _pull(self, by_server: Mapping[int, tuple[Array, Array]], table: Array) -> bool:
         self._ask()
@@ -272,7 +275,7 @@ class TrainerProcess:
         ):
             if self._halt is not None:
                 return False
-            self._hub.turn(inf)
+            self._loop.turn(inf)
         return True
 
     def _workspace(self, n: int) -> Workspace:

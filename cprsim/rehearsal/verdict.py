@@ -1,17 +1,31 @@
-"""Predicted beside measured, part by part, by tolerances fixed here.
+"""What a run is held to: its prediction, its replay, and the rule of when a machine was too busy.
 
-A wrong model may have the right total: the parts are what is judged.
+- Predicted beside measured, part by part, by tolerances fixed here. A wrong model may have the
+  right total: the parts are what is judged.
+- The state that a run left beside the kernel's replay of its log, bit by bit, and what the
+  processes counted themselves beside the log.
+- A run is not valid where its work drifted from its pace, where other guests of the host took
+  processor time (steal, as Linux counts it), or where a living process was taken for dead.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from cprsim.rehearsal.prediction import Run
-from cprsim.rehearsal.setting import SECONDS
+from cprsim.kernel.clicks.records import Clicks
+from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.training import ProxyTrainer
+from cprsim.records import EventKind
+from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import SECONDS
+from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.supervisor import FinishedRun
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
@@ -19,11 +33,18 @@ LEAST_S = 0.2  # a smaller difference in seconds is none
 PLS_ABSOLUTE = 0.01
 SHARE_WITHIN = 0.95  # of the runs of a strategy, their overhead
 OVERHEAD, PLS = "overhead", "PLS"
-UNJUDGED = ("degraded",)  # pacing: the rule of `busy` is for that
+UNJUDGED = ("degraded",)  # of pacing, which `MachineLoad` judges
+MOST_DRIFT = 0.01  # of the useful time ...
+LEAST_DRIFT_S = 0.1  # ... but for short runs so much
+MOST_STEAL = 0.05  # of the machine's processor time
+STAT = Path("/proc/stat")
+STEAL_COLUMN = 7  # user nice system idle iowait irq softirq steal
+CLOCK_FRACTION = 0.01  # by which two accounts of worked time may differ ...
+CLOCK_S = 0.1  # ... and so much besides, per failure
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedQuantity:
     """One quantity of a run or of several: seconds, or PLS."""
 
     name: str
@@ -38,10 +59,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRun:
     """One run beside its prediction."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedQuantity, ...]
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -49,21 +70,23 @@ class Judged:
         return tuple(line.name for line in self.lines if line.off)
 
 
-def judge(predicted: Run, measured: Run) -> Judged:
+def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
     """One run beside its prediction."""
     lines = []
     for part in measured.costs.parts:
-        ours, theirs = (_seconds(run, part) for run in (predicted, measured))
-        if max(ours, abs(theirs)) > 0 and part not in UNJUDGED:
-            lines.append(Line(part, ours, theirs, _is_off(ours, theirs, PART_FRACTION)))
-    ours, theirs = overhead_s(predicted), overhead_s(measured)
-    lines.append(Line(OVERHEAD, ours, theirs, _is_off(ours, theirs, OVERHEAD_FRACTION)))
+        expected_s, actual_s = (_seconds(run, part) for run in (predicted, measured))
+        if max(expected_s, abs(actual_s)) > 0 and part not in UNJUDGED:
+            off = _is_off(expected_s, actual_s, PART_FRACTION)
+            lines.append(ComparedQuantity(part, expected_s, actual_s, off))
+    expected_s, actual_s = overhead_s(predicted), overhead_s(measured)
+    off = _is_off(expected_s, actual_s, OVERHEAD_FRACTION)
+    lines.append(ComparedQuantity(OVERHEAD, expected_s, actual_s, off))
     differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
-    lines.append(Line(PLS, predicted.pls, measured.pls, differs))
-    return Judged(tuple(lines))
+    lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
+    return JudgedRun(tuple(lines))
 
 
-def mean_of(judged: Sequence[Judged]) -> Judged:
+def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
     """Means over several runs of a strategy; a quantity is off by the same tolerances.
 
     The overhead is off besides where fewer than 95 % of the runs are within.
@@ -74,11 +97,13 @@ def mean_of(judged: Sequence[Judged]) -> Judged:
         found = [next((ln for ln in one.lines if ln.name == name), None) for one in judged]
         ours = float(np.mean([0.0 if line is None else line.predicted for line in found]))
         theirs = float(np.mean([0.0 if line is None else line.measured for line in found]))
-        lines.append(Line(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
-    return Judged(tuple(lines))
+        lines.append(ComparedQuantity(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
+    return JudgedRun(tuple(lines))
 
 
-def _mean_is_off(name: str, ours: float, theirs: float, found: Sequence[Line | None]) -> bool:
+def _mean_is_off(
+    name: str, ours: float, theirs: float, found: Sequence[ComparedQuantity | None]
+) -> bool:
     if name == PLS:
         return any(line is not None and line.off for line in found)
     if name != OVERHEAD:
@@ -91,11 +116,150 @@ def _is_off(predicted_s: float, measured_s: float, fraction: float) -> bool:
     return abs(measured_s - predicted_s) > max(LEAST_S, fraction * predicted_s)
 
 
-def _seconds(run: Run, part: str) -> float:
+def _seconds(run: FoldedRun, part: str) -> float:
     return float(run.costs.hours_of(part)[0]) * SECONDS
 
 
-def overhead_s(run: Run) -> float:
+def overhead_s(run: FoldedRun) -> float:
     """Wall time beyond the useful work, without what the pace alone took."""
     costs = run.costs
     return float(costs.wall_h[0] - costs.useful_h[0]) * SECONDS - _seconds(run, "degraded")
+
+
+# --------------------------------------------------------------------------- a busy machine
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLoad:
+    """What may have kept a run from its pace."""
+
+    drift_s: float  # wall time of work beyond what its pace gives it
+    useful_s: float
+    steal_fraction: float
+    n_false_alarms: int
+    others: float  # processes that wanted to run at the end, as a mean over the last minute
+
+    @property
+    def too_busy(self) -> str | None:
+        """Why the run is not valid, in a clause; None where it is."""
+        most_s = max(LEAST_DRIFT_S, MOST_DRIFT * self.useful_s)
+        if abs(self.drift_s) > most_s:
+            return (
+                f"its work took {self.drift_s:+.2f} s beyond its pace, and {most_s:.2f} s is the "
+                f"most (load average {self.others:.1f})"
+            )
+        if self.steal_fraction > MOST_STEAL:
+            return f"{100 * self.steal_fraction:.0f} % of the processor time went to other guests"
+        if self.n_false_alarms:
+            return f"{self.n_false_alarms} living processes sent no heartbeat in time"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """Processor time of the machine so far, in clock ticks."""
+
+    all: int
+    stolen: int
+
+    @classmethod
+    def now(cls) -> Ticks:
+        """As Linux counts; nothing where it does not."""
+        try:
+            first = STAT.read_text().splitlines()[0].split()[1:]
+        except OSError:
+            return cls(0, 0)
+        counted = [int(word) for word in first[: STEAL_COLUMN + 1]]
+        return cls(sum(counted), counted[STEAL_COLUMN] if len(counted) > STEAL_COLUMN else 0)
+
+    def stolen_since(self, before: Ticks) -> float:
+        """Share that went to other guests of the host."""
+        return (self.stolen - before.stolen) / max(self.all - before.all, 1)
+
+
+def load_of(drift_s: float, useful_s: float, before: Ticks, n_false_alarms: int) -> MachineLoad:
+    """How it was since `before`."""
+    steal = Ticks.now().stolen_since(before)
+    return MachineLoad(drift_s, useful_s, steal, n_false_alarms, os.getloadavg()[0])
+
+
+# --------------------------------------------------------------------------- the replay
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCheck:
+    """What a run left beside what the kernel makes of its log."""
+
+    equal_bits: bool
+    auc: float  # of the real run
+    auc_of_replay: float
+    bytes_saved: int
+    bytes_of_replay: int
+    accounts: tuple[str, ...]  # in which the processes' own accounts differ from the log's
+
+    @property
+    def agrees(self) -> bool:
+        """Whether state, bytes and accounts are the same."""
+        return self.equal_bits and self.bytes_saved == self.bytes_of_replay and not self.accounts
+
+
+def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Clicks) -> ReplayCheck:
+    """Replay the real run's log on the kernel, and compare."""
+    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
+    trainer.initialise()
+    saver = Saver(trainer, material.shards, ran.orders.sub_saves)
+    useful_h = ran.orders.useful_s / SECONDS
+    slots = range(ran.orders.n_servers)
+    replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+    auc_of_replay = trainer.evaluate(test).auc
+    equal = _equal(ran, trainer)
+    _adopt(ran, trainer)
+    return ReplayCheck(
+        equal,
+        trainer.evaluate(test).auc,
+        auc_of_replay,
+        ran.bytes_saved,
+        saver.bytes_written,
+        tuple(account_differences(ran, run, material)),
+    )
+
+
+def _equal(ran: FinishedRun, trainer: ProxyTrainer) -> bool:
+    state = ran.state
+    pairs = (
+        (state.table, trainer.model.table),
+        (state.row_state, trainer.optimizer.row_state),
+        (state.dense, trainer.model.dense),
+        (state.dense_state, trainer.optimizer.dense_state),
+    )
+    return all(ours.tobytes() == theirs.tobytes() for ours, theirs in pairs)
+
+
+def _adopt(ran: FinishedRun, trainer: ProxyTrainer) -> None:
+    trainer.model.table[:] = ran.state.table
+    trainer.model.dense[:] = ran.state.dense
+
+
+def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) -> list[str]:
+    """Where the trainers' own counters say something else than the log, a line each.
+
+    A trainer that was killed takes along what it has counted since its last heartbeat.
+    """
+    counted = [account for role, account in ran.accounts if role == "trainer" and account]
+    n_killed = len([1 for role, _ in ran.accounts if role == "trainer"]) - 1
+    per_s = material.n_samples / ran.orders.useful_s
+    unheard_s = n_killed * ran.orders.speeds.heartbeat_s
+    found = []
+    worked_h = float(run.costs.useful_h[0] + run.costs.hours_of("lost")[0])
+    trained = sum(account["samples"] for account in counted)
+    expected = round(worked_h * SECONDS * per_s)
+    most_unheard = (unheard_s * per_s + material.plan.batch) * (n_killed > 0)
+    if not expected - 2 * most_unheard <= trained <= expected + most_unheard:
+        found.append(f"trainers counted {trained:,.0f} samples, the log {expected:,}")
+    worked_s = sum(account["worked_s"] for account in counted)
+    log_s = (worked_h + float(run.costs.hours_of("degraded")[0])) * SECONDS
+    n_stops = int((run.log.kind == EventKind.FAILED).sum()) + 1
+    allowed_s = CLOCK_FRACTION * log_s + CLOCK_S * n_stops + 2 * unheard_s
+    if n_killed == 0 and abs(worked_s - log_s) > allowed_s:
+        found.append(f"trainers counted {worked_s:.2f} s of work, the log {log_s:.2f} s")
+    return found

@@ -8,12 +8,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.accuracy import Accuracy, StrategyAccuracy
-from cprsim.in_step import Team
+from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.kernel.metrics import Quality
 from cprsim.report.run_report import say
 from cprsim.report.run_table import print_whole
 from cprsim.results.words import NO_NUMBER, count, percent_number, saves
+from cprsim.train_in_step import Team
 
 HEADINGS = (
     "saves\nevery",
@@ -33,7 +33,7 @@ PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
 }
 
 
-def print_accuracy(console: Console, measured: Accuracy, useful_h: float) -> None:
+def print_accuracy(console: Console, measured: TrainingOutcome, useful_h: float) -> None:
     """Print the table, and under it what was trained and what is known of it."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("strategy")
@@ -65,7 +65,7 @@ def _cells(one: StrategyAccuracy, whole: Quality, useful_h: float) -> list[str]:
     ]
 
 
-def sentences(measured: Accuracy) -> list[str]:
+def sentences(measured: TrainingOutcome) -> list[str]:
     """What has to be said with the numbers."""
     what = measured.stand_in
     said = [
@@ -94,7 +94,7 @@ def sentences(measured: Accuracy) -> list[str]:
     return said
 
 
-def _in_step(measured: Accuracy, team: Team) -> list[str]:
+def _in_step(measured: TrainingOutcome, team: Team) -> list[str]:
     """How the replicas stayed in step, and what lost ones had not synchronised."""
     setting = team.setting
     said = [
@@ -120,7 +120,7 @@ def _memory(name: str, tracker: str, fraction: float) -> str:
     return f"{name}: its tracker adds {100 * fraction:.3g} % to the tables that it tracks{beside}."
 
 
-def accuracy_as_json(measured: Accuracy) -> dict[str, Any]:
+def accuracy_as_json(measured: TrainingOutcome) -> dict[str, Any]:
     """One object for scripts."""
     teacher = measured.stand_in.teacher
     return {

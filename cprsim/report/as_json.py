@@ -14,7 +14,7 @@ from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Differing, Result, Spread, records_of
 from cprsim.results.metrics import parts_among
-from cprsim.results.price import Price
+from cprsim.results.run import Price
 from cprsim.results.worth_seeing import worth_seeing
 
 _MEANS = (

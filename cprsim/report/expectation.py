@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
-from cprsim.measuring.memory import MemoryOfForks
-from cprsim.measuring.rehearsal import Rehearsal
+from cprsim.measuring.measure import MemoryOfForks
+from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.staleness import FEWEST_SEEDS_TO_USE
 
 
@@ -53,7 +53,7 @@ def forks(memory: MemoryOfForks) -> str:
     )
 
 
-def noise_warning(rehearsal: Rehearsal, precision: float) -> list[str]:
+def noise_warning(rehearsal: TrainerCheck, precision: float) -> list[str]:
     """What it costs that equal runs do not end equal; nothing where they do."""
     if rehearsal.repeats:
         return []

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.measuring.checks import HOLDS_WITHIN, Checks, Difference, Estimate, Verdict
+from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Difference, SeedMean
+from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.measuring.verdict import SHARE, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results.words import with_ends
@@ -68,7 +68,7 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
         "of the 95 % interval (Student's t), the weights being as fitted. The largest standard "
         f"error is {measured.widest:.0%} of plain partial recovery's slope. `{MORE_BYTES}`: the "
         "small tables are saved with every sub-save, at more bytes.",
-        f"A failure of {SHARE:.1%} of the servers at any time, with saves every "
+        f"A failure of {FAILED_FRACTION:.1%} of the servers at any time, with saves every "
         f"{TYPICAL_INTERVAL:.0%} of the run, costs under plain partial recovery "
         f"{' and '.join(_typical(measured, metric) for metric in checks)}: that "
         "of the weights is in it.",
@@ -88,7 +88,7 @@ def _typical(measured: Measured, metric: Metric) -> str:
     return f"{with_ends(lost.mean, *lost.interval())} of {NAMES[metric]}"
 
 
-def _pm(estimate: Estimate) -> str:
+def _pm(estimate: SeedMean) -> str:
     return f"{estimate.mean:.3f} ± {estimate.standard_error:.3f}"
 
 
@@ -121,7 +121,7 @@ def _adding_up(metric: Metric, checks: Checks) -> str:
 def _all_in_all(checks: Checks) -> str:
     if checks.fails_from_pls is not None:
         return f"The curve does not hold from PLS {checks.fails_from_pls:.2f} on."
-    unknown = [one for one in checks.adding_up if one.verdict is Verdict.UNKNOWN]
+    unknown = [one for one in checks.adding_up if one.verdict is AdditivityVerdict.UNKNOWN]
     if not unknown and checks.adding_up:
         return f"The curve holds to within {HOLDS_WITHIN:.0%} at every PLS tried."
     return (

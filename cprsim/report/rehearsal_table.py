@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
-from cprsim.rehearsal.verdict import PLS, Line
+from cprsim.rehearsal.verdict import PLS, ComparedQuantity
 from cprsim.report.run_report import say
 from cprsim.report.run_table import print_whole
 
@@ -36,7 +36,7 @@ def print_rehearsal(console: Console, rehearsal: Rehearsal) -> None:
         say(console, sentence)
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: ComparedQuantity) -> list[str]:
     form = "{:.4f}" if line.name == PLS else "{:.2f}"
     error = line.error_fraction
     shown = "" if error is None else f"{100 * error:+.1f} %"

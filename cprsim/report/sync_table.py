@@ -12,7 +12,7 @@ from cprsim.report.as_json import number
 from cprsim.report.run_report import say
 from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results.words import NO_NUMBER, percent_number, significant
-from cprsim.sync import Point
+from cprsim.sync import SpeedPoint
 
 SECONDS = 3600.0  # in an hour
 LINEAR = 0.95  # share of linear scaling below which a form counts as saturated
@@ -27,7 +27,7 @@ HEADINGS = (
 )
 
 
-def print_sync(console: Console, name: str, curves: Sequence[Sequence[Point]]) -> None:
+def print_sync(console: Console, name: str, curves: Sequence[Sequence[SpeedPoint]]) -> None:
     """Print the table, and below it where each form saturates."""
     first = curves[0][0].setting
     say(
@@ -51,7 +51,7 @@ def print_sync(console: Console, name: str, curves: Sequence[Sequence[Point]]) -
         say(console, sentence(curve))
 
 
-def _cells(point: Point) -> list[str]:
+def _cells(point: SpeedPoint) -> list[str]:
     eps = point.simulated.samples_per_h
     return [
         str(point.setting.n_trainers),
@@ -68,7 +68,7 @@ def _gap(iterations: float) -> str:
     return NO_NUMBER if isinf(iterations) else significant(iterations)
 
 
-def sentence(curve: Sequence[Point]) -> str:
+def sentence(curve: Sequence[SpeedPoint]) -> str:
     """Where one form saturates: in the simulation, and by the load model."""
     name = curve[0].setting.name
     held_up = [
@@ -87,7 +87,7 @@ def sentence(curve: Sequence[Point]) -> str:
     return f"{said}."
 
 
-def sync_as_json(curves: Sequence[Sequence[Point]]) -> dict[str, Any]:
+def sync_as_json(curves: Sequence[Sequence[SpeedPoint]]) -> dict[str, Any]:
     """One object for scripts; a gap that there is not is null."""
     return {
         "curves": [
@@ -101,7 +101,7 @@ def sync_as_json(curves: Sequence[Sequence[Point]]) -> dict[str, Any]:
     }
 
 
-def _plain(point: Point) -> dict[str, float | int | None]:
+def _plain(point: SpeedPoint) -> dict[str, float | int | None]:
     return {
         "trainers": point.setting.n_trainers,
         "elp": point.setting.elp,

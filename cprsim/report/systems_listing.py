@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cprsim.assemble import assemble
+from cprsim.codec import encode
 from cprsim.errors import ParameterError
 from cprsim.listed import ListedSystem
 from cprsim.records import Cluster, Costs, ExpectedFailures
@@ -20,7 +21,6 @@ from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.plain_system import plain_system
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
 from cprsim.scenario.recovery import Recovery
@@ -230,5 +230,7 @@ def plain_entry(entry: Entry) -> dict[str, Any]:
         "not_modelled": entry.not_modelled or None,
         "not_counted": entry.not_counted or None,
         "cannot_serve": entry.refused or None,
-        "options": [{**one, "default": plain_system(one["default"])} for one in entry.options],
+        "options": [
+            {**one, "default": encode(one["default"], tagged=True)} for one in entry.options
+        ],
     }

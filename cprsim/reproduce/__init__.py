@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cprsim.reproduce import (
     accuracy,
     distribution,
@@ -20,9 +22,10 @@ from cprsim.reproduce import (
     systems,
     trackers,
 )
+from cprsim.reproduce.promise import study as promised
 from cprsim.reproduce.study import Study
 
-STUDIES: dict[str, Study] = {
+STUDIES: dict[str, Study[Any]] = {
     study.name: study
     for study in (
         failure_analysis.STUDY,
@@ -38,6 +41,7 @@ STUDIES: dict[str, Study] = {
         distribution.STUDY,
         shadowsync.STUDY,
         systems.STUDY,
+        promised.STUDY,
     )
 }
 """What can be reproduced, by name, in the order in which it is shown."""

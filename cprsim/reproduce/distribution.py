@@ -7,7 +7,7 @@ in time, which nodes they strike, and how many at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
@@ -17,16 +17,22 @@ import numpy as np
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
+from cprsim.failures.correlated import CorrelatedNodes
+from cprsim.failures.distributions import Exponential, Gamma, Weibull
+from cprsim.failures.job_clock import JobClock
+from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
-from cprsim.failures.sources import Start
+from cprsim.failures.sources import FailureSource, Start
 from cprsim.fitting.circle import fit_correlated
+from cprsim.fitting.families import FAMILIES, fit
+from cprsim.fitting.lifetimes import gaps
 from cprsim.pipeline import simulate
-from cprsim.records import Floats
+from cprsim.records import Cluster, Floats
+from cprsim.reproduce.estimates import Z_95, Estimate
 from cprsim.reproduce.logs import TITLES, logs, missing
-from cprsim.reproduce.one_mtbf import EXPONENTIAL, GROUPS, REPLAYED, five_forms
 from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Summary
-from cprsim.results.metrics import interval_of_mean, measure
+from cprsim.reproduce.summary import Listing
+from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.traces import TraceFailures
 
@@ -49,32 +55,48 @@ NOTES = (
     "differ as fitted, their time stretched until the job has the log's MTBF. The intervals are "
     "those of the simulation: that each log is only one of many it might have been is not in them.",
 )
-Z_95 = 1.96
+EXPONENTIAL, GROUPS, REPLAYED = "exponential", "groups and lemons", "the log, replayed"
+MATCHED = 1e-9  # by how much an MTBF may miss the log's, as a share
 
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """What one strategy cost, in shares of the useful time."""
+    """What one strategy cost over independent jobs, in % of useful time."""
 
-    mean: float
-    half_width: float  # of the mean's 95 % interval
-    p90: float
-    p90_low: float
-    p90_high: float
+    mean: Estimate
+    p90: Estimate
 
-    def __str__(self) -> str:
-        return f"{100 * self.mean:.2f} ± {100 * self.half_width:.2f}"
+    @classmethod
+    def of(cls, values: Floats) -> Overheads:
+        """Mean and 90th percentile of shares of useful time.
+
+        Notes
+        -----
+        The percentile's interval is free of any distribution: how many jobs lie below it is
+        binomial, and its normal approximation gives the ranks of the ends (Conover 1999).
+        """
+        n = len(values)
+        around = Z_95 * sqrt(0.9 * 0.1 * n)
+        ranks = np.clip(np.ceil([0.9 * n - around, 0.9 * n + around]), 1, n).astype(np.int64) - 1
+        low, high = np.sort(values)[ranks]
+        p90 = Estimate(float(np.quantile(values, 0.9)), float(low), float(high))
+        return cls(Estimate.mean(values), p90)
+
+    @property
+    def mean_shown(self) -> str:
+        """In percent, with half of its interval."""
+        half = (self.mean.high - self.mean.low) / 2
+        return f"{100 * self.mean.value:.2f} ± {100 * half:.2f}"
 
     def p90_shown(self, digits: int) -> str:
         """In percent, with its interval."""
-        p90, low, high = (
-            f"{100 * value:.{digits}f}" for value in (self.p90, self.p90_low, self.p90_high)
-        )
+        ends = (self.p90.value, self.p90.low, self.p90.high)
+        p90, low, high = (f"{100 * value:.{digits}f}" for value in ends)
         return f"{p90} ({low} to {high})"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FormCosts:
     """One kind of failures."""
 
     failures: str
@@ -83,7 +105,15 @@ class Line:
     partial: Overheads
 
 
-def make(work: Work) -> Summary:
+@dataclass(frozen=True, slots=True)
+class OneLog:
+    """The table of a log, and what is said below it."""
+
+    rows: Sequence[Sequence[str]]
+    note: str
+
+
+def numbers(work: Work) -> dict[str, OneLog]:
     """Simulate the job under the failures of both logs.
 
     Raises
@@ -93,21 +123,14 @@ def make(work: Work) -> Summary:
     """
     if why := missing():
         raise ParameterError(f"'distribution' needs data: {why}")
-    rows: list[tuple[str, ...]] = []
-    notes = list(NOTES)
-    for name, title in TITLES.items():
-        found = work.once(name, partial(_of_log, work, name, title), [f"{name}.yaml", name])
-        rows += [tuple(row) for row in found["rows"]]
-        notes.append(found["note"])
-    return Summary(
-        "Whether the distribution of failures matters",
-        f"The same job and MTBF under failures of five forms: 200 h on all nodes of the cluster, "
-        f"{N_EMB_PS} of them embedding servers; save 5.62 min every 2 h, load 3.39 min, "
-        "rescheduling 2 min, wall clock; 2,000 replications.",
-        (),
-        (Listing("Overheads:", HEADINGS, tuple(rows)),),
-        tuple(notes),
-    )
+    return {
+        name: OneLog(**work.once(name, partial(_of_log, work, name, title), [f"{name}.yaml", name]))
+        for name, title in TITLES.items()
+    }
+
+
+def _note_of(name: str) -> Callable[[Mapping[str, OneLog]], str]:
+    return lambda runs: runs[name].note
 
 
 def _of_log(work: Work, name: str, title: str) -> dict[str, Any]:
@@ -118,12 +141,21 @@ def _of_log(work: Work, name: str, title: str) -> dict[str, Any]:
         line_of(failures, replace(experiment, failures=source))
         for failures, source in five_forms(replay, experiment.cluster, experiment.useful_h)
     ]
-    rows = [_row(title if not i else "", line) for i, line in enumerate(lines)]
-    note = (
-        f"{title}, {experiment.cluster.n_nodes} nodes: {verdict(lines)}"
-        f" {as_fitted(replay, experiment)}"
+    rows = [_row("" if number else title, line) for number, line in enumerate(lines)]
+    note = f"{title}, {experiment.cluster.n_nodes} nodes: {verdict(lines)}"
+    return {"rows": rows, "note": f"{note} {as_fitted(replay, experiment)}"}
+
+
+def _row(title: str, line: FormCosts) -> tuple[str, ...]:
+    return (
+        title,
+        line.failures,
+        f"{line.n_failures:.1f}",
+        line.full.mean_shown,
+        line.full.p90_shown(1),
+        line.partial.mean_shown,
+        line.partial.p90_shown(2),
     )
-    return {"rows": rows, "note": note}
 
 
 def _experiment(work: Work, name: str) -> Experiment:
@@ -134,10 +166,7 @@ def _experiment(work: Work, name: str) -> Experiment:
     return assemble(work.scenario(f"{name}.yaml", [*JOB, cluster]))
 
 
-# ----------------------------------------------------------------------------- what they cost
-
-
-def line_of(failures: str, experiment: Experiment) -> Line:
+def line_of(failures: str, experiment: Experiment) -> FormCosts:
     """Simulate a job under one kind of failures.
 
     Raises
@@ -149,37 +178,20 @@ def line_of(failures: str, experiment: Experiment) -> Line:
     measured = measure(replication_rows(outcome), experiment.cluster.n_nodes)
     if not measured["finished"].all():
         raise ParameterError(f"{failures}: a job did not finish, so that its hours say nothing")
-    of = {name: mine for name, mine in measured.groupby("strategy", observed=True)}
+    of = {name: rows for name, rows in measured.groupby("strategy", observed=True)}
     full, partial = (
-        overheads(of[name]["overhead_fraction"].to_numpy(np.float64))
+        Overheads.of(of[name]["overhead_fraction"].to_numpy(np.float64))
         for name in ("full", "partial")
     )
-    return Line(failures, float(of["partial"]["failures"].mean()), full, partial)
+    return FormCosts(failures, float(of["partial"]["failures"].mean()), full, partial)
 
 
-def overheads(values: Floats) -> Overheads:
-    """Mean and 90th percentile of independent jobs, each with its 95 % interval.
-
-    Notes
-    -----
-    The percentile's interval is free of any distribution: how many jobs lie below it is binomial,
-    and its normal approximation gives the ranks of the ends (Conover 1999).
-    """
-    n = len(values)
-    mean, low, high = interval_of_mean(values)
-    around = Z_95 * sqrt(0.9 * 0.1 * n)
-    ranks = np.clip(np.ceil([0.9 * n - around, 0.9 * n + around]), 1, n).astype(np.int64) - 1
-    p90_low, p90_high = np.sort(values)[ranks]
-    p90 = float(np.quantile(values, 0.9))
-    return Overheads(mean, (high - low) / 2, p90, float(p90_low), float(p90_high))
-
-
-def verdict(lines: Sequence[Line]) -> str:
+def verdict(lines: Sequence[FormCosts]) -> str:
     """By how much the forms differ."""
     by_name = {line.failures: line for line in lines}
     exponential = by_name[EXPONENTIAL]
-    full = _apart([line.full.mean for line in lines])
-    partial = _apart([line.partial.mean for line in lines])
+    full = _apart([line.full.mean.value for line in lines])
+    partial = _apart([line.partial.mean.value for line in lines])
     beyond = [
         f"{name} {_more(by_name[name].full, exponential.full)} under full recovery, "
         f"{_more(by_name[name].partial, exponential.partial)} under partial recovery"
@@ -192,7 +204,7 @@ def verdict(lines: Sequence[Line]) -> str:
 
 
 def _more(ours: Overheads, others: Overheads) -> str:
-    return f"{100 * (ours.p90 / others.p90 - 1):+.1f} %"
+    return f"{100 * (ours.p90.value / others.p90.value - 1):+.1f} %"
 
 
 def as_fitted(replay: Replay, experiment: Experiment) -> str:
@@ -216,23 +228,85 @@ def _apart(means: list[float]) -> float:
     return 100 * (max(means) / min(means) - 1)
 
 
-def _row(title: str, line: Line) -> tuple[str, ...]:
-    return (
-        title,
-        line.failures,
-        f"{line.n_failures:.1f}",
-        str(line.full),
-        line.full.p90_shown(1),
-        str(line.partial),
-        line.partial.p90_shown(2),
+# ----------------------------------------------------------------------------- one MTBF
+
+
+def five_forms(
+    replay: Replay, cluster: Cluster, useful_h: float
+) -> Iterator[tuple[str, FailureSource]]:
+    """Failures of five forms, all with the MTBF of a replayed log.
+
+    Parameters
+    ----------
+    replay : of the log that the others are fitted to
+    cluster, useful_h : of the job; nodes that differ are brought to the MTBF over its hours [h]
+    """
+    mtbf_h = replay.expected(cluster, useful_h).mtbf_h
+    weibull, gamma = (_gaps_shape(replay.outages, family) for family in ("weibull", "gamma"))
+    of_the_job = {
+        EXPONENTIAL: Exponential.from_mean(mtbf_h),
+        f"Weibull, shape {weibull:.3f}": Weibull.from_mean(mtbf_h, weibull),
+        f"gamma, shape {gamma:.3f}": Gamma.from_mean(mtbf_h, gamma),
+    }
+    for name, lifetime in of_the_job.items():
+        # stationary: else the first gap would give more failures than the MTBF says
+        yield name, JobClock(lifetime, range(cluster.n_nodes), start=Start.STATIONARY)
+    fitted = fit_correlated(replay.outages).source()
+    yield GROUPS, with_mtbf(fitted, cluster, useful_h, mtbf_h)
+    yield REPLAYED, replay
+
+
+def _gaps_shape(outages: Outages, family: str) -> float:
+    return fit(FAMILIES[family], gaps(outages)).parameter("shape").estimate
+
+
+def with_mtbf(
+    fitted: CorrelatedNodes, cluster: Cluster, useful_h: float, mtbf_h: float
+) -> CorrelatedNodes:
+    """The same nodes and shocks in stretched time, such that a job has this MTBF.
+
+    Raises
+    ------
+    ParameterError
+        where no stretch was runs.
+    """
+    stretch = 1.0
+    for _ in range(100):
+        source = stretched(fitted, stretch)
+        miss = mtbf_h / source.expected(cluster, useful_h).mtbf_h
+        if abs(miss - 1) < MATCHED:
+            return source
+        stretch *= miss
+    raise ParameterError(f"no stretch of time gives these nodes an MTBF of {mtbf_h:g} h")
+
+
+def stretched(source: CorrelatedNodes, by: float) -> CorrelatedNodes:
+    """The same failures, everything taking `by` times as long."""
+    shocks = source.shocks
+    return replace(
+        source,
+        lifetime=Weibull.from_mean(by * source.lifetime.mean_h, source.lifetime.shape),
+        shocks=None if shocks is None else replace(shocks, rate_per_h=shocks.rate_per_h / by),
+        watched_h=by * source.watched_h,
     )
 
 
 STUDY = Study(
-    "distribution",
-    "whether the form of the failure distribution matters, on two public logs",
-    make,
-    ("gpu-cluster.yaml", "lanl.yaml"),
+    name="distribution",
+    shows="whether the form of the failure distribution matters, on two public logs",
+    module=__name__,
+    title="Whether the distribution of failures matters",
+    question="The same job and MTBF under failures of five forms: 200 h on all nodes of the "
+    f"cluster, {N_EMB_PS} of them embedding servers; save 5.62 min every 2 h, load 3.39 min, "
+    "rescheduling 2 min, wall clock; 2,000 replications.",
+    numbers=numbers,
+    listings=lambda runs: [
+        Listing(
+            "Overheads:", HEADINGS, tuple(tuple(row) for one in runs.values() for row in one.rows)
+        )
+    ],
+    notes=(*NOTES, *map(_note_of, TITLES)),
+    inputs=("gpu-cluster.yaml", "lanl.yaml"),
     missing=missing,
     more_inputs=logs,
 )

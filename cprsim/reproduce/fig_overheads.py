@@ -7,29 +7,21 @@ also strike saves and recoveries.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import floor
-from typing import Any
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import OVERHEADS, REDUCTIONS
-from cprsim.reproduce.simulated import Simulated, removed_percent, simulated
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary, alone, as_shown, compared
-from cprsim.reproduce.verdicts import Basis
+from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
+from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.summary import Listing, Target, alone
+from cprsim.reproduce.verdicts import FITTED, RECALLED
 
-HEADINGS = (
-    "scenario",
-    "strategy",
-    "paper, %",
-    "first order, %",
-    "counted, %",
-    "simulated, %",
-    "exponential, wall, %",
-)
 EXPONENTIAL = (
     "failures={kind: job, family: exponential, mtbf: 28 h, clock: wall, role: emb_ps, together: 1}"
 )
@@ -56,92 +48,100 @@ NOTES = (
 )
 
 
-def make(work: Work) -> Summary:
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """What came of one data set: simulated twice, and by two formulas (strategy -> share)."""
+
+    injected: Simulated  # the emulation's two failures
+    exponential: Simulated
+    first_order: dict[str, float]
+    counted: dict[str, float]
+
+
+Emulations = dict[str, Emulation]  # by scenario
+
+
+def numbers(work: Work) -> Emulations:
     """Run both scenarios, with the emulation's two failures and with exponential ones."""
-    parts = [Part(name, partial(_measured, work, name), (f"{name}.yaml",)) for name in OVERHEADS]
-    found = dict(zip(OVERHEADS, work.each(parts), strict=True))
-    ours = {name: Simulated(one["injected"]) for name, one in found.items()}
-    return Summary(
-        "Overheads in the emulation",
-        "What do failures cost in 56 h on 8 embedding servers with 2 failures, and how much of it "
-        "does CPR remove?",
-        tuple(row for name, one in ours.items() for row in _rows(name, one)),
-        (Listing("The same in detail, in % of useful time:", HEADINGS, _details(found)),),
-        NOTES,
-        (_chart(ours),),
+    scenarios = {name: f"{name}.yaml" for name in OVERHEADS}
+    injected = simulate_cases(work, {name: (file, []) for name, file in scenarios.items()})
+    exponential = simulate_cases(
+        work, {f"{name}, exponential": (file, [EXPONENTIAL]) for name, file in scenarios.items()}
     )
+    runs = {}
+    for name, file in scenarios.items():
+        experiment = assemble(work.scenario(file))
+        runs[name] = Emulation(
+            injected[name],
+            exponential[f"{name}, exponential"],
+            {
+                policy.name: first_order_fraction(experiment, policy)
+                for policy in experiment.policies
+            },
+            {policy.name: counted_fraction(experiment, policy) for policy in experiment.policies},
+        )
+    return runs
 
 
-def _measured(work: Work, name: str) -> dict[str, Any]:
-    injected = assemble(work.scenario(f"{name}.yaml"))
-    exponential = assemble(work.scenario(f"{name}.yaml", [EXPONENTIAL]))
-    return {
-        "injected": simulated(injected),
-        "exponential": simulated(exponential),
-        "first order": {p.name: first_order_fraction(injected, p) for p in injected.policies},
-        "counted": {p.name: counted_fraction(injected, p) for p in injected.policies},
-    }
-
-
-def _rows(name: str, ours: Simulated) -> list[Row]:
+def _targets(name: str) -> list[Target[Emulations]]:
     title = TITLES[name]
-    fitted, naive = Basis(fitted=True), Basis(recalled=True)
-    rows = [
-        compared(
-            f"{title}: {STRATEGIES[strategy]}, overhead",
-            claim,
-            ours.percent(strategy),
-            naive if strategy == "partial" else fitted,
-        )
-        for strategy, claim in OVERHEADS[name].items()
-    ]
-    removed = removed_percent(ours, "cpr-mfu")
+
+    def overhead(strategy: str) -> Callable[[Emulations], Estimate]:
+        return lambda runs: runs[name].injected.percent(strategy)
+
     return [
-        *rows,
-        alone(f"{title}: CPR with whole saves, overhead", ours.percent("cpr"), "%"),
-        compared(f"{title}: removed by CPR-MFU", REDUCTIONS[name], removed, fitted),
+        *(
+            Target(
+                f"{title}: {STRATEGIES[strategy]}, overhead",
+                claim,
+                overhead(strategy),
+                RECALLED if strategy == "partial" else FITTED,
+            )
+            for strategy, claim in OVERHEADS[name].items()
+        ),
+        alone(f"{title}: CPR with whole saves, overhead", overhead("cpr"), "%"),
+        Target(
+            f"{title}: removed by CPR-MFU",
+            REDUCTIONS[name],
+            lambda runs: runs[name].injected.removed_percent("cpr-mfu"),
+            FITTED,
+        ),
     ]
 
 
-def _details(found: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (
-            name,
-            strategy,
-            str(OVERHEADS[name].get(strategy, "")),
-            f"{100 * one['first order'][strategy]:.2f}",
-            f"{100 * one['counted'][strategy]:.2f}",
-            as_shown(Simulated(one["injected"]).percent(strategy), ""),
-            as_shown(Simulated(one["exponential"]).percent(strategy), ""),
+def _details(runs: Emulations) -> list[Listing]:
+    return [
+        Listing.of(
+            "The same in detail, in % of useful time:",
+            ((name, strategy, one) for name, one in runs.items() for strategy in STRATEGIES),
+            ("scenario", lambda line: line[0]),
+            ("strategy", lambda line: line[1]),
+            ("paper, %", lambda line: str(OVERHEADS[line[0]].get(line[1], ""))),
+            ("first order, %", lambda line: f"{100 * line[2].first_order[line[1]]:.2f}"),
+            ("counted, %", lambda line: f"{100 * line[2].counted[line[1]]:.2f}"),
+            ("simulated, %", lambda line: line[2].injected.percent(line[1]).shown()),
+            ("exponential, wall, %", lambda line: line[2].exponential.percent(line[1]).shown()),
         )
-        for name, one in found.items()
-        for strategy in STRATEGIES
-    )
+    ]
 
 
-def _chart(ours: dict[str, Simulated]) -> Chart:
+def _chart(runs: Emulations) -> Chart:
     return Chart(
         "What failures cost in the emulation, by strategy",
         "Mean over replications; error bars: 95 % interval of the mean.",
-        tuple(_panel(name, one) for name, one in ours.items()),
+        tuple(_panel(name, one.injected) for name, one in runs.items()),
     )
 
 
-def _panel(name: str, ours: Simulated) -> Panel:
-    marks: dict[str, list[str]] = {}
+def _panel(name: str, simulated: Simulated) -> Panel:
+    by_mark: dict[str, dict[str, float]] = {}
     for strategy, claim in OVERHEADS[name].items():
-        marks.setdefault(str(claim.mark), []).append(strategy)
-    papers = tuple(
-        Series(
-            f"paper ({mark})",
-            tuple(STRATEGIES[one] for one in those),
-            tuple(OVERHEADS[name][one].low for one in those),
-            kind="paper",
-        )
-        for mark, those in marks.items()
+        by_mark.setdefault(str(claim.mark), {})[STRATEGIES[strategy]] = claim.low
+    papers = (
+        Series(f"paper ({mark})", tuple(values), tuple(values.values()), kind="paper")
+        for mark, values in by_mark.items()
     )
-    bars = ours.stack(STRATEGIES)
-    return Panel(f"Criteo {TITLES[name]}", "", "overhead, % of useful time", (*bars, *papers))
+    return Panel(f"Criteo {TITLES[name]}", "", OVERHEAD, (*simulated.stack(STRATEGIES), *papers))
 
 
 # ------------------------------------------------------------------------------ formulas
@@ -200,8 +200,16 @@ def _recovery_h(experiment: Experiment, policy: RecoveryPolicy) -> float:
 
 
 STUDY = Study(
-    "fig-overheads",
-    "overhead of full recovery, naive partial recovery and CPR in the emulation",
-    make,
-    ("criteo-kaggle.yaml", "criteo-terabyte.yaml"),
+    name="fig-overheads",
+    shows="overhead of full recovery, naive partial recovery and CPR in the emulation",
+    module=__name__,
+    title="Overheads in the emulation",
+    question="What do failures cost in 56 h on 8 embedding servers with 2 failures, and how much "
+    "of it does CPR remove?",
+    numbers=numbers,
+    targets=[target for name in OVERHEADS for target in _targets(name)],
+    listings=_details,
+    notes=NOTES,
+    chart=_chart,
+    inputs=("criteo-kaggle.yaml", "criteo-terabyte.yaml"),
 )

@@ -7,30 +7,31 @@ what does not agree is shown, and so is what each other assumption of that file 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cprsim.assemble import assemble
+from cprsim.errors import ParameterError, ScenarioError
+from cprsim.fleet.population import Kind, drawn_kinds, scenario_of
 from cprsim.pipeline import simulate
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
-from cprsim.reproduce.paper import (
-    FLEET_MACHINE_YEARS,
-    FLEET_MEAN,
-    FLEET_P90,
-    FLEET_WORST,
-    Claim,
-)
-from cprsim.reproduce.population import Population, assumed_in, read_population
-from cprsim.reproduce.simulated import STACKED
+from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.paper import FLEET_MACHINE_YEARS, FLEET_MEAN, FLEET_P90, FLEET_WORST, Claim
 from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary, alone, as_shown, compared
-from cprsim.reproduce.verdicts import Basis, Ours, agreement
+from cprsim.reproduce.summary import Listing, Target, alone
+from cprsim.reproduce.verdicts import Assumptions, agreement
+from cprsim.results.metrics import IN_TABLES
 from cprsim.results.rows import replication_rows
+from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.streams import stream
 
 SCENARIO, POPULATION = "fleet.yaml", "fleet.toml"
@@ -38,16 +39,123 @@ N_RESAMPLED = 400
 N_TOGETHER = 34  # kinds of jobs that one part of the work simulates
 MOST_OF_A_KIND = 100  # jobs
 HOURS_PER_YEAR = 8766.0
-AS_FIXED = "as fixed"
+AS_FIXED, AFTERWARDS = "as fixed", "afterwards: "
+ASSUMED = re.compile(r"\bassumed\b")
 STRATEGIES = ("full", "cpr")
-PARTS = tuple(part for part in STACKED if part not in ("detect", "wait"))  # none of both here
+PARTS = tuple(part for part in IN_TABLES if part not in ("detect", "wait"))  # none of both here
 RANKS = {"P50": (0.45, 0.55), "P75": (0.70, 0.80), "P90": (0.88, 0.92), "P95": (0.94, 0.96),
          "worst 5 %": (0.95, 1.0)}  # fmt: skip
 Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
 
 
+# ------------------------------------------------------------------------------ the population
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAssumption:
+    """Another assumption about the fleet, or several."""
+
+    overrides: tuple[str, ...] = ()  # of the scenario
+    population: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # changed entries
+
+
 @dataclass(frozen=True)
-class Fleet:
+class AssumedFleet:
+    """How the jobs of the fleet differ from the scenario's, as the file says it.
+
+    Parameters
+    ----------
+    vary, nodes : entries of the file; what differs as the section `fleet` of a scenario has it
+    others : the same fleet under other assumptions, by title
+    """
+
+    path: Path
+    n_jobs: int
+    window: str
+    seed: int
+    vary: Mapping[str, Mapping[str, Any]]
+    nodes: Mapping[str, Any]
+    others: Mapping[str, OtherAssumption]
+
+    def scenario(self, typical: Path, title: str = AS_FIXED) -> LoadedScenario:
+        """The scenario of a typical job with a fleet like this, under one of the assumptions.
+
+        Raises
+        ------
+        ParameterError : an entry can't be used
+        """
+        other = self.others.get(title, OtherAssumption())
+        vary = {
+            key: {**entries, **other.population.get(key, {})} for key, entries in self.vary.items()
+        }
+        nodes = {**self.nodes, **other.population.get("nodes", {})}
+        n_emb_ps = round(nodes["emb_ps_share"] * nodes["typical"])
+        fleet = {"jobs": self.n_jobs, "window": self.window, "vary": vary}
+        overrides = [
+            *other.overrides,
+            f"fleet={json.dumps(fleet)}",
+            f"cluster.emb_ps={n_emb_ps}",
+            f"cluster.trainers={nodes['typical'] - n_emb_ps}",
+            f"failures.mtbf={nodes['at_mtbf']}",
+            f"simulation.seed={self.seed}",
+        ]
+        try:
+            return load_scenario(typical, overrides)
+        except ScenarioError as error:
+            raise ParameterError(f"{self.path}: {error}") from error
+
+
+def read_population(path: Path) -> AssumedFleet:
+    """Read the file. Raises ParameterError where it can't be used."""
+    try:
+        read = tomllib.loads(path.read_text("utf-8"))
+        others = {
+            title: OtherAssumption(tuple(overrides)) for title, overrides in read["others"].items()
+        }
+        for title, population in read["others-of-the-population"].items():
+            others[title] = OtherAssumption(population=population)
+        for title, both in read["afterwards"].items():
+            overrides, population = both.get("overrides", ()), both.get("population", {})
+            others[AFTERWARDS + title] = OtherAssumption(tuple(overrides), population)
+        entries = {name: read[name] for name in ("n_jobs", "window", "seed", "vary", "nodes")}
+        return AssumedFleet(path, **entries, others=others)
+    except KeyError as error:
+        raise ParameterError(f"{path}: the entry {error} is missing or has no meaning") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise ParameterError(f"{path}: {error}") from error
+
+
+def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[Kind]:
+    """Draw so many kinds of jobs."""
+    assert fleet.scenario.fleet is not None, "the population is a fleet"
+    return drawn_kinds(fleet, fleet.scenario.fleet, n)
+
+
+def assumed_in(*paths: Path) -> tuple[str, ...]:
+    """The keys whose line says that it was assumed: the free inputs."""
+    keys = [
+        f"{path.name}: {key}"
+        for path in paths
+        for line in path.read_text("utf-8").splitlines()
+        if (key := _assumed(line))
+    ]
+    return tuple(keys)
+
+
+def _assumed(line: str) -> str:
+    """The key before ``:`` or ``=`` of a line whose comment says `assumed`, else nothing."""
+    said, _, comment = line.partition("#")
+    before, sign, _ = said.replace("=", ":").partition(":")
+    key = before.strip().removeprefix("-").strip()
+    is_key = sign and key.replace(" ", "").replace("_", "").isalnum()
+    return key if is_key and ASSUMED.search(comment) else ""
+
+
+# ------------------------------------------------------------------------------ what jobs cost
+
+
+@dataclass(frozen=True)
+class FleetCosts:
     """What the jobs of one fleet cost; arrays are (kinds of jobs, jobs of a kind)."""
 
     overhead: Mapping[str, Floats]  # strategy -> share of useful time
@@ -56,18 +164,18 @@ class Fleet:
     node_h: Floats  # useful node-hours
     n_jobs: int  # that the fleet stands for
 
-    def interval(self, values: Floats, statistic: Statistic) -> Ours:
+    def interval(self, values: Floats, statistic: Statistic) -> Estimate:
         """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
         rng = stream(1, 0, "fleet/resampling")
         kinds = rng.integers(len(values), size=(N_RESAMPLED, len(values)))
         low, high = np.quantile(statistic(values[kinds].reshape(N_RESAMPLED, -1)), [0.025, 0.975])
-        return Ours(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
+        return Estimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
 
-    def percent(self, strategy: str, statistic: Statistic) -> Ours:
+    def percent(self, strategy: str, statistic: Statistic) -> Estimate:
         """A statistic of the overheads, in percent."""
         return self.interval(100 * self.overhead[strategy], statistic)
 
-    def machine_years(self, strategy: str) -> Ours:
+    def machine_years(self, strategy: str) -> Estimate:
         """Machine-years that all jobs of the fleet lose together."""
         scale = self.n_jobs / HOURS_PER_YEAR
         return self.interval(scale * self.lost_node_h[strategy], mean)
@@ -120,25 +228,37 @@ SHOWN: dict[str, Statistic] = {
 # ------------------------------------------------------------------------------ the study
 
 
-def make(work: Work) -> Summary:
+@dataclass(frozen=True)
+class FleetRuns:
+    """The fleet as fixed, and under each of the other assumptions."""
+
+    population: AssumedFleet
+    assumptions: Assumptions
+    fleets: Mapping[str, FleetCosts]  # by title
+
+    @property
+    def fixed(self) -> FleetCosts:
+        return self.fleets[AS_FIXED]
+
+    @property
+    def others(self) -> dict[str, FleetCosts]:
+        return {title: one for title, one in self.fleets.items() if title != AS_FIXED}
+
+
+def numbers(work: Work) -> FleetRuns:
     """Simulate the fleet as fixed, and under each of the other assumptions."""
     population = read_population(work.input(POPULATION))
+    typical = work.input(SCENARIO)
+    for title in population.others:
+        population.scenario(typical, title)  # each makes sense before the first is simulated
     n_kinds, n_others = work.pick((340, 34), (1700, 340), (17_000, 1700))
-    fleet = _fleet(work, population, AS_FIXED, n_kinds)
-    others = {title: _fleet(work, population, title, n_others) for title in population.others}
-    basis = Basis(free=assumed_in(work.input(SCENARIO), work.input(POPULATION)))
-    return Summary(
-        "A fleet under full recovery, and under CPR",
-        f"What do failures cost {population.n_jobs:,} jobs of different length and size in "
-        f"{population.window_h:g} h?",
-        (*_rows(fleet, basis), *_cpr_rows(fleet)),
-        (_split_listing(fleet), _others_listing({AS_FIXED: fleet, **others})),
-        _notes(fleet, others, basis),
-        (_chart(fleet),),
-    )
+    fleets = {AS_FIXED: _costs(work, population, AS_FIXED, n_kinds)}
+    fleets |= {title: _costs(work, population, title, n_others) for title in population.others}
+    free = assumed_in(typical, population.path)
+    return FleetRuns(population, Assumptions(free), fleets)
 
 
-def _fleet(work: Work, population: Population, title: str, n_kinds: int) -> Fleet:
+def _costs(work: Work, population: AssumedFleet, title: str, n_kinds: int) -> FleetCosts:
     """Simulate a fleet, so many kinds of jobs at a time."""
     pieces = work.each(
         [
@@ -153,7 +273,7 @@ def _fleet(work: Work, population: Population, title: str, n_kinds: int) -> Flee
     def of(strategy: str, name: str) -> Floats:
         return np.concatenate([np.array(piece[strategy][name]) for piece in pieces])
 
-    return Fleet(
+    return FleetCosts(
         {strategy: of(strategy, "overhead") for strategy in STRATEGIES},
         {strategy: {part: of(strategy, part) for part in PARTS} for strategy in STRATEGIES},
         {strategy: of(strategy, "lost_node_h") for strategy in STRATEGIES},
@@ -163,165 +283,169 @@ def _fleet(work: Work, population: Population, title: str, n_kinds: int) -> Flee
 
 
 def _some(
-    work: Work, population: Population, title: str, n_kinds: int, first: int
+    work: Work, population: AssumedFleet, title: str, n_kinds: int, first: int
 ) -> dict[str, dict[str, list[list[float]]]]:
-    overrides_of_all: tuple[str, ...] = ()
-    if title != AS_FIXED:
-        overrides_of_all = population.others[title].overrides
-        population = population.changed(title)
-    jobs = population.jobs(n_kinds)[first : first + N_TOGETHER]
+    fleet = population.scenario(work.input(SCENARIO), title)
     each = min(population.n_jobs // n_kinds, MOST_OF_A_KIND)
-    found: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
-    for number, job in enumerate(jobs, start=first):
-        overrides = [
-            *overrides_of_all,
-            *job.overrides(),
-            f"simulation.replications={each}",
-            f"simulation.seed={population.seed + number}",
-        ]
-        experiment = assemble(work.scenario(SCENARIO, overrides))
+    fleet = fleet.varied({"simulation.replications": each}, fleet.place)
+    kinds = kinds_of(fleet, n_kinds)[first : first + N_TOGETHER]
+    costs: dict[str, dict[str, list[list[float]]]] = {strategy: {} for strategy in STRATEGIES}
+    for number, kind in enumerate(kinds, start=first):
+        experiment = assemble(scenario_of(fleet, kind, number))
         rows = replication_rows(simulate(experiment))
         for strategy in STRATEGIES:
             for name, values in _of_jobs(rows, strategy, experiment.cluster.n_nodes).items():
-                found[strategy].setdefault(name, []).append(values)
-    return found
+                costs[strategy].setdefault(name, []).append(values)
+    return costs
 
 
 def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
-    mine = rows[rows["strategy"] == strategy]
-    useful_h = mine["useful_h"].to_numpy()
-    overhead_h = mine["wall_h"].to_numpy() - useful_h
+    of_strategy = rows[rows["strategy"] == strategy]
+    useful_h = of_strategy["useful_h"].to_numpy()
+    overhead_h = of_strategy["wall_h"].to_numpy() - useful_h
     return {
         "overhead": list(floats(overhead_h / useful_h)),
         "lost_node_h": list(floats(n_nodes * overhead_h)),
         "node_h": list(floats(n_nodes * useful_h)),
-        **{part: list(floats(mine[f"{part}_h"].to_numpy() / useful_h)) for part in PARTS},
+        **{part: list(floats(of_strategy[f"{part}_h"].to_numpy() / useful_h)) for part in PARTS},
     }
 
 
 # ------------------------------------------------------------------------------ what it says
 
 
-def _rows(fleet: Fleet, basis: Basis) -> list[Row]:
-    claims = {
-        "mean": FLEET_MEAN,
-        "P90": FLEET_P90,
-        "P95": FLEET_WORST,
-        "mean of the worst 5 %": FLEET_WORST,
-    }
-    rows = [
-        compared(f"full recovery, overhead: {name}", claim, fleet.percent("full", STATISTICS[name]),
-                 basis)
-        for name, claim in claims.items()
-    ]  # fmt: skip
-    years = fleet.machine_years("full")
-    return [*rows, compared("machine-years lost", FLEET_MACHINE_YEARS, years, basis)]
+def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], Estimate]:
+    return lambda runs: runs.fixed.percent(strategy, statistic)
 
 
-def _cpr_rows(fleet: Fleet) -> list[Row]:
-    rows = [
-        alone(f"CPR, overhead: {name}", fleet.percent("cpr", statistic), "%")
+def _machine_years(strategy: str) -> Callable[[FleetRuns], Estimate]:
+    return lambda runs: runs.fixed.machine_years(strategy)
+
+
+def _rests_on(runs: FleetRuns) -> Assumptions:
+    return runs.assumptions
+
+
+CLAIMS = dict(zip(STATISTICS, (FLEET_MEAN, FLEET_P90, FLEET_WORST, FLEET_WORST), strict=True))
+TARGETS: list[Target[FleetRuns]] = [
+    *(
+        Target(
+            f"full recovery, overhead: {name}",
+            claim,
+            _overhead("full", STATISTICS[name]),
+            _rests_on,
+        )
+        for name, claim in CLAIMS.items()
+    ),
+    Target("machine-years lost", FLEET_MACHINE_YEARS, _machine_years("full"), _rests_on),
+    *(
+        alone(f"CPR, overhead: {name}", _overhead("cpr", statistic), "%")
         for name, statistic in STATISTICS.items()
+    ),
+    alone("CPR, machine-years lost", _machine_years("cpr"), "machine-years"),
+]
+
+
+def _listings(runs: FleetRuns) -> list[Listing]:
+    groups = {"all": (0.0, 1.0), **RANKS}
+    splits = [
+        (strategy, name, runs.fixed.split(strategy, *ranks))
+        for strategy in STRATEGIES
+        for name, ranks in groups.items()
     ]
-    return [*rows, alone("CPR, machine-years lost", fleet.machine_years("cpr"), "machine-years")]
 
+    def share(part: str) -> Callable[[tuple[str, str, dict[str, float]]], str]:
+        return lambda line: f"{abs(line[2][part]):.2f}"
 
-def _split_listing(fleet: Fleet) -> Listing:
-    def line(strategy: str, name: str, low: float, high: float) -> tuple[str, ...]:
-        parts = fleet.split(strategy, low, high)
-        return (
-            strategy,
-            name,
-            *(f"{abs(parts[part]):.2f}" for part in PARTS),
-            f"{sum(parts.values()):.1f}",
-        )
+    def overhead(statistic: Statistic) -> Callable[[str], str]:
+        return lambda title: runs.fleets[title].percent("full", statistic).shown()
 
-    return Listing(
-        "Where the hours of the jobs around a percentile of overhead go, in % of useful time "
-        "(P90: the jobs from P88 to P92, and so on):",
-        ("strategy", "jobs", *(f"{part}, %" for part in PARTS), "overhead, %"),
-        tuple(
-            line(strategy, name, *ranks)
-            for strategy in STRATEGIES
-            for name, ranks in {"all": (0.0, 1.0), **RANKS}.items()
+    return [
+        Listing.of(
+            "Where the hours of the jobs around a percentile of overhead go, in % of useful time "
+            "(P90: the jobs from P88 to P92, and so on):",
+            splits,
+            ("strategy", lambda line: line[0]),
+            ("jobs", lambda line: line[1]),
+            *((f"{part}, %", share(part)) for part in PARTS),
+            ("overhead, %", lambda line: f"{sum(line[2].values()):.1f}"),
         ),
-    )
+        Listing.of(
+            "The same fleet under other assumptions, one change at a time, fixed beforehand but "
+            "for the last ones; overheads in %:",
+            runs.fleets,
+            ("assumption", str),
+            *((f"full: {name}", overhead(statistic)) for name, statistic in STATISTICS.items()),
+            ("machine-years", lambda title: runs.fleets[title].machine_years("full").shown()),
+            ("CPR: mean", lambda title: runs.fleets[title].percent("cpr", mean).shown()),
+        ),
+    ]
 
 
-def _others_listing(fleets: Mapping[str, Fleet]) -> Listing:
-    def line(title: str, fleet: Fleet) -> tuple[str, ...]:
-        years = fleet.machine_years("full")
-        return (
-            title,
-            *(as_shown(fleet.percent("full", one), "") for one in STATISTICS.values()),
-            as_shown(years, ""),
-            as_shown(fleet.percent("cpr", mean), ""),
-        )
-
-    return Listing(
-        "The same fleet under other assumptions, one change at a time, fixed beforehand but for "
-        "the last ones; overheads in %:",
-        ("assumption", *(f"full: {name}" for name in STATISTICS), "machine-years", "CPR: mean"),
-        tuple(line(title, fleet) for title, fleet in fleets.items()),
-    )
-
-
-def _notes(fleet: Fleet, others: Mapping[str, Fleet], basis: Basis) -> tuple[str, ...]:
-    node_h = float(fleet.node_h.mean())
-    needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fleet.n_jobs / 0.125
+def _free_note(runs: FleetRuns) -> str:
+    free = runs.assumptions.free
     return (
-        f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(basis.free)} free inputs "
-        f"are: {', '.join(basis.free)}.",
-        _tail_note(others),
-        f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
-        f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has {node_h:,.0f}. "
-        "Jobs that are larger, or of more different length, have them, at the same overheads. "
-        "The published number is met, or can't be told from it, with: "
-        f"{_met(others, FLEET_MACHINE_YEARS, _years)}.",
+        f"Intervals: 95 %, by drawing the kinds of jobs again. The {len(free)} free inputs "
+        f"are: {', '.join(free)}."
     )
 
 
-def _tail_note(others: Mapping[str, Fleet]) -> str:
+def _tail_note(runs: FleetRuns) -> str:
     """Which other assumptions have the paper's tail, and which its mean as well."""
+    with_tail = {
+        title: one
+        for title, one in runs.others.items()
+        if agreement(FLEET_P90, _p90(one)) is not False
+    }
     return (
         "Why the tail is shorter: as fixed, most jobs are so long that their failures average out, "
         "and all save at the best interval tables of much the same size, so that their overheads "
         "are alike. The tail grows with rarer saves, shorter jobs, a long tail of rescheduling, "
         "and with tables of more different size, which raise the mean least. P90 is over "
-        f"30 %, or can't be told from it, with: {_met(others, FLEET_P90, _p90)}. The mean is as "
-        f"published too, or can't be told from it, with: "
-        f"{_met(_with_tail(others), FLEET_MEAN, _mean)}."
+        f"30 %, or can't be told from it, with: {_met(runs.others, FLEET_P90, _p90)}. The mean is "
+        f"as published too, or can't be told from it, with: {_met(with_tail, FLEET_MEAN, _mean)}."
     )
 
 
-def _p90(fleet: Fleet) -> Ours:
+def _years_note(runs: FleetRuns) -> str:
+    fleet = runs.fixed
+    needed = FLEET_MACHINE_YEARS.low * HOURS_PER_YEAR / fleet.n_jobs / 0.125
+    return (
+        f"Why fewer machine-years: 1,156 machine-years of 17,000 jobs at an overhead of 12.5 % "
+        f"mean {needed:,.0f} useful node-hours per job; the fleet as fixed has "
+        f"{float(fleet.node_h.mean()):,.0f}. "
+        "Jobs that are larger, or of more different length, have them, at the same overheads. "
+        "The published number is met, or can't be told from it, with: "
+        f"{_met(runs.others, FLEET_MACHINE_YEARS, _years)}."
+    )
+
+
+def _p90(fleet: FleetCosts) -> Estimate:
     return fleet.percent("full", STATISTICS["P90"])
 
 
-def _mean(fleet: Fleet) -> Ours:
+def _mean(fleet: FleetCosts) -> Estimate:
     return fleet.percent("full", mean)
 
 
-def _years(fleet: Fleet) -> Ours:
+def _years(fleet: FleetCosts) -> Estimate:
     return fleet.machine_years("full")
 
 
-def _with_tail(others: Mapping[str, Fleet]) -> dict[str, Fleet]:
-    return {t: one for t, one in others.items() if agreement(FLEET_P90, _p90(one)) is not False}
-
-
-def _met(others: Mapping[str, Fleet], claim: Claim, number: Callable[[Fleet], Ours]) -> str:
+def _met(
+    others: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], Estimate]
+) -> str:
     """The other assumptions under which a number of the paper is met, or may be."""
-    found = [
-        f"{title} ({as_shown(number(one), claim.unit)})"
+    titles = [
+        f"{title} ({number(one).shown(claim.unit)})"
         for title, one in others.items()
         if agreement(claim, number(one)) is not False
     ]
-    return "; ".join(found) or "none"
+    return "; ".join(titles) or "none"
 
 
-def _chart(fleet: Fleet) -> Chart:
-    bars = _bars(fleet)
+def _chart(runs: FleetRuns) -> Chart:
+    fleet = runs.fixed
     curves = tuple(
         Series(name, *_exceedance(fleet.overhead[strategy]), kind="steps")
         for strategy, name in (("full", "full recovery"), ("cpr", "CPR"))
@@ -339,11 +463,12 @@ def _chart(fleet: Fleet) -> Chart:
         "A fleet of 17,000 jobs",
         "Every input that the paper does not give is assumed, and was fixed before the first run. "
         "Error bars: 95 % interval.",
-        (bars, share),
+        (bars(fleet), share),
     )
 
 
-def _bars(fleet: Fleet) -> Panel:
+def bars(fleet: FleetCosts) -> Panel:
+    """Where the hours of full recovery go, by percentile of overhead."""
     groups = {"mean": (0.0, 1.0), **RANKS}
     splits = {name: fleet.split("full", *ranks) for name, ranks in groups.items()}
     names = tuple(groups)
@@ -369,8 +494,18 @@ def _exceedance(overhead: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]
 
 
 STUDY = Study(
-    "fleet",
-    "overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
-    make,
-    (SCENARIO, POPULATION),
+    name="fleet",
+    shows="overhead of a fleet of 17,000 jobs by percentile, machine-years lost",
+    module=__name__,
+    title="A fleet under full recovery, and under CPR",
+    question=lambda runs: (
+        f"What do failures cost {runs.population.n_jobs:,} jobs of different length and size in "
+        f"{runs.population.window}?"
+    ),
+    numbers=numbers,
+    targets=TARGETS,
+    listings=_listings,
+    notes=(_free_note, _tail_note, _years_note),
+    chart=_chart,
+    inputs=(SCENARIO, POPULATION),
 )

@@ -6,6 +6,7 @@ A full run also measures the curve anew, as `cprsim measure` does, on seeds of i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import atanh, sqrt, tanh
 from pathlib import Path
@@ -15,19 +16,19 @@ import numpy as np
 from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
-from cprsim.curves.shipping import shipped_names, shipped_path
+from cprsim.curves.choosing import shipped_names, shipped_path
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
-from cprsim.measuring.measure import Measured, Request, measure
+from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
+from cprsim.reproduce.estimates import Z_95, Estimate
 from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary, alone, as_shown, compared, tested
-from cprsim.reproduce.trained import lost_by, setting_of, shown
-from cprsim.reproduce.verdicts import Basis, Ours
-from cprsim.results.metrics import interval_of_mean
+from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.summary import Listing, Target, Tested, alone
+from cprsim.reproduce.trained import FREE, Trials, clicks_of, lost_by, setting_of, shown
+from cprsim.reproduce.verdicts import Assumptions
 from cprsim.staleness import Metric, Response
 from cprsim.streams import stream
 
@@ -42,39 +43,63 @@ ANEW = Design(STRATEGIES, histories=(), held_back=())
 CORRELATION = about(0.88, "", Mark.RECALLED)
 LINEAR = words("accuracy loss grows linearly with PLS", Mark.RECALLED)
 ORDER = words("steepest for whole saves, flattest for SCAR and MFU, SSU close", Mark.RECALLED)
+ORDERED = ("ssu", "mfu", "scar")
 History = tuple[int, int, float]
 TELLS_BEND = 50.0  # %, half-width of the square term's share: a wider interval tells nothing
-FREE = ("the model, smaller than the paper's", "its clicks", "its training")
-BASIS = Basis(free=FREE)
+SET_UP = Assumptions(FREE)
 
 
-def make(work: Work) -> Summary:
-    """Train fresh seeds with more and less PLS, and compare with the shipped curve."""
+@dataclass(frozen=True)
+class PlsRuns:
+    """Fresh runs, the shipped curve, and that curve measured anew."""
+
+    trials: Trials
+    curve: CurveFile | None  # None: none belongs to these clicks
+    anew: Measured | None  # None: not measured
+
+    def points(self, strategy: str) -> tuple[Floats, Floats]:
+        """PLS and AUC lost of all runs under a strategy."""
+        pls, lost = zip(*(_points(one) for one in self.trials.of(strategy)), strict=True)
+        return np.concatenate(pls), np.concatenate(lost)
+
+    def slopes(self, strategy: str) -> Floats:
+        """Slope of each seed's line through 0: its twin lost nothing."""
+        points = (_points(one) for one in self.trials.of(strategy))
+        return np.array([float(pls @ lost / (pls @ pls)) for pls, lost in points])
+
+    def slope(self, strategy: str) -> Estimate:
+        """AUC lost per PLS."""
+        return Estimate.mean(self.slopes(strategy))
+
+    def slope_ratio(self, strategy: str) -> Estimate:
+        """Its slope over that of whole saves, seed by seed."""
+        return Estimate.mean(self.slopes(strategy) / self.slopes("partial"))
+
+    def response(self, strategy: str) -> Response | None:
+        """What the shipped curve says of a strategy."""
+        if self.curve is None:
+            return None
+        return self.curve.curve("shipped").of(strategy, Metric.AUC)
+
+
+def _points(trials: Sequence[Mapping[str, Any]]) -> tuple[Floats, Floats]:
+    return np.array([t["pls_net"] for t in trials]), np.array([t["auc"] for t in trials])
+
+
+def numbers(work: Work) -> PlsRuns:
+    """Train fresh seeds with more and less PLS, and measure the shipped curve anew."""
     n_seeds, histories = work.pick((4, HISTORIES[1:3]), (8, HISTORIES), (20, HISTORIES))
-    parts = [
-        Part(f"seed {seed}", partial(_measured, work, seed, histories), (SCENARIO,))
-        for seed in range(FIRST_SEED, FIRST_SEED + n_seeds)
-    ]
-    found = work.each(parts)
-    curve = _shipped() if work.clicks is None else None
-    anew = _measured_anew(work, work.pick(0, 6, 20))
-    slopes = {name: _slopes(found, name) for name in STRATEGIES}
-    return Summary(
-        "Accuracy loss over PLS",
-        "Does accuracy fall linearly with the portion of lost samples, and how steeply under each "
-        f"strategy ({'generated clicks' if work.clicks is None else work.clicks.name})?",
-        tuple([*_rows(found, slopes), *_curve_rows(found, curve, anew)]),
-        (_listing(slopes, curve, anew),),
-        _notes(curve, anew),
-        (_chart(found, slopes),),
+    compute = partial(_trained, work, histories)
+    seeds = work.per_seed(compute, n_seeds, FIRST_SEED, (SCENARIO,))
+    shipped = work.clicks is None and CURVE in shipped_names()
+    return PlsRuns(
+        Trials(clicks_of(work), seeds),
+        read_curve(shipped_path(CURVE)) if shipped else None,
+        _measured_anew(work, work.pick(0, 6, 20)),
     )
 
 
-def _shipped() -> CurveFile | None:
-    return read_curve(shipped_path(CURVE)) if CURVE in shipped_names() else None
-
-
-def _measured(work: Work, seed: int, histories: Sequence[History]) -> dict[str, Any]:
+def _trained(work: Work, histories: Sequence[History], seed: int) -> dict[str, Any]:
     trials = []
     for n_failures, together, interval in histories:
         rng = stream(seed, n_failures, "reproduce/pls-accuracy")
@@ -86,56 +111,24 @@ def _measured(work: Work, seed: int, histories: Sequence[History]) -> dict[str, 
     return lost_by(setting_of(work, SCENARIO, seed, None), trials)
 
 
+def _servers(together: int, rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(sorted(rng.choice(N_SERVERS, together, replace=False).tolist()))
+
+
 def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     """The curve on seeds of our own, as `cprsim measure` measures it; None for no seeds."""
     if not n_seeds:
         return None
     loaded = work.scenario(SCENARIO, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
     journals = work.folder("curve", (SCENARIO,))
-    request = Request(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
+    request = MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=ANEW)
     return measure(request)
-
-
-def _servers(together: int, rng: np.random.Generator) -> tuple[int, ...]:
-    return tuple(sorted(rng.choice(N_SERVERS, together, replace=False).tolist()))
-
-
-def _points(one: Mapping[str, Any], strategy: str) -> tuple[Floats, Floats]:
-    """PLS and AUC lost of one seed's runs under a strategy."""
-    mine = [trial for trial in one["trials"] if trial["strategy"] == strategy]
-    return np.array([t["pls_net"] for t in mine]), np.array([t["auc"] for t in mine])
-
-
-def _slopes(found: Sequence[Mapping[str, Any]], strategy: str) -> Floats:
-    """Slope of each seed's line through 0: its twin lost nothing."""
-    points = [_points(one, strategy) for one in found]
-    return np.array([float(pls @ lost / (pls @ pls)) for pls, lost in points])
 
 
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _rows(found: Sequence[Mapping[str, Any]], slopes: Mapping[str, Floats]) -> list[Row]:
-    pls, lost = (np.concatenate(one) for one in zip(*(_points(o, "partial") for o in found),
-                 strict=True))  # fmt: skip
-    rows = [
-        compared("correlation of AUC lost and PLS, whole saves", CORRELATION,
-                 correlation(pls, lost), BASIS),
-        _linear_row(pls, lost),
-        alone("AUC lost per PLS, whole saves", _mean(slopes["partial"]), ""),
-    ]  # fmt: skip
-    order = []
-    for name in STRATEGIES[1:]:
-        ratio = _mean(slopes[name] / slopes["partial"])
-        rows.append(alone(f"slope of {shown(name)} over that of whole saves", ratio, "times"))
-        if name in ("ssu", "mfu", "scar"):
-            order.append(True if ratio.high < 1 else False if ratio.low > 1 else None)
-    met = None if None in order else all(order)
-    rows.insert(2, tested("order of the slopes", ORDER, met, "see the slopes", BASIS))
-    return rows
-
-
-def correlation(x: Floats, y: Floats) -> Ours:
+def correlation(x: Floats, y: Floats) -> Estimate:
     """Pearson's correlation with its 95 % interval.
 
     Notes
@@ -143,68 +136,87 @@ def correlation(x: Floats, y: Floats) -> Ours:
     Fisher's transformation; exact for a bivariate normal distribution.
     """
     r = float(np.corrcoef(x, y)[0, 1])
-    half = 1.96 / sqrt(len(x) - 3)
-    return Ours(r, tanh(atanh(r) - half), tanh(atanh(r) + half))
+    half = Z_95 / sqrt(len(x) - 3)
+    return Estimate(r, tanh(atanh(r) - half), tanh(atanh(r) + half))
 
 
-def _linear_row(pls: Floats, lost: Floats) -> Row:
+def linear(pls: Floats, lost: Floats) -> Tested:
     """A square term beside the line: linear if it can't be told from 0, by those who could."""
     design = np.stack([pls, pls**2], axis=1)
     (slope, bend), (residual,), *_ = np.linalg.lstsq(design, lost)
     covariance = residual / (len(lost) - 2) * np.linalg.inv(design.T @ design)
     at = float(pls.max())
-    shown_bend = Ours(100 * bend * at / slope)
-    half = 100 * 1.96 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
-    shown_bend = Ours(shown_bend.value, shown_bend.value - half, shown_bend.value + half)
-    text = f"a square term adds {as_shown(shown_bend, '%')} at PLS {at:.2f}"
-    bent = abs(shown_bend.value) > half
-    met = False if bent else True if half <= TELLS_BEND else None
-    return tested("a line describes it", LINEAR, met, text, BASIS)
+    half = 100 * Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
+    adds = Estimate.around(100 * bend * at / slope, half)
+    met = False if abs(adds.value) > half else True if half <= TELLS_BEND else None
+    return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
 
 
-def _mean(values: Floats) -> Ours:
-    return Ours(*interval_of_mean(np.asarray(values)))
+def _ordered(runs: PlsRuns) -> Tested:
+    below = [runs.slope_ratio(strategy).below(1) for strategy in ORDERED]
+    return Tested(None if None in below else all(below), "see the slopes")
 
 
-def _curve_rows(
-    found: Sequence[Mapping[str, Any]], curve: CurveFile | None, anew: Measured | None
-) -> list[Row]:
+def _slope_ratio(strategy: str) -> Target[PlsRuns]:
+    quantity = f"slope of {shown(strategy)} over that of whole saves"
+    return alone(quantity, lambda runs: runs.slope_ratio(strategy), "times")
+
+
+def _beside_the_curve(strategy: str) -> list[Target[PlsRuns]]:
     """What fresh runs lost over what the shipped curve predicts, and its slopes measured anew."""
-    rows = []
-    for strategy in ("partial", "mfu"):
-        response = _response(curve, strategy)
+
+    def over_prediction(runs: PlsRuns) -> Estimate | None:
+        response = runs.response(strategy)
         if response is None:
-            continue
-        ratios = [_over_prediction(one, strategy, response) for one in found]
-        what = f"fresh runs over the shipped curve's prediction, {shown(strategy)}"
-        rows.append(alone(what, _mean(np.array(ratios)), "times"))
-        if anew is not None:
-            what = f"single failures measured anew over the shipped curve's, {shown(strategy)}"
-            rows.append(alone(what, _over_shipped(anew.results, strategy, response), "times"))
-    return rows
+            return None
+        seeds = runs.trials.of(strategy)
+        return Estimate.mean([_over_prediction(trials, response) for trials in seeds])
+
+    def anew(runs: PlsRuns) -> Estimate | None:
+        response = runs.response(strategy)
+        if response is None or runs.anew is None:
+            return None
+        return over_shipped(runs.anew.results, strategy, response)
+
+    name = shown(strategy)
+    return [
+        alone(f"fresh runs over the shipped curve's prediction, {name}", over_prediction, "times"),
+        alone(f"single failures measured anew over the shipped curve's, {name}", anew, "times"),
+    ]
 
 
-def _response(curve: CurveFile | None, strategy: str) -> Response | None:
-    return None if curve is None else curve.curve("shipped").of(strategy, Metric.AUC)
+TARGETS: list[Target[PlsRuns]] = [
+    Target(
+        "correlation of AUC lost and PLS, whole saves",
+        CORRELATION,
+        lambda runs: correlation(*runs.points("partial")),
+        SET_UP,
+    ),
+    Target("a line describes it", LINEAR, lambda runs: linear(*runs.points("partial")), SET_UP),
+    Target("order of the slopes", ORDER, _ordered, SET_UP),
+    alone("AUC lost per PLS, whole saves", lambda runs: runs.slope("partial")),
+    *(_slope_ratio(strategy) for strategy in STRATEGIES[1:]),
+    *_beside_the_curve("partial"),
+    *_beside_the_curve("mfu"),
+]
 
 
-def _slope(response: Response) -> tuple[float, float]:
+def _slope_of(response: Response) -> tuple[float, float]:
     """A response's slope where losses add up, with its standard error."""
     first = float(response.pls[1])
     return float(response.loss[1]) / first, float(response.standard_error[1]) / first
 
 
-def _over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> Ours:
+def over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> Estimate:
     """AUC that single failures lost over what the shipped slope says, by the shipped weights.
 
     Mean over seeds of the ratio of sums; the error of the slope is in the interval.
     """
-    slope, error = _slope(response)
+    slope, error = _slope_of(response)
     ratios = np.array([_lost(one, strategy, response) for one in results]) / slope
     mean, n = float(ratios.mean()), len(ratios)
     deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * error / slope))
-    half = float(stats.t.ppf(0.975, n - 1)) * deviation
-    return Ours(mean, mean - half, mean + half)
+    return Estimate.around(mean, float(stats.t.ppf(0.975, n - 1)) * deviation)
 
 
 def _lost(one: SeedResult, strategy: str, response: Response) -> float:
@@ -220,10 +232,9 @@ def _lost(one: SeedResult, strategy: str, response: Response) -> float:
     return lost / weighted
 
 
-def _over_prediction(one: Mapping[str, Any], strategy: str, response: Response) -> float:
-    mine = [trial for trial in one["trials"] if trial["strategy"] == strategy]
-    predicted = [float(response.predict(_weighted(trial, response))[0][0]) for trial in mine]
-    return float(sum(trial["auc"] for trial in mine) / sum(predicted))
+def _over_prediction(trials: Sequence[Mapping[str, Any]], response: Response) -> float:
+    predicted = [float(response.predict(_weighted(trial, response))[0][0]) for trial in trials]
+    return float(sum(trial["auc"] for trial in trials) / sum(predicted))
 
 
 def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
@@ -238,92 +249,76 @@ def _weighted(trial: Mapping[str, Any], response: Response) -> Floats:
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listing(
-    slopes: Mapping[str, Floats], curve: CurveFile | None, anew: Measured | None
-) -> Listing:
-    def line(name: str) -> tuple[str, ...]:
-        response = _response(curve, name)
-        return (
-            shown(name),
-            as_shown(_mean(slopes[name]), ""),
-            _slope_anew(anew, name),
-            "" if response is None else _with_error(*_slope(response)),
+def _listings(runs: PlsRuns) -> list[Listing]:
+    def anew(strategy: str) -> str:
+        if runs.anew is None:
+            return ""
+        slopes = runs.anew.fitted[Metric.AUC].slopes
+        return _with_error(slopes.mean(strategy), slopes.standard_error(strategy))
+
+    def shipped(strategy: str) -> str:
+        response = runs.response(strategy)
+        return "" if response is None else _with_error(*_slope_of(response))
+
+    return [
+        Listing.of(
+            "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):",
+            STRATEGIES,
+            ("strategy", shown),
+            ("fresh runs, per PLS", lambda strategy: runs.slope(strategy).shown()),
+            ("measured anew, per weighted PLS (standard error)", anew),
+            ("shipped curve, likewise", shipped),
         )
-
-    return Listing(
-        "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):",
-        (
-            "strategy",
-            "fresh runs, per PLS",
-            "measured anew, per weighted PLS (standard error)",
-            "shipped curve, likewise",
-        ),
-        tuple(line(name) for name in STRATEGIES),
-    )
-
-
-def _slope_anew(anew: Measured | None, strategy: str) -> str:
-    if anew is None:
-        return ""
-    slopes = anew.fitted[Metric.AUC].slopes
-    return _with_error(slopes.mean(strategy), slopes.standard_error(strategy))
+    ]
 
 
 def _with_error(slope: float, error: float) -> str:
     return f"{slope:.4f} ({error:.4f})"
 
 
-def _notes(curve: CurveFile | None, anew: Measured | None) -> tuple[str, ...]:
-    notes = [
-        "PLS is net (nothing is lost twice). Slopes are lines through 0 for each seed, for a run "
-        "that loses nothing is its twin; mean over seeds with its 95 % interval. Strategies at "
-        "equal bytes: small tables with each interval.",
-        "What keeps the correlation from 1 is when the samples are lost: training forgets early "
-        "losses, and late ones count little where the rate falls to 0. PLS weighed by that "
-        "(docs/staleness.md) predicts better.",
-    ]
-    if curve is None:
-        notes.append("No shipped curve belongs to these clicks and this training.")
-    else:
-        notes.append(
-            f"The shipped curve {CURVE} was measured on other seeds, by `{curve.command}`; the "
-            "fresh runs check it. Its slope is that of single failures."
+def _curve_note(runs: PlsRuns) -> str:
+    if runs.curve is None:
+        return "No shipped curve belongs to these clicks and this training."
+    return (
+        f"The shipped curve {CURVE} was measured on other seeds, by `{runs.curve.command}`; the "
+        "fresh runs check it. Its slope is that of single failures."
+    )
+
+
+def _anew_note(runs: PlsRuns) -> str:
+    if runs.anew is None:
+        return ""
+    return (
+        f"Measured anew: single failures of {len(runs.anew.results)} further seeds, as `cprsim "
+        "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
+        "slopes of two fits differ even where the losses agree; the ratios of single failures "
+        "take the shipped curve's weights for both."
+    )
+
+
+def _chart(runs: PlsRuns) -> Chart:
+    ends = np.array([0.0, float(runs.points("partial")[0].max())])
+
+    def both(strategy: str) -> tuple[Series, Series]:
+        pls, lost = runs.points(strategy)
+        slope, name = runs.slope(strategy).value, shown(strategy)
+        return (
+            Series(f"{name}, runs", floats(pls.tolist()), floats(lost.tolist()), kind="points"),
+            Series(
+                f"{name}: {slope:.4f} per PLS",
+                floats(ends.tolist()),
+                floats((slope * ends).tolist()),
+            ),
         )
-    if anew is not None:
-        notes.append(
-            f"Measured anew: single failures of {len(anew.results)} further seeds, as `cprsim "
-            "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
-            "slopes of two fits differ even where the losses agree; the ratios of single failures "
-            "take the shipped curve's weights for both."
-        )
-    return tuple(notes)
 
-
-def _chart(found: Sequence[Mapping[str, Any]], slopes: Mapping[str, Floats]) -> Chart:
-    most = max(float(_points(one, "partial")[0].max()) for one in found)
-    ends = np.array([0.0, most])
-
-    def panel(names: Sequence[str], title: str) -> Panel:
-        series = []
-        for name in names:
-            points = [_points(one, name) for one in found]
-            pls, lost = (np.concatenate(one) for one in zip(*points, strict=True))
-            line = _mean(slopes[name])
-            label = f"{shown(name)}: {line.value:.4f} per PLS"
-            series += [
-                Series(f"{shown(name)}, runs", floats(pls.tolist()), floats(lost.tolist()),
-                       kind="points"),
-                Series(label, floats(ends.tolist()), floats((line.value * ends).tolist())),
-            ]  # fmt: skip
-        return Panel(title, "PLS (net)", "AUC lost", tuple(series))
+    def panel(strategies: Sequence[str], title: str) -> Panel:
+        drawn = tuple(one for strategy in strategies for one in both(strategy))
+        return Panel(title, "PLS (net)", "AUC lost", drawn)
 
     return Chart(
         "Accuracy lost over the portion of lost samples",
         "Each point one run against its twin without failures; lines: mean slope over seeds.",
-        (
-            panel(("partial",), "Whole saves"),
-            panel(("ssu", "mfu", "scar"), "Priority, equal bytes"),
-        ),
+        (panel(("partial",), "Whole saves"), panel(ORDERED, "Priority, equal bytes")),
     )
 
 
@@ -334,10 +329,30 @@ def _inputs() -> dict[str, Path]:
 
 
 STUDY = Study(
-    "pls-accuracy",
-    "AUC lost over PLS by strategy: slope and correlation, fresh runs beside the shipped curve",
-    make,
-    (SCENARIO,),
+    name="pls-accuracy",
+    shows="AUC lost over PLS by strategy: slope and correlation, fresh runs beside the shipped "
+    "curve",
+    module=__name__,
+    title="Accuracy loss over PLS",
+    question=lambda runs: (
+        "Does accuracy fall linearly with the portion of lost samples, and how steeply under each "
+        f"strategy ({runs.trials.clicks})?"
+    ),
+    numbers=numbers,
+    targets=TARGETS,
+    listings=_listings,
+    notes=(
+        "PLS is net (nothing is lost twice). Slopes are lines through 0 for each seed, for a run "
+        "that loses nothing is its twin; mean over seeds with its 95 % interval. Strategies at "
+        "equal bytes: small tables with each interval.",
+        "What keeps the correlation from 1 is when the samples are lost: training forgets early "
+        "losses, and late ones count little where the rate falls to 0. PLS weighed by that "
+        "(docs/staleness.md) predicts better.",
+        _curve_note,
+        _anew_note,
+    ),
+    chart=_chart,
+    inputs=(SCENARIO,),
     more_inputs=_inputs,
     trains=True,
 )

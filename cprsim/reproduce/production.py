@@ -6,20 +6,20 @@ the share is a table over the plausible range; nothing in it is tuned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from cprsim.assemble import assemble
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.records import RecoveryPolicy
+from cprsim.reproduce.estimates import Estimate, series
 from cprsim.reproduce.paper import PRODUCTION_REMOVED
-from cprsim.reproduce.simulated import Simulated, removed_percent, simulated
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Summary, alone, compared_over_cases
-from cprsim.reproduce.verdicts import Basis, agreement
+from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
+from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.summary import Listing, Target, alone
+from cprsim.reproduce.verdicts import Assumptions, agreement
 
+SCENARIO = "production.yaml"
 STORAGES = {
     "25 Gbit/s in all": ("25 Gbit/s", "25 Gbit/s"),
     "100 Gbit/s in all": ("100 Gbit/s", "25 Gbit/s"),
@@ -36,76 +36,54 @@ STRATEGIES = {
     "cpr-undivided": "CPR, undivided",
 }
 FREE = ("shard size and storage bandwidth", "rescheduling time", "target PLS")
-HEADINGS = (
-    "storage bandwidth",
-    "O_res, min",
-    "interval",
-    "T_save, h",
-    "PLS",
-    "removed, first order",
-    "removed, simulated",
-    "over 91 %",
-)
 
 
-def make(work: Work) -> Summary:
+@dataclass(frozen=True, slots=True)
+class ProductionCase:
+    """One choice of what the paper leaves open, and of the form of CPR's interval."""
+
+    storage: str
+    reschedule_min: int
+    form: str
+    simulated: Simulated
+    first_order: float  # share of full recovery's overhead that CPR removes, by the formulas
+
+    @property
+    def removed(self) -> Estimate:
+        """Share of full recovery's overhead that CPR removes, in percent."""
+        return self.simulated.removed_percent(self.form)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether that is over the published bound."""
+        return agreement(PRODUCTION_REMOVED, self.removed)
+
+
+Cases = list[ProductionCase]
+
+
+def numbers(work: Work) -> Cases:
     """Simulate the shipped production scenario over storage, rescheduling and interval form."""
-    cases = list(product(STORAGES, RESCHEDULE_MIN))
-    parts = [
-        Part(f"{storage}, {minutes} min", partial(_measured, work, storage, minutes))
-        for storage, minutes in cases
-    ]
-    found = dict(zip(cases, work.each(parts), strict=True))
-    ours = {case: Simulated(one["simulated"]) for case, one in found.items()}
-    removed = [removed_percent(one, form) for one in ours.values() for form in FORMS]
-    typical = ours[TYPICAL]
-    return Summary(
-        "Production scale",
-        "20 trainers, 18 embedding servers, 50 h, 5 failures of 4 servers each: how much of full "
-        "recovery's overhead does CPR remove?",
-        (
-            compared_over_cases(
-                "overhead removed by CPR", PRODUCTION_REMOVED, removed, Basis(FREE)
-            ),
-            alone("full recovery, overhead of the shipped scenario", typical.percent("full"), "%"),
-            alone("CPR (divided), likewise", typical.percent("cpr"), "%"),
-            alone("CPR (undivided), likewise", typical.percent("cpr-undivided"), "%"),
-        ),
-        (
-            Listing(
-                "Share of full recovery's overhead that CPR removes; 50 GB per server and target "
-                "PLS 0.1 are assumed:",
-                HEADINGS,
-                tuple(
-                    _row(*case, form, one, ours[case])
-                    for case, one in found.items()
-                    for form in FORMS
-                ),
-            ),
-        ),
-        _notes(ours),
-        (_chart(ours),),
+    choices = {choice: _overrides(*choice) for choice in product(STORAGES, RESCHEDULE_MIN)}
+    simulated = simulate_cases(
+        work, {choice: (SCENARIO, overrides) for choice, overrides in choices.items()}
     )
-
-
-def _measured(work: Work, storage: str, reschedule_min: int) -> dict[str, Any]:
-    bandwidth, per_server = STORAGES[storage]
-    loaded = work.scenario(
-        "production.yaml",
-        [
-            f"storage.bandwidth={bandwidth}",
-            f"storage.per_server={per_server}",
-            f"costs.reschedule={reschedule_min} min",
-            f"simulation.replications={REPLICATIONS}",
-        ],
-    )
-    experiment = assemble(loaded)
-    first_order = {
-        policy.name: first_order_removed(policy)
-        for policy in experiment.policies
+    return [
+        ProductionCase(*choice, policy.name, simulated[choice], first_order_removed(policy))
+        for choice, overrides in choices.items()
+        for policy in assemble(work.scenario(SCENARIO, overrides)).policies
         if policy.name in FORMS
-    }
-    return {"simulated": simulated(experiment), "first order": first_order}
+    ]
+
+
+def _overrides(storage: str, reschedule_min: int) -> list[str]:
+    bandwidth, per_server = STORAGES[storage]
+    return [
+        f"storage.bandwidth={bandwidth}",
+        f"storage.per_server={per_server}",
+        f"costs.reschedule={reschedule_min} min",
+        f"simulation.replications={REPLICATIONS}",
+    ]
 
 
 def first_order_removed(policy: RecoveryPolicy) -> float:
@@ -116,82 +94,101 @@ def first_order_removed(policy: RecoveryPolicy) -> float:
     return 1.0 - min(decision.partial_overhead_fraction, full) / full
 
 
-def _row(
-    storage: str, minutes: int, form: str, found: dict[str, Any], ours: Simulated
-) -> tuple[str, ...]:
-    removed = removed_percent(ours, form)
-    met = agreement(PRODUCTION_REMOVED, removed)
-    return (
-        storage,
-        str(minutes),
-        FORMS[form],
-        f"{ours[form, 'save_interval_h'].value:.3g}",
-        f"{ours[form, 'pls'].value:.3f}",
-        f"{100 * found['first order'][form]:.1f} %",
-        f"{removed.value:.1f} %",
-        "open" if met is None else "yes" if met else "no",
-    )
+def _typical(cases: Cases) -> Simulated:
+    return next(one.simulated for one in cases if (one.storage, one.reschedule_min) == TYPICAL)
 
 
-def _notes(ours: dict[tuple[str, int], Simulated]) -> tuple[str, ...]:
+TARGETS: list[Target[Cases]] = [
+    Target(
+        "overhead removed by CPR",
+        PRODUCTION_REMOVED,
+        lambda cases: tuple(one.removed for one in cases),
+        Assumptions(FREE),
+    ),
+    alone(
+        "full recovery, overhead of the shipped scenario",
+        lambda cases: _typical(cases).percent("full"),
+        "%",
+    ),
+    alone("CPR (divided), likewise", lambda cases: _typical(cases).percent("cpr"), "%"),
+    alone("CPR (undivided), likewise", lambda cases: _typical(cases).percent("cpr-undivided"), "%"),
+]
+
+
+def _listings(cases: Cases) -> list[Listing]:
+    in_words = {True: "yes", False: "no", None: "open"}
+    return [
+        Listing.of(
+            "Share of full recovery's overhead that CPR removes; 50 GB per server and target PLS "
+            "0.1 are assumed:",
+            cases,
+            ("storage bandwidth", lambda one: one.storage),
+            ("O_res, min", lambda one: str(one.reschedule_min)),
+            ("interval", lambda one: FORMS[one.form]),
+            ("T_save, h", lambda one: f"{one.simulated[one.form, 'save_interval_h'].value:.3g}"),
+            ("PLS", lambda one: f"{one.simulated[one.form, 'pls'].value:.3f}"),
+            ("removed, first order", lambda one: f"{100 * one.first_order:.1f} %"),
+            ("removed, simulated", lambda one: f"{one.removed.value:.1f} %"),
+            ("over 91 %", lambda one: in_words[one.met]),
+        )
+    ]
+
+
+def _reached(cases: Cases) -> str:
     reached = [
-        f"{storage}, O_res {minutes} min, {FORMS[form]}"
-        for (storage, minutes), one in ours.items()
-        for form in FORMS
-        if agreement(PRODUCTION_REMOVED, removed_percent(one, form))
+        f"{one.storage}, O_res {one.reschedule_min} min, {FORMS[one.form]}"
+        for one in cases
+        if one.met
     ]
-    return (
-        f"Over 91 % is removed in {len(reached)} of {len(ours) * len(FORMS)} cases: "
-        f"{'; '.join(reached)}.",
-        "What decides is rescheduling, and how far apart the loads of one server and of all are: "
-        "both recoveries pay O_res at each failure, so the longer it is, the smaller the share "
-        "that partial recovery can remove. The undivided form removes more because it accepts "
-        "about 4 times the target PLS when 4 servers fail together.",
-    )
+    return f"Over 91 % is removed in {len(reached)} of {len(cases)} cases: {'; '.join(reached)}."
 
 
-def _chart(ours: dict[tuple[str, int], Simulated]) -> Chart:
-    bars = Panel(
-        f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
-        "",
-        "overhead, % of useful time",
-        ours[TYPICAL].stack(STRATEGIES),
-    )
-    lines = [
-        _removed_line(f"{storage}, {FORMS[form]}", [ours[storage, m] for m in RESCHEDULE_MIN], form)
-        for form in FORMS
-        for storage in STORAGES
-    ]
+def _chart(cases: Cases) -> Chart:
+    def removed(form: str, storage: str) -> Series:
+        line = [one for one in cases if (one.form, one.storage) == (form, storage)]
+        x = [one.reschedule_min for one in line]
+        return series(f"{storage}, {FORMS[form]}", x, [one.removed for one in line])
+
     bound = Band(f"paper: {PRODUCTION_REMOVED}", PRODUCTION_REMOVED.low, PRODUCTION_REMOVED.low)
-    removed = Panel(
-        "Removed by CPR, over what the paper leaves open",
-        "rescheduling O_res, min",
-        "overhead removed, % of full recovery's",
-        tuple(lines),
-        (bound,),
-        y_from_zero=False,
-    )
     return Chart(
         "Production scale: 5 failures of 4 servers in 50 h",
         "Mean of 1,000 replications; error bars: 95 % interval.",
-        (bars, removed),
-    )
-
-
-def _removed_line(label: str, cases: Sequence[Simulated], form: str) -> Series:
-    values = [removed_percent(one, form) for one in cases]
-    return Series(
-        label,
-        RESCHEDULE_MIN,
-        tuple(one.value for one in values),
-        tuple(one.low for one in values),
-        tuple(one.high for one in values),
+        (
+            Panel(
+                f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
+                "",
+                OVERHEAD,
+                _typical(cases).stack(STRATEGIES),
+            ),
+            Panel(
+                "Removed by CPR, over what the paper leaves open",
+                "rescheduling O_res, min",
+                "overhead removed, % of full recovery's",
+                tuple(removed(form, storage) for form in FORMS for storage in STORAGES),
+                (bound,),
+                y_from_zero=False,
+            ),
+        ),
     )
 
 
 STUDY = Study(
-    "production",
-    "share of overhead that CPR removes at production scale",
-    make,
-    ("production.yaml",),
+    name="production",
+    shows="share of overhead that CPR removes at production scale",
+    module=__name__,
+    title="Production scale",
+    question="20 trainers, 18 embedding servers, 50 h, 5 failures of 4 servers each: how much of "
+    "full recovery's overhead does CPR remove?",
+    numbers=numbers,
+    targets=TARGETS,
+    listings=_listings,
+    notes=(
+        _reached,
+        "What decides is rescheduling, and how far apart the loads of one server and of all are: "
+        "both recoveries pay O_res at each failure, so the longer it is, the smaller the share "
+        "that partial recovery can remove. The undivided form removes more because it accepts "
+        "about 4 times the target PLS when 4 servers fail together.",
+    ),
+    chart=_chart,
+    inputs=(SCENARIO,),
 )

@@ -7,24 +7,25 @@ results/reproduction/    in the repository: the folders of the last full run, by
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import cprsim
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json, spreadsheet_cell
+from cprsim.codec import digest_of, json_text
+from cprsim.foreign import read_json
 from cprsim.reproduce.study import Effort, Study, Work, all_code, numbers_code
 from cprsim.reproduce.summary import Summary
+from cprsim.results.folder import finished_or_make, readable, write_csv
 from cprsim.results.identity import N_DIGITS, file_digest
-from cprsim.results.manifest import MANIFEST, damage, read_manifest, write_manifest
-from cprsim.results.publish import publishing, require_writable
+from cprsim.results.manifest import MANIFEST, read_manifest, write_manifest
+from cprsim.results.publish import publishing
 from cprsim.workers import HERE, Workers
 
 SUMMARY, COMPARISONS, PARTS = "summary.json", "comparisons.csv", "parts"
@@ -45,8 +46,7 @@ class StudyIdentity:
     def digest(self) -> str:
         """Hexadecimal digest of all that decides the folder."""
         parts = [self.name, str(self.effort), sorted(self.inputs.items()), self.code]
-        text = json.dumps([cprsim.__version__, *parts])
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of([cprsim.__version__, *parts])
 
     @property
     def folder_name(self) -> str:
@@ -60,7 +60,7 @@ class Reproduced:
     name: str
     path: Path
     summary: Summary
-    found: bool  # it was there already
+    found: bool = True  # it was there already
 
     @property
     def figures(self) -> tuple[Path, ...]:
@@ -85,7 +85,7 @@ class Request:
     workers: Workers = HERE
     clicks: Path | None = None
 
-    def inputs(self, study: Study) -> dict[str, Path]:
+    def inputs(self, study: Study[Any]) -> dict[str, Path]:
         """The files that a study reads. Raises ParameterError where one is missing."""
         files = study.files(self.scenarios)
         if study.trains and self.clicks is not None:
@@ -97,14 +97,14 @@ class Request:
         """Where finished parts of results that are being made are kept."""
         return self.out / PARTS
 
-    def work(self, study: Study) -> Work:
+    def work(self, study: Study[Any]) -> Work:
         """What the study works with."""
         clicks = self.clicks if study.trains else None
         code = numbers_code(study)
         return Work(study, self.effort, self.scenarios, self.parts, code, self.workers, clicks)
 
 
-def reproduce(study: Study, request: Request) -> Reproduced:
+def reproduce(study: Study[Any], request: Request) -> Reproduced:
     """Find the finished folder of a study, or make it.
 
     Raises
@@ -116,36 +116,32 @@ def reproduce(study: Study, request: Request) -> Reproduced:
     digests = {name: file_digest(path) for name, path in files.items()}
     identity = StudyIdentity(study.name, request.effort, digests, all_code(study))
     final = request.out / identity.folder_name
-    if damage(final) is None:
-        return read_reproduced(final, found=True)
-    require_writable(request.out)
-    started = datetime.now(UTC)
-    summary = study.make(request.work(study))
-    about = {
-        "command": ["cprsim", *sys.argv[1:]],
-        "effort": str(request.effort),
-        "timed": study.timed,
-        "clicks": None if request.clicks is None or not study.trains else request.clicks.name,
-    }
-    with publishing(final, damage) as folder:
-        _write(folder, summary)
-        for path in files.values():
-            if path.parent == request.scenarios:  # ours; a user's log may be large
-                shutil.copyfile(path, folder / path.name)
-        write_manifest(folder, identity, about, started)
-    return read_reproduced(final, found=False)
+
+    def make() -> Reproduced:
+        started = datetime.now(UTC)
+        summary = study.make(request.work(study))
+        about = {
+            "command": ["cprsim", *sys.argv[1:]],
+            "effort": str(request.effort),
+            "timed": study.timed,
+            "clicks": None if request.clicks is None or not study.trains else request.clicks.name,
+        }
+        with publishing(final) as folder:
+            _write(folder, summary)
+            for path in files.values():
+                if path.parent == request.scenarios:  # ours; a user's log may be large
+                    shutil.copyfile(path, folder / path.name)
+            write_manifest(folder, identity, about, started)
+        return read_reproduced(final)
+
+    made, was_there = finished_or_make(final, read_reproduced, make)
+    return replace(made, found=was_there)
 
 
 def _write(folder: Path, summary: Summary) -> None:
-    text = json.dumps(summary.as_json(), indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / SUMMARY).write_text(text + "\n", "utf-8")
-    with (folder / COMPARISONS).open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows(
-            map(spreadsheet_cell, (row.quantity, row.paper, row.mark, row.ours, str(row.verdict)))
-            for row in summary.rows
-        )
+    (folder / SUMMARY).write_text(json_text(summary.as_json(), indent=1), "utf-8")
+    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
+    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
     _draw(folder, summary)
 
 
@@ -158,7 +154,7 @@ def _draw(folder: Path, summary: Summary) -> None:
         save_figure(chart_figure(chart), folder / name, formats=("png",))
 
 
-def read_reproduced(folder: Path, *, found: bool = True) -> Reproduced:
+def read_reproduced(folder: Path) -> Reproduced:
     """A finished folder.
 
     Raises
@@ -166,12 +162,9 @@ def read_reproduced(folder: Path, *, found: bool = True) -> Reproduced:
     ResultError : it is unfinished or damaged
     """
     manifest = read_manifest(folder)
-    try:
+    with readable(folder, "a reproduced result"):
         summary = Summary.from_json(read_json(folder / SUMMARY))
-    except (OSError, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(f"{folder / SUMMARY} can't be read: {told}") from error
-    return Reproduced(str(manifest["name"]), folder, summary, found)
+    return Reproduced(str(manifest["name"]), folder, summary)
 
 
 def record(made: Reproduced, kept: Path) -> Path:
@@ -186,7 +179,7 @@ def record(made: Reproduced, kept: Path) -> Path:
         return final
     if final.exists():
         shutil.rmtree(final)
-    with publishing(final, damage) as folder:
+    with publishing(final) as folder:
         shutil.copytree(made.path, folder, dirs_exist_ok=True)
     return final
 

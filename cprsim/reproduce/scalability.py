@@ -7,23 +7,23 @@ new nodes that fail most when young (Weibull).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log
-from typing import Any
 
 import numpy as np
 
-from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.plots.chart import Chart
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Mark, words
-from cprsim.reproduce.simulated import Simulated, of_scenario
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary, alone, as_shown, tested
-from cprsim.reproduce.verdicts import TOLERANCE, Basis, Ours
+from cprsim.reproduce.simulated import Simulated, overheads_over, simulate_cases
+from cprsim.reproduce.study import Study, Work
+from cprsim.reproduce.summary import Listing, Target, Tested, alone
+from cprsim.reproduce.verdicts import FITTED, RECALLED, TOLERANCE
 
 SCENARIO = "criteo-kaggle.yaml"
 NODES = (8, 16, 32, 64, 128)
+FEWEST, MOST = NODES[0], NODES[-1]
 NODE_MTBF_H = 8 * 28.0  # so that 8 nodes have the emulation's MTBF of 28 h
 FAILURES = {
     "MTBF falling as 1/n": "{{kind: job, family: exponential, mtbf: {job_h} h, role: emb_ps}}",
@@ -37,51 +37,38 @@ FAILURES = {
 }
 LINEAR = "MTBF falling as 1/n"
 SHRINKING = f"{LINEAR}, each server loads its own share"
+KINDS = (*FAILURES, SHRINKING)
 STRATEGIES = {"full": "full recovery", "partial": "naive partial", "cpr": "CPR"}
 TABLES_GB = 400.0  # any size: the bandwidth below makes a save of all of it take 5.62 min
 BANDWIDTH = f"{TABLES_GB * 8 / (5.62 * 60)!r} Gbit/s"
 GROWS = words("full recovery's overhead grows with the number of nodes", Mark.RECALLED)
 STAYS = words("CPR's overhead does not grow with the number of nodes", Mark.RECALLED)
 FALLS = words("the MTBF falls as 1/nodes", Mark.RECALLED)
-BASIS = Basis(recalled=True)
+
+OverNodes = dict[int, Simulated]
+ByKind = dict[str, OverNodes]  # by kind of failures
 
 
-def make(work: Work) -> Summary:
+def numbers(work: Work) -> ByKind:
     """Run the emulation on Kaggle with more and more embedding servers."""
-    replications = work.pick(500, 4000, 40_000)
-    kinds = [*FAILURES, SHRINKING]
-    parts = [
-        Part(f"{kind}, {n} nodes", partial(_measured, work, kind, n, replications))
-        for kind in kinds
-        for n in NODES
-    ]
-    each = iter(map(Simulated, work.each(parts)))
-    found = {kind: {n: next(each) for n in NODES} for kind in kinds}
-    return Summary(
-        "Scalability: overhead over the number of nodes",
-        "How does overhead grow with the number of embedding servers, for 56 h of work and nodes "
-        f"with an MTBF of {NODE_MTBF_H:g} h each?",
-        tuple(_rows(found)),
-        tuple(_listing(kind, found[kind]) for kind in kinds),
-        (
-            "Why CPR's overhead grows here: the costs of the emulation charge the same load at "
-            "each failure, however small the failed server's share of the tables is. T_save "
-            "(2 PLS N T_fail) does not change with n, so what grows is the loads, as n.",
-            "The other assumption (*each server loads its own share*): the same tables spread over "
-            "more servers, so that one that fails loads 1/n of them. Then the loads of partial "
-            "recovery do not grow with n, and neither does CPR's overhead; full recovery's does.",
-        ),
-        (_chart(found),),
+    replications = f"simulation.replications={work.pick(500, 4000, 40_000)}"
+    simulated = simulate_cases(
+        work,
+        {
+            f"{kind}, {n} nodes": (SCENARIO, [*_overrides(kind, n), replications])
+            for kind in KINDS
+            for n in NODES
+        },
     )
+    return {kind: {n: simulated[f"{kind}, {n} nodes"] for n in NODES} for kind in KINDS}
 
 
-def _measured(work: Work, kind: str, n: int, replications: int) -> dict[str, Any]:
+def _overrides(kind: str, n: int) -> list[str]:
     failures = FAILURES[LINEAR if kind == SHRINKING else kind]
     overrides = [
         f"cluster.emb_ps={n}",
         f"failures={failures.format(job_h=NODE_MTBF_H / n, node_h=NODE_MTBF_H)}",
         "recovery=[full, partial, {strategy: cpr, target_pls: 0.1}]",
-        f"simulation.replications={replications}",
     ]
     if kind == SHRINKING:
         overrides += [
@@ -90,108 +77,106 @@ def _measured(work: Work, kind: str, n: int, replications: int) -> dict[str, Any
             "costs.save=transfer",
             "costs.load=transfer",
         ]
-    return of_scenario(work.scenario(SCENARIO, overrides))
+    return overrides
 
 
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _rows(found: dict[str, dict[int, Simulated]]) -> list[Row]:
-    rows = [_falls(found[LINEAR]), _grows(LINEAR, found[LINEAR])]
-    rows += [_stays(kind, found[kind]) for kind in (LINEAR, SHRINKING)]
-    apart = {
-        kind: _ratio(
-            found[kind][NODES[-1]].percent("full"), found[LINEAR][NODES[-1]].percent("full")
-        )
-        for kind in FAILURES
-        if kind != LINEAR
-    }
-    return rows + [
-        alone(f"{NODES[-1]} nodes, full recovery: {kind} over {LINEAR}", ratio, "times")
-        for kind, ratio in apart.items()
-    ]
-
-
-def _falls(cases: dict[int, Simulated]) -> Row:
+def _falls(runs: ByKind) -> Tested:
     """Failures per job of the partial strategy, which adds next to no wall time, over nodes."""
+    cases = runs[LINEAR]
     failures = [one["cpr", "failures"].value / one["cpr", "wall_h"].value for one in cases.values()]
     slope = -np.polyfit([log(n) for n in cases], np.log(failures), 1)[0]
-    met = bool(abs(slope + 1) < TOLERANCE)
-    return tested("slope of log MTBF over log nodes", FALLS, met, f"{slope:.3f}",
-                  Basis(fitted=True))  # fmt: skip
+    return Tested(bool(abs(slope + 1) < TOLERANCE), f"{slope:.3f}")
 
 
-def _grows(kind: str, cases: dict[int, Simulated]) -> Row:
-    values = [one.percent("full") for one in cases.values()]
+def _grows(runs: ByKind) -> Tested:
+    values = [one.percent("full") for one in runs[LINEAR].values()]
     met = all(less.ends[1] < more.ends[0] for less, more in pairwise(values))
-    return tested(f"full recovery, {kind}", GROWS, met, _from_to(values), BASIS)
+    return Tested(met, _from_to(values))
 
 
-def _stays(kind: str, cases: dict[int, Simulated]) -> Row:
-    """It does not grow if its overhead at most nodes is within the tolerance of that at fewest."""
-    values = [one.percent("cpr") for one in cases.values()]
-    met = values[-1].ends[0] <= (1 + TOLERANCE) * values[0].ends[1]
-    return tested(f"CPR, {kind}", STAYS, met, _from_to(values), BASIS)
+def _stays(kind: str) -> Target[ByKind]:
+    def tested(runs: ByKind) -> Tested:
+        """It does not grow if its overhead at most nodes is within a tenth of that at fewest."""
+        values = [one.percent("cpr") for one in runs[kind].values()]
+        met = values[-1].ends[0] <= (1 + TOLERANCE) * values[0].ends[1]
+        return Tested(met, _from_to(values))
+
+    return Target(f"CPR, {kind}", STAYS, tested, RECALLED)
 
 
-def _from_to(values: Sequence[Ours]) -> str:
-    ends = f"{as_shown(values[0], '%')} to {as_shown(values[-1], '%')}"
-    return f"{ends} from {NODES[0]} to {NODES[-1]} nodes"
+def _from_to(values: Sequence[Estimate]) -> str:
+    ends = f"{values[0].shown('%')} to {values[-1].shown('%')}"
+    return f"{ends} from {FEWEST} to {MOST} nodes"
 
 
-def _ratio(one: Ours, other: Ours) -> Ours:
-    value = one.value / other.value
-    half = value * sum(((x.ends[1] - x.ends[0]) / 2 / x.value) ** 2 for x in (one, other)) ** 0.5
-    return Ours(value, value - half, value + half)
+def _over_linear(kind: str) -> Callable[[ByKind], Estimate]:
+    return lambda runs: runs[kind][MOST].percent("full").over(runs[LINEAR][MOST].percent("full"))
+
+
+TARGETS: list[Target[ByKind]] = [
+    Target("slope of log MTBF over log nodes", FALLS, _falls, FITTED),
+    Target(f"full recovery, {LINEAR}", GROWS, _grows, RECALLED),
+    _stays(LINEAR),
+    _stays(SHRINKING),
+    *(
+        alone(f"{MOST} nodes, full recovery: {kind} over {LINEAR}", _over_linear(kind), "times")
+        for kind in FAILURES
+        if kind != LINEAR
+    ),
+]
 
 
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _listing(kind: str, cases: dict[int, Simulated]) -> Listing:
-    headings = ("nodes", "failures per job", *(f"{name}, %" for name in STRATEGIES.values()))
-    return Listing(
+def _listing(kind: str, cases: OverNodes) -> Listing:
+    def overhead(strategy: str) -> Callable[[int], str]:
+        return lambda n: cases[n].percent(strategy).shown()
+
+    return Listing.of(
         f"{kind[0].upper()}{kind[1:]}:",
-        (*headings, "CPR: T_save, h", "PLS"),
-        tuple(_line(n, one) for n, one in cases.items()),
+        cases,
+        ("nodes", str),
+        ("failures per job", lambda n: f"{cases[n]['cpr', 'failures'].value:.2f}"),
+        *((f"{label}, %", overhead(strategy)) for strategy, label in STRATEGIES.items()),
+        ("CPR: T_save, h", lambda n: cases[n].interval("cpr")),
+        ("PLS", lambda n: f"{cases[n]['cpr', 'pls'].value:.3f}"),
     )
 
 
-def _line(n: int, one: Simulated) -> tuple[str, ...]:
-    overheads = [as_shown(one.percent(name), "") for name in STRATEGIES]
-    interval = f"{one['cpr', 'save_interval_h'].value:.3g}"
-    interval += "" if one["cpr", "chose_partial"].value else " (full)"
-    failures = f"{one['cpr', 'failures'].value:.2f}"
-    return (str(n), failures, *overheads, interval, f"{one['cpr', 'pls'].value:.3f}")
-
-
-def _chart(found: dict[str, dict[int, Simulated]]) -> Chart:
+def _chart(runs: ByKind) -> Chart:
     return Chart(
         "Overhead over the number of embedding servers",
         "56 h of work, node MTBF 224 h, costs of the emulation on Kaggle. Means; error bars: 95 % "
         "interval.",
-        tuple(_panel(kind, cases) for kind, cases in found.items()),
+        tuple(
+            overheads_over(kind, "embedding servers", cases, STRATEGIES, x_log=True, y_log=True)
+            for kind, cases in runs.items()
+        ),
     )
-
-
-def _panel(kind: str, cases: dict[int, Simulated]) -> Panel:
-    lines = tuple(
-        Series(
-            label,
-            tuple(float(n) for n in cases),
-            tuple(one.percent(name).value for one in cases.values()),
-            tuple(one.percent(name).ends[0] for one in cases.values()),
-            tuple(one.percent(name).ends[1] for one in cases.values()),
-        )
-        for name, label in STRATEGIES.items()
-    )
-    return Panel(kind, "embedding servers", "overhead, % of useful time", lines,
-                 x_log=True, y_log=True)  # fmt: skip
 
 
 STUDY = Study(
-    "scalability",
-    "overhead over the number of nodes, for three kinds of failures",
-    make,
-    (SCENARIO,),
+    name="scalability",
+    shows="overhead over the number of nodes, for three kinds of failures",
+    module=__name__,
+    title="Scalability: overhead over the number of nodes",
+    question="How does overhead grow with the number of embedding servers, for 56 h of work and "
+    f"nodes with an MTBF of {NODE_MTBF_H:g} h each?",
+    numbers=numbers,
+    targets=TARGETS,
+    listings=lambda runs: [_listing(kind, cases) for kind, cases in runs.items()],
+    notes=(
+        "Why CPR's overhead grows here: the costs of the emulation charge the same load at "
+        "each failure, however small the failed server's share of the tables is. T_save "
+        "(2 PLS N T_fail) does not change with n, so what grows is the loads, as n.",
+        "The other assumption (*each server loads its own share*): the same tables spread over "
+        "more servers, so that one that fails loads 1/n of them. Then the loads of partial "
+        "recovery do not grow with n, and neither does CPR's overhead; full recovery's does.",
+    ),
+    chart=_chart,
+    inputs=(SCENARIO,),
 )

@@ -6,33 +6,46 @@ Nearly everything of that paper is recalled. One number is fitted: that FR-EASGD
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, sqrt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isnan, nan, sqrt
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
-from cprsim.reproduce.paper import Mark, about, words
-from cprsim.reproduce.shadowsync_numbers import (
-    EASGD,
-    FLATTENS_AT,
-    LONGER_STEPS,
-    N_QUALITY,
-    SCENARIO,
-    SERVERS,
-    Case,
-    calibrated_h,
-    cases,
-    qualities,
-    throughputs,
-)
-from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Summary, compared, tested
-from cprsim.reproduce.verdicts import Basis, Ours
+from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.paper import Claim, Mark, about, words
+from cprsim.reproduce.study import Part, Study, Work
+from cprsim.reproduce.summary import Listing, Target, Tested
+from cprsim.reproduce.verdicts import FITTED, NONE, Assumptions, agreement
 from cprsim.results.words import NO_NUMBER
+from cprsim.stand_in import stand_in
+from cprsim.sync import SyncSetting, load_model, throughput
+from cprsim.train_in_step import Team, sync_setting, train_in_step, warm_start
+
+SCENARIO = "shadowsync.yaml"
+FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted
+N_TRAINERS = (1, 2, 5, 8, 10, 12, 14, 16, 18, 20)
+N_QUALITY = (5, 10, 20)
+SERVERS = (2, 4)
+SECONDS = 3600.0
+EASGD = {"S-EASGD": "shadow-easgd", "FR-EASGD-5": "fr-easgd:5", "FR-EASGD-30": "fr-easgd:30"}
+LONGER_STEPS = "FR-BMUF-30, block rate 1"
+ALGORITHMS = EASGD | {
+    "S-MA": "shadow-ma",
+    "FR-MA-30": "fr-ma:30",
+    "S-BMUF": "shadow-bmuf",
+    "FR-BMUF-30": "fr-bmuf:30",
+    LONGER_STEPS: "fr-bmuf:30",
+    "none": "none",
+}
+MOMENTUM = 0.5  # of BMUF, assumed
+BLOCK_RATE = 1 - MOMENTUM  # so that steps in the foreground are as long as those of MA
 
 LINEAR_WITHIN = 0.03  # of n times the throughput of one trainer
 NO_WORSE = 0.0005  # AUC
@@ -51,8 +64,8 @@ ELP = about(96_000, "", Mark.RECALLED, text="96,000")
 NEUTRAL = words("neutral to better model quality", Mark.PUBLISHED)
 S_EASGD_NO_WORSE = words("no worse than FR-EASGD at the same n", Mark.RECALLED)
 FR_WORSE = words("worse than its shadow form as n grows", Mark.RECALLED)
-FREE = ("cost of the shadow thread for its workers",)
-OF_QUALITY = ("model and clicks", "elastic coefficient and momentum", "learning rate")
+FREE = Assumptions(("cost of the shadow thread for its workers",))
+OF_QUALITY = Assumptions(("model and clicks", "elastic coefficient and momentum", "learning rate"))
 DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 FOREGROUND = {"S-MA": "FR-MA-30", "S-BMUF": "FR-BMUF-30"}  # of what is said to get worse
 PAIRS = (
@@ -61,31 +74,183 @@ PAIRS = (
     ("S-MA", "FR-MA-30", NEUTRAL),
     ("S-BMUF", "FR-BMUF-30", NEUTRAL),
 )
-Curves = Mapping[tuple[str, int], dict[str, Any]]
-Losses = Mapping[tuple[str, str, int], "Paired"]
+Curve = Mapping[str, Any]  # over trainers: examples per second and sync gap, simulated and modelled
 
 
-def make(work: Work) -> Summary:
-    """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
-    curves, seeds = throughputs(work), qualities(work)
-    losses = {
-        (shadow, other, n): paired([loss_of(seed, shadow, other, n) for seed in seeds])
-        for shadow, other, _ in PAIRS
-        for n in N_QUALITY
+@dataclass(frozen=True, slots=True)
+class SyncCase:
+    """An algorithm and a number of trainers."""
+
+    name: str
+    n_trainers: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.n_trainers}"
+
+
+def setting_of(work: Work, name: str, n_servers: int = 2) -> SyncSetting:
+    """The scenario's setting with another algorithm and other servers."""
+    algorithm, _, every = ALGORITHMS[name].partition(":")
+    overrides = [f"sync.algorithm={algorithm}", f"sync.servers={n_servers}"]
+    overrides.append(f"sync.every={every or 'null'}")
+    if algorithm.endswith("bmuf"):
+        rate = 1.0 if name == LONGER_STEPS else BLOCK_RATE
+        overrides += [f"sync.momentum={MOMENTUM}", f"sync.block_rate={rate}"]
+    return sync_setting(work.scenario(SCENARIO, overrides))
+
+
+def calibrated_h(work: Work) -> float:
+    """Hours of an iteration at which FR-EASGD-5 with 2 servers saturates at `FLATTENS_AT`.
+
+    By the load model n* = B k t_iter / (2 P m): nothing else is fitted, and nothing to anything
+    else.
+    """
+    setting = setting_of(work, "FR-EASGD-5", 2)
+    return setting.iteration.mean_h * FLATTENS_AT / load_model(setting).saturates_at
+
+
+def over_trainers(work: Work, name: str, n_servers: int) -> dict[str, Any]:
+    """Simulated and modelled examples per second and sync gap of one form, over trainers."""
+    fitted = replace(setting_of(work, name, n_servers), iteration=Constant(calibrated_h(work)))
+    counts = work.pick((1, 5, 10, 14, 20), N_TRAINERS, (*N_TRAINERS, 30, 40))
+    settings = [fitted.with_trainers(n) for n in counts]
+    simulated, modelled = [throughput(one) for one in settings], [load_model(s) for s in settings]
+    return {
+        "trainers": list(counts),
+        "eps": [one.samples_per_h / SECONDS for one in simulated],
+        "gap": [one.gap for one in simulated],
+        "eps model": [one.samples_per_h / SECONDS for one in modelled],
+        "linear": [one.linear_samples_per_h / SECONDS for one in modelled],
+        "gap model": [one.gap for one in modelled],
+        "elp": [one.elp for one in settings],
     }
-    return Summary(
-        "ShadowSync: trainers that synchronise in the background",
-        "Does background synchronisation scale where the foreground saturates, and does it cost "
-        "quality?",
-        rows=(*_speed_rows(curves), *_quality_rows(losses, len(seeds))),
-        listings=(
-            _eps(curves),
-            _gaps(curves),
-            _quality(losses, len(seeds)),
-            _loss(seeds),
-        ),
-        notes=_notes(work, seeds),
-        charts=(_chart(curves, seeds),),
+
+
+# ----------------------------------------------------------------------------- quality
+
+
+def cases() -> list[SyncCase]:
+    """Every algorithm with every number of trainers."""
+    return [SyncCase(name, n) for name in ALGORITHMS for n in N_QUALITY]
+
+
+class SeedStart:
+    """Clicks of one seed, and the model that all replicas begin with on them."""
+
+    def __init__(self, work: Work, seed: int) -> None:
+        loaded = work.scenario(SCENARIO, [f"kernel.seed={seed}"])
+        section = loaded.scenario.sync
+        if section is None or loaded.scenario.kernel is None:
+            raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
+        self.what, self._scaled, self._work = stand_in(loaded), section.stand_in, work
+        self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
+
+    def train(self, case: SyncCase) -> dict[str, float]:
+        """Train the rest on replicas."""
+        run = train_in_step(Team(self.what, self._small(case), self._warm))
+        return {
+            "auc": run.quality.auc,
+            "log_loss": run.quality.log_loss,
+            "training_loss": run.training_loss,
+            "syncs": run.n_syncs,
+            "gain": self._small(case).step_gain,
+        }
+
+    def _small(self, case: SyncCase) -> SyncSetting:
+        setting = setting_of(self._work, case.name).with_trainers(case.n_trainers)
+        return setting.stand_in(self._scaled.threads, self.what.plan.batch)
+
+    def alone(self) -> dict[str, float]:
+        """One trainer trains the rest; call it last."""
+        self._warm.run()
+        quality = self._warm.evaluate(self.what.test)
+        return {"auc": quality.auc, "log_loss": quality.log_loss}
+
+    def stands_for(self) -> float:
+        """Clicks of the whole job for those of the stand-in."""
+        whole = setting_of(self._work, "S-EASGD")
+        small = whole.stand_in(self._scaled.threads, self.what.plan.batch)
+        return small.stands_for(whole) * len(self.what.train)
+
+
+def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
+    """Every case from the same start on the same clicks."""
+    start = SeedStart(work, seed)
+    runs: dict[str, Any] = {str(case): start.train(case) for case in cases()}
+    return runs | {"stands for": start.stands_for(), "alone": start.alone()}
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A mean difference over seeds, paired, with its 95 % interval (Student's t)."""
+
+    difference: Estimate  # without an interval where there is one seed
+    detectable: float  # difference that would be found with probability `POWER`
+
+    @property
+    def shown(self) -> str:
+        """In 1e-4, with its interval where there are several seeds."""
+        low, high = self.difference.ends
+        half = (high - low) / 2
+        interval = ", one seed" if isnan(self.detectable) else f" ± {1e4 * half:.1f}"
+        return f"{1e4 * self.difference.value:.1f}{interval}"
+
+
+def paired(differences: Sequence[float]) -> Paired:
+    """The mean of paired differences; one alone tells nothing of its spread."""
+    n = len(differences)
+    mean = Estimate.mean(differences)
+    if n < 2:
+        return Paired(mean, nan)
+    error = float(np.std(differences, ddof=1)) / sqrt(n)
+    t, more = (float(stats.t.ppf(p, n - 1)) for p in (0.975, POWER))
+    return Paired(mean, (t + more) * error)
+
+
+def loss_of(seed: Mapping[str, Any], shadow: str, other: str, n: int) -> float:
+    """AUC that the shadow form loses to the other one, with one seed."""
+    return float(seed[f"{other}, {n}"]["auc"] - seed[f"{shadow}, {n}"]["auc"])
+
+
+def no_worse(losses: Sequence[Paired]) -> bool | None:
+    """Whether no loss is beyond `NO_WORSE`: all intervals below it, some above it, or open."""
+    if all(one.difference.high <= NO_WORSE for one in losses):
+        return True
+    return False if any(one.difference.low > NO_WORSE for one in losses) else None
+
+
+# ----------------------------------------------------------------------------- the numbers
+
+
+@dataclass(frozen=True)
+class InStepRuns:
+    """Throughput by form and servers, quality by seed, and the one number that is fitted."""
+
+    curves: Mapping[tuple[str, int], Curve]
+    seeds: Sequence[Mapping[str, Any]]
+    iteration_h: float
+
+    def losses(self, shadow: str, other: str) -> dict[int, Paired]:
+        """AUC that the shadow form loses to the other, by trainers."""
+        return {
+            n: paired([loss_of(seed, shadow, other, n) for seed in self.seeds]) for n in N_QUALITY
+        }
+
+    def mean(self, case: SyncCase, key: str) -> float:
+        """Over seeds."""
+        return float(np.mean([seed[str(case)][key] for seed in self.seeds]))
+
+
+def numbers(work: Work) -> InStepRuns:
+    """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
+    forms = [(name, n) for name in EASGD for n in SERVERS]
+    parts = [
+        Part(f"{name}, {n} servers", partial(over_trainers, work, name, n)) for name, n in forms
+    ]
+    return InStepRuns(
+        dict(zip(forms, work.each(parts), strict=True)),
+        work.per_seed(partial(quality_of_a_seed, work), work.pick(1, 5, 20)),
+        calibrated_h(work),
     )
 
 
@@ -110,183 +275,174 @@ def exponent(curve: Mapping[str, Any]) -> float:
     return float(np.polyfit(np.log(n[many]), np.log(gap[many]), 1)[0])
 
 
-def _speed_rows(curves: Curves) -> Sequence[Any]:
-    shadow, fr_5, fr_30 = (curves[name, 2] for name in EASGD)
-    knee = Ours(flattens_at(fr_5))
-    more = curves["FR-EASGD-5", 4]
-    growth, fall = exponent(shadow), shadow["gap"][-1] / curves["S-EASGD", 4]["gap"][-1]
-    at = shadow["trainers"].index(20)
-    return (
-        compared("FR-EASGD-5, 2 sync servers", FLATTENS, knee, Basis(fitted=True)),
-        _linear("S-EASGD, 2 sync servers", SHADOW_LINEAR, shadow, Basis(FREE)),
-        _linear("FR-EASGD-30, 2 sync servers (predicted)", FR_30_LINEAR, fr_30, Basis()),
-        _linear("FR-EASGD-5, 4 sync servers (predicted)", RECOVERED, more, Basis()),
-        tested("sync gap of S-EASGD over trainers", GAP_GROWS, abs(growth - 1) < 0.1,
-               f"as n^{growth:.2f} from {FEW} trainers on", Basis()),
-        tested("sync gap of S-EASGD over servers", GAP_FALLS, abs(fall - 2) < 0.2,
-               f"with 4 servers {fall:.2f} times smaller than with 2", Basis()),
-        compared("ELP of 20 trainers", ELP, Ours(float(shadow["elp"][at])), Basis(fitted=True),
-                 f"{shadow['elp'][at]:,}: 200 x 24 x 20"),
-    )  # fmt: skip
+def _linear(
+    quantity: str, claim: Claim, form: tuple[str, int], assumptions: Assumptions = NONE
+) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
+        curve = runs.curves[form]
+        share, n = share_of_linear(curve), curve["trainers"][-1]
+        return Tested(share > 1 - LINEAR_WITHIN, f"{100 * share:.1f} % of linear at {n} trainers")
+
+    return Target(quantity, claim, tested, assumptions)
 
 
-def _linear(quantity: str, claim: Any, curve: Mapping[str, Any], basis: Basis) -> Any:
-    share, n = share_of_linear(curve), curve["trainers"][-1]
-    shown = f"{100 * share:.1f} % of linear at {n} trainers"
-    return tested(quantity, claim, share > 1 - LINEAR_WITHIN, shown, basis)
+def _gap_grows(runs: InStepRuns) -> Tested:
+    growth = exponent(runs.curves["S-EASGD", 2])
+    return Tested(abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on")
 
 
-def _eps(curves: Curves) -> Listing:
-    trainers = curves["S-EASGD", 2]["trainers"]
-    names = [f"{name}, {n}" for name, n in curves]
-    return Listing(
-        "Thousand examples per second by trainers (algorithm, sync servers): simulated, and the "
-        "load model in brackets:",
-        ("trainers", "ELP", *names),
-        tuple(
-            (str(n), f"{curves['S-EASGD', 2]['elp'][i]:,}",
-             *(f"{one['eps'][i] / 1e3:.1f} ({one['eps model'][i] / 1e3:.1f})"
-               for one in curves.values()))
-            for i, n in enumerate(trainers)
-        ),
-    )  # fmt: skip
-
-
-def _gaps(curves: Curves) -> Listing:
-    return Listing(
-        "Sync gap, iterations of a trainer between two of its synchronisations, simulated:",
-        ("trainers", *(f"{name}, {n}" for name, n in curves)),
-        tuple(
-            (str(n), *(f"{one['gap'][i]:.2f}" for one in curves.values()))
-            for i, n in enumerate(curves["S-EASGD", 2]["trainers"])
-        ),
+def _gap_falls(runs: InStepRuns) -> Tested:
+    two, four = (runs.curves["S-EASGD", servers]["gap"][-1] for servers in SERVERS)
+    return Tested(
+        abs(two / four - 2) < 0.2, f"with 4 servers {two / four:.2f} times smaller than with 2"
     )
 
 
-# ----------------------------------------------------------------------------- quality
+def _elp(runs: InStepRuns) -> Tested:
+    curve = runs.curves["S-EASGD", 2]
+    elp = curve["elp"][curve["trainers"].index(20)]
+    estimate = Estimate(float(elp))
+    return Tested(agreement(ELP, estimate), f"{elp:,}: 200 x 24 x 20", estimate)
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A mean difference over seeds, paired, with its 95 % interval (Student's t)."""
+def _no_worse(shadow: str, other: str, claim: Claim) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
+        losses = runs.losses(shadow, other).values()
+        worst = max(losses, key=lambda one: one.difference.high)
+        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {len(runs.seeds)}"
+        return Tested(no_worse(list(losses)), shown)
 
-    mean: float
-    half_width: float
-    detectable: float  # difference that would be found with probability `POWER`
-
-    @property
-    def shown(self) -> str:
-        """In 1e-4, with its interval where there are several seeds."""
-        interval = f" ± {1e4 * self.half_width:.1f}" if self.half_width < inf else ", one seed"
-        return f"{1e4 * self.mean:.1f}{interval}"
-
-    @property
-    def high(self) -> float:
-        return self.mean + self.half_width
-
-    @property
-    def low(self) -> float:
-        return self.mean - self.half_width
+    return Target(f"{shadow} against {other}", claim, tested, OF_QUALITY)
 
 
-def paired(differences: Sequence[float]) -> Paired:
-    """The mean of paired differences; one alone tells nothing of its spread."""
-    n = len(differences)
-    if n < 2:
-        return Paired(differences[0], inf, inf)
-    error = float(np.std(differences, ddof=1)) / sqrt(n)
-    t = float(stats.t.ppf(0.975, n - 1))
-    detectable = (t + float(stats.t.ppf(POWER, n - 1))) * error
-    return Paired(float(np.mean(differences)), t * error, detectable)
+def _worse(shadow: str, other: str) -> Target[InStepRuns]:
+    def tested(runs: InStepRuns) -> Tested:
+        most = max(N_QUALITY)
+        last = runs.losses(shadow, other)[most]
+        return Tested(last.difference.below(0), f"gains {last.shown} x 1e-4 AUC at {most}")
+
+    return Target(f"{other} against {shadow}", FR_WORSE, tested, OF_QUALITY)
 
 
-def loss_of(seed: Mapping[str, Any], shadow: str, other: str, n: int) -> float:
-    """AUC that the shadow form loses to the other one, with one seed."""
-    return float(seed[f"{other}, {n}"]["auc"] - seed[f"{shadow}, {n}"]["auc"])
+TARGETS: list[Target[InStepRuns]] = [
+    Target(
+        "FR-EASGD-5, 2 sync servers",
+        FLATTENS,
+        lambda runs: Estimate(flattens_at(runs.curves["FR-EASGD-5", 2])),
+        FITTED,
+    ),
+    _linear("S-EASGD, 2 sync servers", SHADOW_LINEAR, ("S-EASGD", 2), FREE),
+    _linear("FR-EASGD-30, 2 sync servers (predicted)", FR_30_LINEAR, ("FR-EASGD-30", 2)),
+    _linear("FR-EASGD-5, 4 sync servers (predicted)", RECOVERED, ("FR-EASGD-5", 4)),
+    Target("sync gap of S-EASGD over trainers", GAP_GROWS, _gap_grows),
+    Target("sync gap of S-EASGD over servers", GAP_FALLS, _gap_falls),
+    Target("ELP of 20 trainers", ELP, _elp, FITTED),
+    *(_no_worse(*pair) for pair in PAIRS),
+    *(_worse(*pair) for pair in FOREGROUND.items()),
+]
 
 
-def no_worse(losses: Sequence[Paired]) -> bool | None:
-    """Whether no loss is beyond `NO_WORSE`: all intervals below it, some above it, or open."""
-    if all(one.high <= NO_WORSE for one in losses):
-        return True
-    return False if any(one.low > NO_WORSE for one in losses) else None
+# ----------------------------------------------------------------------------- how it is shown
 
 
-def _quality_rows(losses: Losses, n_seeds: int) -> Sequence[Any]:
-    rows = []
-    for shadow, other, claim in PAIRS:
-        over_n = [one for (*pair, _), one in losses.items() if pair == [shadow, other]]
-        worst = max(over_n, key=lambda one: one.high)
-        shown = f"loses {worst.shown} x 1e-4 AUC at worst; seeds: {n_seeds}"
-        rows.append(
-            tested(f"{shadow} against {other}", claim, no_worse(over_n), shown, Basis(OF_QUALITY))
-        )
-    for shadow, other in FOREGROUND.items():
-        most = max(n for *_, n in losses)
-        last = losses[shadow, other, most]
-        met = True if last.high < 0 else False if last.low > 0 else None
-        shown = f"gains {last.shown} x 1e-4 AUC at {most}"
-        rows.append(tested(f"{other} against {shadow}", FR_WORSE, met, shown, Basis(OF_QUALITY)))
-    return rows
+def _over_trainers(
+    title: str,
+    runs: InStepRuns,
+    cell: Callable[[Curve, int], str],
+    *more: tuple[str, Callable[[int], str]],
+) -> Listing:
+    """A row per number of trainers, a column per form.
+
+    Parameters
+    ----------
+    cell : what is said of a form's curve at its nth number of trainers
+    more : columns before those of the forms
+    """
+
+    def column(form: tuple[str, int]) -> tuple[str, Callable[[int], str]]:
+        return f"{form[0]}, {form[1]}", lambda i: cell(runs.curves[form], i)
+
+    trainers = runs.curves["S-EASGD", 2]["trainers"]
+    head = ("trainers", lambda i: str(trainers[i]))
+    return Listing.of(title, range(len(trainers)), head, *more, *map(column, runs.curves))
 
 
-def _quality(losses: Losses, n_seeds: int) -> Listing:
-    return Listing(
-        f"AUC that shadow forms lose to their foreground forms, in 1e-4, over {n_seeds} paired "
-        "seeds (95 % interval; what 8 of 10 such experiments would find):",
-        ("shadow", "foreground", "trainers", "loses", "smallest detectable", "within 5"),
-        tuple(
-            (shadow, other, str(n), one.shown,
-             f"{1e4 * one.detectable:.1f}" if one.detectable < inf else NO_NUMBER,
-             {True: "yes", False: "no", None: "can't tell"}[no_worse([one])])
-            for (shadow, other, n), one in losses.items()
+def _listings(runs: InStepRuns) -> list[Listing]:
+    elp = runs.curves["S-EASGD", 2]["elp"]
+    losses = [
+        (shadow, other, n, loss)
+        for shadow, other, _ in PAIRS
+        for n, loss in runs.losses(shadow, other).items()
+    ]
+    in_words = {True: "yes", False: "no", None: "can't tell"}
+    alone = {
+        key: np.mean([seed["alone"][key] for seed in runs.seeds]) for key in ("auc", "log_loss")
+    }
+    return [
+        _over_trainers(
+            "Thousand examples per second by trainers (algorithm, sync servers): simulated, and "
+            "the load model in brackets:",
+            runs,
+            lambda one, i: f"{one['eps'][i] / 1e3:.1f} ({one['eps model'][i] / 1e3:.1f})",
+            ("ELP", lambda i: f"{elp[i]:,}"),
         ),
-    )  # fmt: skip
-
-
-def _mean(seeds: Sequence[Mapping[str, Any]], case: Case, key: str) -> float:
-    return float(np.mean([seed[str(case)][key] for seed in seeds]))
-
-
-def _loss(seeds: Sequence[Mapping[str, Any]]) -> Listing:
-    alone = {key: np.mean([seed["alone"][key] for seed in seeds]) for key in ("auc", "log_loss")}
-    return Listing(
-        "Quality on the test clicks, mean over seeds; one trainer alone: AUC "
-        f"{alone['auc']:.4f}, log-loss {alone['log_loss']:.4f}:",
-        ("algorithm", "trainers", "AUC", "log-loss", "syncs per trainer", "step gain"),
-        tuple(
-            (case.name, str(case.n_trainers), f"{_mean(seeds, case, 'auc'):.4f}",
-             f"{_mean(seeds, case, 'log_loss'):.4f}", f"{_mean(seeds, case, 'syncs'):,.0f}",
-             f"{_mean(seeds, case, 'gain'):.2f}")
-            for case in cases()
+        _over_trainers(
+            "Sync gap, iterations of a trainer between two of its synchronisations, simulated:",
+            runs,
+            lambda one, i: f"{one['gap'][i]:.2f}",
         ),
-    )  # fmt: skip
+        Listing.of(
+            f"AUC that shadow forms lose to their foreground forms, in 1e-4, over "
+            f"{len(runs.seeds)} paired seeds (95 % interval; what 8 of 10 such experiments would "
+            "find):",
+            losses,
+            ("shadow", lambda line: line[0]),
+            ("foreground", lambda line: line[1]),
+            ("trainers", lambda line: str(line[2])),
+            ("loses", lambda line: line[3].shown),
+            ("smallest detectable", lambda line: _detectable(line[3])),
+            ("within 5", lambda line: in_words[no_worse([line[3]])]),
+        ),
+        Listing.of(
+            "Quality on the test clicks, mean over seeds; one trainer alone: AUC "
+            f"{alone['auc']:.4f}, log-loss {alone['log_loss']:.4f}:",
+            cases(),
+            ("algorithm", lambda case: case.name),
+            ("trainers", lambda case: str(case.n_trainers)),
+            ("AUC", lambda case: f"{runs.mean(case, 'auc'):.4f}"),
+            ("log-loss", lambda case: f"{runs.mean(case, 'log_loss'):.4f}"),
+            ("syncs per trainer", lambda case: f"{runs.mean(case, 'syncs'):,.0f}"),
+            ("step gain", lambda case: f"{runs.mean(case, 'gain'):.2f}"),
+        ),
+    ]
 
 
-# ----------------------------------------------------------------------------- words and figure
+def _detectable(loss: Paired) -> str:
+    return NO_NUMBER if isnan(loss.detectable) else f"{1e4 * loss.detectable:.1f}"
 
 
-def _notes(work: Work, seeds: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _fitted_note(runs: InStepRuns) -> str:
     return (
-        f"Fitted: one iteration takes {3.6e6 * calibrated_h(work):.0f} ms, so that by the load "
+        f"Fitted: one iteration takes {3.6e6 * runs.iteration_h:.0f} ms, so that by the load "
         f"model FR-EASGD-5 saturates at {FLATTENS_AT} trainers with 2 sync servers of 25 Gbit/s "
         "and 8 MB of dense weights; only the ratio of the three is determined. 4 servers, k = 30 "
-        "and the background are predictions.",
-        "Linear in the background is what the model assumes if the shadow thread costs its workers "
-        "nothing; benchmarks/bench_hogwild.py measures what it costs on real threads.",
+        "and the background are predictions."
+    )
+
+
+def _quality_note(runs: InStepRuns) -> str:
+    return (
         "Quality: a small model on generated clicks, half of them trained by one trainer first; 5 "
         "threads per trainer for 24, batch 8 for 200, every 5 iterations becoming every 1, so that "
         "a run synchronises as often as one of the whole job on "
-        f"{seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of S-MA and "
-        "S-BMUF 0.1; block momentum 0.5, block rate 0.5. The 0.1 was chosen on other seeds.",
-        "Algorithms make steps of different length of the same gradients (step gain). Replicas see "
-        "1/n of the clicks each, so the learning rate of one trainer is low for them, and whoever "
-        "makes longer steps has an advantage that is the learning rate's. Compared is therefore at "
-        f"about equal step gain; {LONGER_STEPS} stands in the table of quality for itself.",
+        f"{runs.seeds[0]['stands for'] / 1e6:.0f} million clicks. Elastic coefficient 0.5, of "
+        "S-MA and S-BMUF 0.1; block momentum 0.5, block rate 0.5. The 0.1 was chosen on other "
+        "seeds."
     )
 
 
-def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
+def _chart(runs: InStepRuns) -> Chart:
+    curves = runs.curves
     shown = {("S-EASGD", 2), ("FR-EASGD-30", 2), *(("FR-EASGD-5", n) for n in SERVERS)}
     speed = Panel(
         "Throughput",
@@ -317,7 +473,7 @@ def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
             Series(
                 name,
                 floats(N_QUALITY),
-                floats([_mean(seeds, Case(name, n), "log_loss") for n in N_QUALITY]),
+                floats([runs.mean(SyncCase(name, n), "log_loss") for n in N_QUALITY]),
             )
             for name in DRAWN
         ),
@@ -325,15 +481,31 @@ def _chart(curves: Curves, seeds: Sequence[Mapping[str, Any]]) -> Chart:
     )
     return Chart(
         "Trainers in step: background and foreground",
-        f"Simulated; loss: mean of {len(seeds)} seeds.",
+        f"Simulated; loss: mean of {len(runs.seeds)} seeds.",
         (speed, gap, loss),
     )
 
 
 STUDY = Study(
-    "shadowsync",
-    "trainers that synchronise in the background: throughput, sync gap, quality",
-    make,
-    (SCENARIO,),
-    code="cprsim.reproduce.shadowsync_numbers",
+    name="shadowsync",
+    shows="trainers that synchronise in the background: throughput, sync gap, quality",
+    module=__name__,
+    title="ShadowSync: trainers that synchronise in the background",
+    question="Does background synchronisation scale where the foreground saturates, and does it "
+    "cost quality?",
+    numbers=numbers,
+    targets=TARGETS,
+    listings=_listings,
+    notes=(
+        _fitted_note,
+        "Linear in the background is what the model assumes if the shadow thread costs its workers "
+        "nothing; benchmarks/bench_hogwild.py measures what it costs on real threads.",
+        _quality_note,
+        "Algorithms make steps of different length of the same gradients (step gain). Replicas see "
+        "1/n of the clicks each, so the learning rate of one trainer is low for them, and whoever "
+        "makes longer steps has an advantage that is the learning rate's. Compared is therefore at "
+        f"about equal step gain; {LONGER_STEPS} stands in the table of quality for itself.",
+    ),
+    chart=_chart,
+    inputs=(SCENARIO,),
 )

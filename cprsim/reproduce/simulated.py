@@ -1,21 +1,25 @@
-"""A scenario simulated, as numbers that a part of a study can keep."""
+"""Scenarios simulated case by case: what their strategies cost, as numbers, lines and bars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite, nan
-from typing import Any
+from typing import Any, TypeVar
 
-from cprsim.assemble import Experiment, assemble
+from cprsim.assemble import assemble
 from cprsim.pipeline import simulate
-from cprsim.plots.chart import Series
-from cprsim.records import PARTS, RecoveryPolicy
-from cprsim.reproduce.verdicts import Ours
-from cprsim.results.metrics import spreads, summarise
+from cprsim.plots.chart import Panel, Series
+from cprsim.records import RecoveryPolicy
+from cprsim.reproduce.estimates import Estimate, relative_half_width, series
+from cprsim.reproduce.study import Part, Work
+from cprsim.results.metrics import IN_TABLES, spreads, summarise
 from cprsim.scenario import LoadedScenario
 
-STACKED = ("save", "load", "lost", "detect", "wait", "reschedule")  # bottom to top
+Case = TypeVar("Case")
+OVERHEAD = "overhead, % of useful time"
+Values = dict[str, dict[str, list[float | None]]]  # by strategy and quantity: mean, low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +28,29 @@ class Simulated:
 
     values: Mapping[str, Mapping[str, Sequence[float | None]]]  # mean, low, high
 
-    def __getitem__(self, key: tuple[str, str]) -> Ours:
+    def __getitem__(self, key: tuple[str, str]) -> Estimate:
         strategy, quantity = key
-        return Ours(*(nan if value is None else value for value in self.values[strategy][quantity]))
+        found = self.values[strategy][quantity]
+        return Estimate(*(nan if value is None else value for value in found))
 
-    def percent(self, strategy: str, quantity: str = "overhead_fraction") -> Ours:
+    def percent(self, strategy: str, quantity: str = "overhead_fraction") -> Estimate:
         """A share in percent."""
-        one = self[strategy, quantity]
-        return Ours(100 * one.value, 100 * one.low, 100 * one.high)
+        return self[strategy, quantity].times(100)
 
-    @property
-    def strategies(self) -> tuple[str, ...]:
-        return tuple(self.values)
+    def interval(self, strategy: str) -> str:
+        """T_save in hours, and whether CPR went back to full recovery."""
+        full = "" if self[strategy, "chose_partial"].value else " (full)"
+        return f"{self[strategy, 'save_interval_h'].value:.3g}{full}"
+
+    def removed_percent(self, strategy: str, of: str = "full") -> Estimate:
+        """Share of one strategy's mean overhead that another removes, in percent.
+
+        Its interval takes the two means as independent; common failures make it narrower in truth.
+        """
+        less, more = self[strategy, "overhead_fraction"], self[of, "overhead_fraction"]
+        value = 100 * (1 - less.value / more.value)
+        half = 100 * less.value / more.value * relative_half_width(less, more)
+        return Estimate.around(value, half)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total.
@@ -45,49 +60,49 @@ class Simulated:
         label : what stands below the bar of each strategy
         """
         names = list(label)
-        parts = [part for part in STACKED if any(self[name, part].value > 0 for name in names)]
-        totals = [self.percent(name) for name in names]
-        x = tuple(label[name] for name in names)
+        parts = [part for part in IN_TABLES if any(self[name, part].value > 0 for name in names)]
+        ends = [self.percent(name).ends for name in names]
+        low, high = (tuple(pair[end] for pair in ends) for end in (0, 1))
         bars = []
         for part in parts:
             y = tuple(self.percent(name, part).value for name in names)
-            ends = part == parts[-1]
-            low = tuple(one.ends[0] for one in totals) if ends else ()
-            high = tuple(one.ends[1] for one in totals) if ends else ()
-            bars.append(Series(part, x, y, low, high, "stack"))
+            interval = (low, high) if part == parts[-1] else ((), ())
+            bars.append(Series(part, tuple(label.values()), y, *interval, "stack"))
         return tuple(bars)
 
 
-def simulated(experiment: Experiment) -> dict[str, dict[str, list[float | None]]]:
-    """Simulate, and give mean, low and high of every metric of every strategy."""
-    found: dict[str, dict[str, list[float | None]]] = {}
+def simulate_cases(
+    work: Work, cases: Mapping[Case, tuple[str, Sequence[str]]]
+) -> dict[Case, Simulated]:
+    """Simulate scenarios under overrides; each case is a part of the work, named by its key.
+
+    Parameters
+    ----------
+    cases : the file of a scenario among the study's inputs, and the overrides
+    """
+    parts = [
+        Part(str(case), partial(_simulated, work, scenario, overrides), (scenario,))
+        for case, (scenario, overrides) in cases.items()
+    ]
+    return dict(zip(cases, map(Simulated, work.each(parts)), strict=True))
+
+
+def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
+    return values_of(work.scenario(scenario, overrides))
+
+
+def values_of(loaded: LoadedScenario) -> Values:
+    """Simulate a scenario: mean, low and high of every metric of every strategy."""
+    experiment = assemble(loaded)
     summary = spreads(summarise(simulate(experiment)))
-    for policy in experiment.policies:
-        metrics = {
+    return {
+        policy.name: {
             name: [_number(one.mean), _number(one.low), _number(one.high)]
             for name, one in summary[policy.name].items()
         }
-        found[policy.name] = {**metrics, **_planned(policy)}
-    return found
-
-
-def of_scenario(loaded: LoadedScenario) -> dict[str, Any]:
-    """`simulated`, from a scenario."""
-    return simulated(assemble(loaded))
-
-
-def removed_percent(ours: Simulated, strategy: str, of: str = "full") -> Ours:
-    """Share of one strategy's mean overhead that another removes, in percent.
-
-    Its interval takes the two means as independent; common failures make it narrower in truth.
-    """
-    less, more = ours[strategy, "overhead_fraction"], ours[of, "overhead_fraction"]
-    value = 100 * (1 - less.value / more.value)
-    relative = sum(
-        ((one.ends[1] - one.ends[0]) / 2 / one.value) ** 2 for one in (less, more) if one.value
-    ) ** 0.5  # fmt: skip
-    half = 100 * less.value / more.value * relative
-    return Ours(value, value - half, value + half)
+        | _planned(policy)
+        for policy in experiment.policies
+    }
 
 
 def _planned(policy: RecoveryPolicy) -> dict[str, list[float | None]]:
@@ -103,4 +118,29 @@ def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-assert set(STACKED) == set(PARTS)
+# ------------------------------------------------------------------------------ over an input
+
+
+def line_over(
+    label: str, cases: Mapping[Any, Simulated], read: Callable[[Simulated], Estimate]
+) -> Series:
+    """One quantity over the values of an input."""
+    return series(label, map(float, cases), [read(one) for one in cases.values()])
+
+
+def overheads_over(
+    title: str,
+    x_label: str,
+    cases: Mapping[Any, Simulated],
+    strategies: Mapping[str, str],
+    *,
+    x_log: bool = False,
+    y_log: bool = False,
+) -> Panel:
+    """A panel with the overhead of some strategies, by their labels, over an input."""
+
+    def line(strategy: str, label: str) -> Series:
+        return line_over(label, cases, lambda one: one.percent(strategy))
+
+    lines = tuple(line(*strategy) for strategy in strategies.items())
+    return Panel(title, x_label, OVERHEAD, lines, x_log=x_log, y_log=y_log)

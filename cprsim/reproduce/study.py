@@ -1,4 +1,8 @@
-"""A result that can be made again: its name, its inputs, and the work that makes it."""
+"""A study: how its numbers are made, the targets they are held to, its tables, prose and figure.
+
+`Study` is the record; `Work` is what its numbers are made with: the effort, the inputs, and a
+memory of the parts that are done.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cprsim.errors import ParameterError, ResultError
+from cprsim.plots.chart import Chart
 from cprsim.reproduce.closure import digest_of
-from cprsim.reproduce.summary import Summary
+from cprsim.reproduce.summary import Listing, N, Summary, Target
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.whole_file import write_whole
 from cprsim.workers import HERE, Workers, run_each
 
 T = TypeVar("T")
+Text = str | Callable[[N], str]  # known beforehand, or with the study's numbers in it
 
 TELLING = tuple(f"cprsim.reproduce.{name}" for name in ("paper", "verdicts", "summary", "study"))
 DRAWING = "cprsim.plots.draw_chart"
@@ -32,34 +39,62 @@ class Effort(StrEnum):
     LARGE = "large"  # beyond
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+@dataclass(frozen=True)
+class Study(Generic[N]):
     """One result of a paper, or of these documents.
 
     Parameters
     ----------
     name : as in ``cprsim reproduce NAME``
     shows : one line that says what it shows
-    make : does the work
+    module : full name of the module that makes it: what that imports decides the result
+    title, question : of the result
+    numbers : does the work; what it gives is read by all that follows
+    targets : comparisons, in order
+    listings : further tables
+    notes : paragraphs that say what it means; an empty one is left out
+    chart : its figure
     inputs : files in the folder of the scenarios that it reads; a change of one makes it new
     missing : says why it can't be run here; empty where it can
     more_inputs : further files, by name, that are there only at run time (logs of the user)
+    timed : holds times of this machine, which differ from run to run
+    trains : trains the stand-in, on the user's clicks where there are some
+    by_name_only : takes so long that it is made only where it is named
     """
 
     name: str
     shows: str
-    make: Callable[[Work], Summary]
-    inputs: tuple[str, ...]
+    module: str
+    title: str
+    question: Text[N]
+    numbers: Callable[[Work], N]
+    targets: Sequence[Target[N]] = ()
+    listings: Callable[[N], Sequence[Listing]] = lambda numbers: ()
+    notes: Sequence[Text[N]] = ()
+    chart: Callable[[N], Chart] | None = None
+    inputs: tuple[str, ...] = ()
     missing: Callable[[], str] = lambda: ""
     more_inputs: Callable[[], Mapping[str, Path]] = dict
-    code: str = ""  # full name of the module that makes it; empty: the one of `make`
-    timed: bool = False  # holds times of this machine, which differ from run to run
-    trains: bool = False  # trains the stand-in, on the user's clicks where there are some
+    timed: bool = False
+    trains: bool = False
+    by_name_only: bool = False
 
-    @property
-    def module(self) -> str:
-        """Full name of the module that makes it."""
-        return self.code or self.make.__module__
+    def make(self, work: Work) -> Summary:
+        """Do the work, and say what came of it."""
+        return self.summary(self.numbers(work))
+
+    def summary(self, numbers: N) -> Summary:
+        """What the study says of its numbers."""
+        rows = (target.row(numbers) for target in self.targets)
+        notes = (_said(note, numbers) for note in self.notes)
+        return Summary(
+            self.title,
+            _said(self.question, numbers),
+            tuple(row for row in rows if row is not None),
+            tuple(self.listings(numbers)),
+            tuple(note for note in notes if note),
+            () if self.chart is None else (self.chart(numbers),),
+        )
 
     def files(self, scenarios: Path) -> dict[str, Path]:
         """Its input files by name. Raises ParameterError where one is missing."""
@@ -98,7 +133,7 @@ class Work:
     and a changed scenario makes again only the parts that read it.
     """
 
-    study: Study
+    study: Study[Any]
     effort: Effort
     scenarios: Path
     parts: Path
@@ -140,6 +175,15 @@ class Work:
         for number, outcome in run_each(Part.run, new, self.workers, lambda n: new[n].name):
             self._keep(new[number], outcome)
         return [self._found(part) for part in parts]
+
+    def per_seed(
+        self, compute: Callable[[int], Any], n: int, first: int = 1, reads: Sequence[str] = ()
+    ) -> list[Any]:
+        """The outcomes of one part for each of n seeds."""
+        seeds = range(first, first + n)
+        return self.each(
+            [Part(f"seed {seed}", partial(compute, seed), tuple(reads)) for seed in seeds]
+        )
 
     def once(self, part: str, compute: Callable[[], Any], reads: Sequence[str] = ()) -> Any:
         """The outcome of a part: found if it was computed before, else computed and kept.
@@ -191,14 +235,18 @@ class Work:
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
 
 
-def numbers_code(study: Study) -> str:
+def numbers_code(study: Study[Any]) -> str:
     """Digest of the code that makes a study's numbers, without what only tells them."""
     return digest_of(study.module, without=TELLING)
 
 
-def all_code(study: Study) -> str:
+def all_code(study: Study[Any]) -> str:
     """Digest of the code that makes its numbers, judges them and draws them."""
     return digest_of(study.module, DRAWING)
+
+
+def _said(text: Text[N], numbers: N) -> str:
+    return text if isinstance(text, str) else text(numbers)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

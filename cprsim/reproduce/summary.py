@@ -1,32 +1,36 @@
-"""What a reproduced result says: comparisons with their verdicts, tables, a chart, notes.
+"""What a study says: targets judged as rows, tables, charts, notes.
 
-This is all that is kept of a result besides its figure: written as JSON, read back by the
+A `Summary` is all that is kept of a study besides its figures: written as JSON, read back by the
 documents, the notebooks and the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from math import floor, log10, nan
-from typing import Any
+from math import nan
+from typing import Any, Generic, TypeVar
 
+from cprsim.codec import number_from, plain_number
 from cprsim.plots.chart import Chart
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Claim
 from cprsim.reproduce.verdicts import (
-    Basis,
+    A_TENTH,
+    NONE,
+    NOTHING,
+    Assumptions,
     Finding,
-    Ours,
+    Tolerance,
     Verdict,
     agreement,
     judge,
     judge_cases,
 )
-from cprsim.results.plain import number_from, plain_number
-from cprsim.results.words import significant, with_interval
 
-ROUNDING = 1e-6  # of a value: an interval that is narrower is none
-SMALL = 0.5  # values below it are shown with as many decimals as they deserve
+N = TypeVar("N")  # the numbers of a study
+T = TypeVar("T")
+NO_ESTIMATE = Estimate(nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,90 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Tested:
+    """Ours in words, judged by a test of its own; with the number behind it where there is one."""
+
+    met: bool | None  # None: open
+    shown: str
+    estimate: Estimate = NO_ESTIMATE
+
+
+Cases = tuple[Estimate, ...]  # one per choice of the free inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Generic[N]):
+    """A quantity that ours is held to: all that decides its row, but ours.
+
+    Parameters
+    ----------
+    claim : the paper's word on it; None: ours stands alone
+    ours : where ours is read off the numbers of the study; it gives None where it is not there
+    assumptions : what our side rests on, where they are read from files by a function
+    tolerance : of a number that is compared
+    unit : of ours where it stands alone
+    """
+
+    quantity: str
+    claim: Claim | None
+    ours: Callable[[N], Estimate | Tested | Cases | None]
+    assumptions: Assumptions | Callable[[N], Assumptions] = NONE
+    tolerance: Tolerance = A_TENTH
+    unit: str = ""
+
+    def row(self, numbers: N) -> Row | None:
+        """Ours beside the paper's, judged; None where ours is not there."""
+        ours, rests_on = self.ours(numbers), self.assumptions
+        if ours is None:
+            return None
+        if not isinstance(rests_on, Assumptions):
+            rests_on = rests_on(numbers)
+        if self.claim is None:
+            assert isinstance(ours, Estimate), "what stands alone is an estimate"
+            return Row(self.quantity, "", "", ours.shown(self.unit), self.unit,
+                       ours.value, ours.low, ours.high, NOTHING)  # fmt: skip
+        verdict, shown, estimate = self._judged(self.claim, ours, rests_on)
+        return Row(
+            self.quantity, self.claim.text, str(self.claim.mark), shown, self.claim.unit,
+            estimate.value, estimate.low, estimate.high, verdict,
+            rests_on.free or rests_on.undecided,
+        )  # fmt: skip
+
+    def _judged(
+        self, claim: Claim, ours: Estimate | Tested | Cases, rests_on: Assumptions
+    ) -> tuple[Verdict, str, Estimate]:
+        if isinstance(ours, Tested):
+            return judge(claim, ours.met, rests_on), ours.shown, ours.estimate
+        if isinstance(ours, Estimate):
+            met = agreement(claim, ours, self.tolerance)
+            return judge(claim, met, rests_on), ours.shown(claim.unit), ours
+        met_by_case = [agreement(claim, one, self.tolerance) for one in ours]
+        span = Estimate(nan, min(one.value for one in ours), max(one.value for one in ours))
+        ends = " to ".join(Estimate(end).shown() for end in span.ends)
+        shown = f"{ends} {claim.unit}".rstrip()
+        return judge_cases(claim, met_by_case, rests_on), shown, span
+
+
+def alone(quantity: str, ours: Callable[[N], Estimate | None], unit: str = "") -> Target[N]:
+    """A number of ours that no paper gives."""
+    return Target(quantity, None, ours, unit=unit)
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """A table beside the comparisons."""
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(
+        cls, title: str, lines: Iterable[T], *columns: tuple[str, Callable[[T], str]]
+    ) -> Listing:
+        """A row per line; each column has its heading and what it says of a line."""
+        rows = (tuple(cell(line) for _, cell in columns) for line in lines)
+        return cls(title, tuple(heading for heading, _ in columns), tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,75 +163,6 @@ class Summary:
             tuple(read["notes"]),
             tuple(map(Chart.from_json, read["charts"])),
         )
-
-
-def compared(
-    quantity: str, claim: Claim, ours: Ours, basis: Basis, shown: str | None = None
-) -> Row:
-    """A number of ours beside a number of the paper, judged."""
-    verdict = judge(claim, agreement(claim, ours), basis)
-    return _against(quantity, claim, ours, verdict, basis, shown)
-
-
-def tested(quantity: str, claim: Claim, met: bool | None, shown: str, basis: Basis) -> Row:
-    """A statement of the paper, judged by a test whose outcome `shown` tells."""
-    verdict = judge(claim, met, basis)
-    return _against(quantity, claim, Ours(nan), verdict, basis, shown)
-
-
-def compared_over_cases(quantity: str, claim: Claim, cases: Sequence[Ours], basis: Basis) -> Row:
-    """Several cases of ours, one per choice of the free inputs, beside a number of the paper."""
-    verdict = judge_cases(claim, [agreement(claim, one) for one in cases], basis)
-    least, most = min(one.value for one in cases), max(one.value for one in cases)
-    ends = " to ".join(as_shown(Ours(end), "") for end in (least, most))
-    span = f"{ends} {claim.unit}".rstrip()
-    return _against(quantity, claim, Ours(nan, least, most), verdict, basis, span)
-
-
-def alone(quantity: str, ours: Ours, unit: str, shown: str | None = None) -> Row:
-    """A number of ours that no paper gives."""
-    verdict = Verdict(Finding.NOTHING)
-    text = shown if shown is not None else as_shown(ours, unit)
-    return Row(quantity, "", "", text, unit, ours.value, ours.low, ours.high, verdict)
-
-
-def _against(
-    quantity: str, claim: Claim, ours: Ours, verdict: Verdict, basis: Basis, shown: str | None
-) -> Row:
-    text = shown if shown is not None else as_shown(ours, claim.unit)
-    return Row(
-        quantity, claim.text, str(claim.mark), text, claim.unit,
-        ours.value, ours.low, ours.high, verdict, basis.free,
-    )  # fmt: skip
-
-
-def as_shown(ours: Ours, unit: str) -> str:
-    """``8.36 ± 0.05 %``; the ends where the interval is not even."""
-    value, (low, high) = ours.value, ours.ends
-    if 0 < abs(value) < SMALL:
-        return f"{_small(value, low, high)} {unit}".rstrip()
-    if high - low <= ROUNDING * abs(value):
-        return f"{significant(value)} {unit}".rstrip()
-    if _is_even(value, low, high):
-        return f"{with_interval(value, (high - low) / 2)} {unit}".rstrip()
-    return f"{significant(value)} ({significant(low)} to {significant(high)}) {unit}".rstrip()
-
-
-def _is_even(value: float, low: float, high: float) -> bool:
-    return abs((high - value) - (value - low)) < 0.02 * (high - low)
-
-
-def _small(value: float, low: float, high: float) -> str:
-    """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
-    half = (high - low) / 2
-    digits = 2 - floor(log10(abs(value)))
-    if half <= ROUNDING * abs(value):
-        return f"{value:.{digits}f}"
-    digits = max(min(digits, 1 - floor(log10(half))), 1)
-    if _is_even(value, low, high):
-        shown = f"{half:.{digits}f}"
-        return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def _plain(value: Any) -> Any:

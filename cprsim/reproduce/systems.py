@@ -1,66 +1,577 @@
 """Recovery systems of the literature, each held to its own numbers.
 
-The statements and their tolerances stand in `systems_claims`, which was written first; what fills
-them is made by `systems_numbers`.
+The statements and their tolerances stand in `systems_claims`, which was written first. Each part
+here gives an estimate by the target's name: closed forms, and jobs of simple numbers that are
+simulated under one policy and failures of their own.
 """
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
+from math import ceil, comb, inf, sqrt
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from cprsim import analytic
-from cprsim.reproduce.logs import DATA
-from cprsim.reproduce.study import Part, Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary
-from cprsim.reproduce.systems_claims import AVAILABILITY, ELASTIC, TARGETS
-from cprsim.reproduce.systems_numbers import (
-    GOODPUT,
-    by_rule,
-    ecrec,
-    elastic,
-    gemini_survives,
-    gemini_wasted,
-    goodput,
-    hsdp,
-    just_in_time,
-    levels,
-    moc,
-    pccheck,
-    spare,
-    swift,
+from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Ints, Role
+from cprsim.recovery import pieces
+from cprsim.recovery.legal import require_legal
+from cprsim.recovery.policy import (
+    OWN,
+    Capture,
+    Medium,
+    Outside,
+    Policy,
+    Reach,
+    Reverts,
+    Rule,
+    Scope,
+    Stage,
+    StageKind,
+    Tier,
 )
-from cprsim.reproduce.verdicts import Ours
+from cprsim.recovery.system import JobFacts
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.systems.asynchronous import checkfreq_steps
+from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
+from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.logs import DATA
+from cprsim.reproduce.simulated import simulate_cases
+from cprsim.reproduce.study import Part, Study, Work
+from cprsim.reproduce.summary import Listing
+from cprsim.reproduce.systems_claims import AVAILABILITY, ELASTIC, GAPS_MIN, TARGETS
+from cprsim.reproduce.verdicts import NORMAL_95
+from cprsim.simulate.blocks import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures, ScopedStrikes
+from cprsim.streams import stream
 
+GOODPUT = "goodput.yaml"
 TABLE = "elastic/bert-large-throughput.csv"
 ARTIFACT = "throughput"
+SEED = 17
+FloatsOf = npt.NDArray[np.floating[Any]]
+Estimates = dict[str, Estimate]  # by the target's name
+
+# --------------------------------------------------------------------------- jobs and failures
+
+DETECT_H, RESCHEDULE_H, LOAD_H, STALL_H, STEP_H = 0.1, 0.2, 0.5, 0.02, 0.1
+PROCESS = Scope("process", Reach.PROCESS, Constant(DETECT_H), needs_node=False)
+NODE = Scope("node", Reach.NODE, Constant(DETECT_H))
+
+
+def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
+    """A job of simple numbers: what is compared hangs on none of them."""
+    return replace(
+        JobFacts(
+            useful_h=64.0,
+            cluster=Cluster((Role("node", n_nodes, Holds.SHARD),)),
+            role="node",
+            scopes=(PROCESS,),
+            mtbf_h=20.0,
+            save_stall=Constant(STALL_H),
+            save_background=Constant(0.5),
+            load=Constant(LOAD_H),
+            reschedule=Constant(RESCHEDULE_H),
+            step_h=STEP_H,
+            state_bytes=1.0,
+            node_bytes_per_h=4.0,
+            remote_bytes_per_h=1e3,
+        ),
+        **changes,
+    )
+
+
+def planned(system: str, job: JobFacts, **options: Any) -> Policy:
+    """A system's policy for a job."""
+    known = SYSTEMS[system]
+    return known.plan(job, known.options(**options), system)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonFailures:
+    """Poisson failures up to an instant of the clock, beyond which there are none."""
+
+    n_replications: int
+    drawn: ScopedStrikes
+
+    def strikes(self, n_chunks: int) -> ScopedStrikes:
+        """All of them, whatever a job asks for."""
+        return self.drawn
+
+    def of(self, replication: int) -> Iterator[ScopedFailure]:
+        """Those of one replication, in their order."""
+        drawn = self.drawn
+        for n in range(*drawn.first[0, replication : replication + 2]):
+            slots = slice(*drawn.first_slot[n : n + 2])
+            yield ScopedFailure(
+                float(drawn.at_h[n]),
+                tuple(drawn.slot[slots].tolist()),
+                int(drawn.scope[n]),
+                tuple(drawn.repair_h[slots].tolist()),
+            )
+
+
+def poisson(
+    job: SimulatedJob,
+    rates_per_h: Sequence[float],
+    n_replications: int,
+    until_h: float,
+    name: str,
+    together: int = 1,
+) -> PoissonFailures:
+    """Failures of each scope at its rate, of so many slots drawn at random each time."""
+    rng = stream(SEED, 0, name)
+    counts = rng.poisson(sum(rates_per_h) * until_h, n_replications)
+    n = int(counts.sum())
+    row = np.repeat(np.arange(n_replications), counts)
+    at_h = rng.uniform(0.0, until_h, n)
+    at_h = at_h[np.lexsort((at_h, row))]
+    scope = rng.choice(len(rates_per_h), n, p=np.array(rates_per_h) / sum(rates_per_h))
+    many = range(job.cluster.n_nodes)
+    if together == 1:
+        slot = rng.integers(0, len(many), n)
+    else:
+        slot = np.argsort(rng.random((n, len(many))), axis=1)[:, :together].reshape(-1)
+    return PoissonFailures(
+        n_replications,
+        ScopedStrikes(
+            inf, np.concatenate([[0], np.cumsum(counts)])[None, :], at_h, scope.astype(np.int64),
+            together * np.arange(n + 1), slot.astype(np.int64), np.zeros(together * n),
+        ),
+    )  # fmt: skip
+
+
+def job_of(
+    facts: JobFacts, policy: Policy, clock: Clock, scopes: tuple[Scope, ...] | None = None,
+    horizon_h: float | None = None,
+) -> SimulatedJob:  # fmt: skip
+    """A job; its scopes are those of the facts unless others are given."""
+    scopes = facts.scopes if scopes is None else scopes
+    require_legal(policy, facts.cluster, scopes)
+    return SimulatedJob(facts.useful_h, facts.cluster, clock, scopes, policy, horizon_h)
+
+
+def ran(job: SimulatedJob, failures: PoissonFailures | GivenFailures) -> CostBreakdown:
+    """Where the hours of all replications went."""
+    n = failures.n_replications
+    return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
+
+
+def exactly(value: float) -> Estimate:
+    """A number without noise: its interval has no width."""
+    return Estimate(value, value, value)
+
+
+def mean_of(values: FloatsOf) -> Estimate:
+    """Mean of many values, its 95 % interval that of the normal distribution."""
+    half = NORMAL_95 * float(values.std(ddof=1)) / sqrt(len(values))
+    return Estimate.around(float(values.mean()), half)
+
+
+def ratio_of(above: FloatsOf, below: FloatsOf) -> Estimate:
+    """Ratio of two means over replications, and its 95 % interval."""
+    ratio = float(above.mean() / below.mean())
+    half = NORMAL_95 * float((above - ratio * below).std(ddof=1)) / sqrt(len(above))
+    return Estimate.around(ratio, half / float(below.mean()))
+
+
+def over(estimate: Estimate, by: float) -> Estimate:
+    """An estimate over a number without noise."""
+    return Estimate(estimate.value / by, estimate.low / by, estimate.high / by)
+
+
+# --------------------------------------------------------------------------- GEMINI
+
+
+def gemini_survives(work: Work) -> Estimates:
+    """Whether hosts' memory survives: closed form, count of all sets, and simulated jobs."""
+    n_drawn = work.pick(4_000, 20_000, 100_000)
+    cases = [("groups", 16, k) for k in (2, 3, 4)] + [("groups", 1000, k) for k in (2, 3)]
+    estimates: Estimates = {}
+    for place, n, k in [*cases, *(("ring", 16, k) for k in (2, 3, 4))]:
+        closed = analytic.p_groups_survive if place == "groups" else analytic.p_ring_survives
+        p = closed(n, 2, k)
+        what = f"gemini {place} {n} {k}"
+        estimates[f"{what} exact"] = exactly(p)
+        if n <= 16:
+            estimates[f"{what} counted"] = exactly(counted(n, k, place) - p)
+        estimates[f"{what} simulated"] = _memory_survives(place, n, k, n_drawn)
+    return estimates
+
+
+def counted(n: int, k: int, place: str) -> float:
+    """Share of the sets of k lost machines of n in which none of two holders are both."""
+    starts = range(0, n, 2) if place == "groups" else range(n)
+    pairs = [{start, (start + 1) % n} for start in starts]
+    survive = sum(not any(pair <= {*lost} for pair in pairs) for lost in combinations(range(n), k))
+    return survive / comb(n, k)
+
+
+def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> Estimate:
+    """Share of jobs that a failure of k machines at once takes back to memory."""
+    job = facts(n, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
+    options = {"placement": "group" if place == "groups" else "ring"}
+    policy = planned("gemini", job, **options)
+    rng = stream(SEED, 0, f"gemini/{place}/{n}/{k}")
+    at_h = rng.uniform(0.8, 2.9, n_drawn)  # after the first copy, before the first remote save
+    lost = np.argsort(rng.random((n_drawn, n)), axis=1)[:, :k]
+    failures = tuple(
+        (ScopedFailure(at, tuple(slots), 0, (0.0,) * k),)
+        for at, slots in zip(at_h.tolist(), lost.tolist(), strict=True)
+    )
+    costs = ran(job_of(job, policy, Clock.WALL), GivenFailures(failures))
+    return mean_of((costs.hours_of("load") < 1.0).astype(float))
+
+
+def gemini_wasted(work: Work) -> Estimates:
+    """Minutes that are lost and loaded where all machines' memory is gone."""
+    whole_h = 530e9 * 12.0 / (20e9 / 8.0 * 3600.0)
+    job = facts(
+        16, useful_h=100 * whole_h, step_h=whole_h / 4.0, scopes=(NODE,), load=Constant(whole_h),
+        state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
+        remote_bytes_per_h=20e9 / 8.0 * 3600.0,
+    )  # fmt: skip
+    simulated = job_of(job, planned("gemini", job, remote_every=0.01), Clock.PROGRESS)
+    n = work.pick(2_000, 10_000, 50_000)
+    failures = poisson(simulated, (0.02,), n, job.useful_h, "gemini/wasted", together=16)
+    costs = ran(simulated, failures)
+    minutes = 60.0 * (costs.hours_of("lost") + costs.hours_of("load"))
+    return {
+        "gemini wasted": exactly(60.0 * 2.5 * whole_h),
+        "gemini wasted simulated": ratio_of(minutes, costs.n_failures.astype(float)),
+    }
+
+
+# --------------------------------------------------------------------------- PCcheck, CheckFreq
+
+
+def pccheck(work: Work) -> Estimates:
+    """The age of the content beyond PCcheck's formula, and its saves per interval."""
+    every_h, write_h = 1.0, 1.5
+    job = facts(useful_h=400 * every_h)
+    times = {"every": every_h, "snapshot": 0.0, "persist": write_h, "in_flight": 2}
+    simulated = job_of(job, planned("pccheck", job, **times), Clock.PROGRESS)
+    failures = poisson(simulated, (0.05,), work.pick(500, 2_000, 8_000), 400.0, "pccheck")
+    costs = ran(simulated, failures)
+    charged = analytic.pccheck_charge_h(every_h, 1, 0.0, write_h, 2)
+    beyond = costs.hours_of("lost") - charged * costs.n_failures
+    half = 0.5 * write_h * costs.n_failures
+    full = job_of(
+        job, planned("pccheck", job, **(times | {"persist": 3 * every_h})), Clock.PROGRESS
+    )
+    wall_h = float(ran(full, GivenFailures(((),))).wall_h[0])
+    return {
+        "pccheck in flight": ratio_of(beyond, half),
+        "pccheck throughput": exactly(job.useful_h / wall_h),
+    }
+
+
+def by_rule(work: Work) -> Estimates:
+    """What needs no simulation: rules and sizes."""
+    steps = checkfreq_steps(1.0, 10.5, 0.6)
+    period = analytic.increments_before_whole(0.26, 0.28) + 1
+    numbers = {
+        "checkfreq steps": float(steps),
+        "check-n-run period": float(period),
+        "check-n-run size": analytic.intermittent_save_fraction(0.26, 0.28),
+        "check-n-run consecutive": analytic.consecutive_store_fraction(11, 0.26),
+        "moc bytes": save_fraction(64, 8, 0.86),
+        "levels formula": analytic.least_tier_overhead_fraction(*LEVELS),
+    }
+    return {name: exactly(value) for name, value in numbers.items()}
+
+
+# --------------------------------------------------------------------------- ECRec, MoC
+
+
+def ecrec(work: Work) -> Estimates:
+    """Parity that is rebuilt while the job goes on, beside its closed form."""
+    job = facts(100, useful_h=1000.0, scopes=(NODE,))
+    options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0, "backstop": job.useful_h}
+    simulated = job_of(job, planned("ecrec", job, **options), Clock.PROGRESS)
+    rate = 1 / 500.0
+    failures = poisson(simulated, (rate,), work.pick(4_000, 20_000, 100_000), 1000.0, "ecrec")
+    costs = ran(simulated, failures)
+    closed = analytic.erasure_coded_overhead_fraction(rate, 0.05, DETECT_H, RESCHEDULE_H, 1.0, 0.9)
+    overhead = mean_of(costs.wall_h / job.useful_h - 1.0)
+    alone = 100 * (float(ran(simulated, GivenFailures(((),))).wall_h[0]) / job.useful_h - 1.0)
+    return {"ecrec": over(overhead, closed), "ecrec no failures": exactly(alone)}
+
+
+def moc(work: Work) -> Estimates:
+    """Overhead beside the published form, and how stale experts are."""
+    every_h, snapshot_h = 1.0, 0.2
+    job = facts(useful_h=200.0)
+    options = {
+        "experts": 64, "saved_each": 8, "every": every_h, "snapshot": snapshot_h, "window": 0.0,
+        "persist": 0.0,
+    }  # fmt: skip
+    simulated = job_of(job, planned("moc", job, **options), Clock.PROGRESS)
+    failures = poisson(simulated, (0.05,), work.pick(2_000, 10_000, 50_000), 200.0, "moc")
+    costs = ran(simulated, failures)
+    stall_h = save_fraction(64, 8, 0.86) * snapshot_h
+    recovery_h = DETECT_H + RESCHEDULE_H
+    n = costs.n_failures
+    closed = stall_h * job.useful_h / every_h + n * (recovery_h + every_h / 2.0)
+    at_h = failures.drawn.at_h
+    went_back = np.floor(at_h / every_h).astype(int)
+    picked = stream(SEED, 0, "moc/experts").integers(16, size=len(at_h))
+    turns = np.array([expert_staleness(16, 4, m) for m in range(int(went_back.max()) + 1)])
+    stale = turns[went_back, picked][went_back >= 4]
+    tokens = portion_of_lost_tokens(64, 8, [100] * 10, 0.1, 200.0)
+    return {
+        "moc overhead": ratio_of(costs.wall_h - job.useful_h, closed),
+        "moc staleness": mean_of(stale),
+        "moc plt": exactly(100 * tokens),
+    }
+
+
+# --------------------------------------------------------------------------- replay, replicas
+
+
+def swift(work: Work) -> Estimates:
+    """What the struck replay, over half an interval."""
+    every_h, estimates = 4.0, {}
+    job = facts(save_stall=Constant(0.0), save_background=None)
+    for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
+        policy = planned("swift", job, every=every_h, replay_speed=speed)
+        simulated = job_of(job, policy, Clock.PROGRESS)
+        failures = poisson(
+            simulated, (0.05,), work.pick(2_000, 10_000, 50_000), job.useful_h, "swift"
+        )
+        costs = ran(simulated, failures)
+        estimates[name] = ratio_of(costs.hours_of("replay"), every_h / 2.0 * costs.n_failures)
+    return estimates
+
+
+def just_in_time(work: Work) -> Estimates:
+    """Saving after the failure over saving periodically, at the rate where both cost as much."""
+    job = facts()
+    after_h = STALL_H + 0.5 + STEP_H / 2.0  # what just-in-time takes more
+    recovery_h = DETECT_H + RESCHEDULE_H + LOAD_H
+    rate = analytic.break_even_failures_per_h(STALL_H, recovery_h + after_h, recovery_h)
+    every_h = sqrt(2.0 * STALL_H / rate)
+    job = replace(job, useful_h=100 * every_h, step_h=STEP_H)
+    saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
+    periodic = Policy(
+        "periodic", (pieces.back_to_remote(job),), (pieces.remote_tier(job),), (saves,)
+    )
+    after = planned("just-in-time", job, backstop=job.useful_h)
+    n = work.pick(2_000, 10_000, 50_000)
+    overheads = []
+    for policy in (after, periodic):
+        simulated = job_of(job, policy, Clock.PROGRESS)
+        failures = poisson(simulated, (rate,), n, job.useful_h, "just-in-time")
+        overheads.append(ran(simulated, failures).wall_h - job.useful_h)
+    return {"just-in-time": ratio_of(*overheads)}
+
+
+def hsdp(work: Work) -> Estimates:
+    """Effective time with a failure each 18 min, on the clock that 44 % imply and on others."""
+    between_h = 0.3
+    estimates = {}
+    for name, minutes in (("hsdp stall 10", 10.0), ("hsdp stall 3", 3.0)):
+        estimates[name] = exactly(_evenly(minutes / 60.0, between_h))
+    estimates["hsdp stall 3 published"] = estimates["hsdp stall 3"]
+    for name, clock in (("wall", Clock.WALL), ("uptime", Clock.UPTIME)):
+        job, policy = _groups(10.0 / 60.0, 6.0)
+        simulated = job_of(job, policy, clock)
+        n = work.pick(1_000, 5_000, 20_000)
+        costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
+        longer = mean_of(costs.wall_h / job.useful_h)
+        estimates[f"hsdp poisson {name}"] = Estimate(
+            1 / longer.value, 1 / longer.high, 1 / longer.low
+        )
+    return estimates
+
+
+def _groups(stall_h: float, useful_h: float) -> tuple[JobFacts, Policy]:
+    """64 nodes in groups of two whose absence costs no speed, for it is not given."""
+    job = facts(64, useful_h=useful_h, scopes=(NODE,), reschedule=Constant(0.0))
+    options = {"group": 2, "stall": stall_h, "speed": 1.0, "copy": 0.0, "backstop": useful_h}
+    return job, planned("hsdp", job, **options)
+
+
+def _evenly(stall_h: float, between_h: float) -> float:
+    """Share of a wall window in which the job works, with evenly spaced failures."""
+    n = 1000
+    job, policy = _groups(stall_h, n * between_h)
+    failures = tuple(ScopedFailure(k * between_h, (k % 64,), 0, (0.0,)) for k in range(1, n))
+    simulated = job_of(job, policy, Clock.WALL, horizon_h=n * between_h)
+    costs = ran(simulated, GivenFailures((failures,)))
+    return float(costs.useful_h[0] / costs.wall_h[0])
+
+
+def spare(work: Work) -> Estimates:
+    """Failures until a shard has lost all of its three groups, counted, over the formula."""
+    n, copies, n_drawn = 200, 3, work.pick(1_000, 4_000, 20_000)
+    rng = stream(SEED, 0, "spare")
+    counts = []
+    for _ in range(n_drawn):
+        holders = _distinct(rng, n, n, copies)
+        fails_as = 1 + rng.permutation(n)  # group -> which failure takes it
+        counts.append(float(fails_as[holders].max(axis=1).min()))
+    formula = analytic.failures_to_loss_of_many(n, copies, n)
+    exact = analytic.failures_to_loss_random(n, copies, n)
+    mean = mean_of(np.array(counts))
+    return {"spare mu 3": over(mean, formula), "spare mu 3 exact": over(mean, exact)}
+
+
+def _distinct(rng: np.random.Generator, rows: int, below: int, each: int) -> Ints:
+    """So many different numbers in each row, (rows, each)."""
+    drawn = rng.integers(0, below, (rows, each))
+    while True:
+        in_order = np.sort(drawn, axis=1)
+        again = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
+        if not again.any():
+            return drawn
+        drawn[again] = rng.integers(0, below, (int(again.sum()), each))
+
+
+# --------------------------------------------------------------------------- levels
+
+LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per hour
+
+
+def levels(work: Work) -> Estimates:
+    """Two levels at their optimal intervals, beside the formula and the linear system."""
+    stalls_h, rates = LEVELS
+    job, policy, exact = _two_levels(stalls_h)
+    simulated = job_of(job, policy, Clock.UPTIME)
+    n = work.pick(2_000, 30_000, 100_000)
+    failures = poisson(simulated, rates, n, 1.5 * job.useful_h, "levels")
+    overhead = mean_of(ran(simulated, failures).wall_h / job.useful_h - 1.0)
+    formula = analytic.least_tier_overhead_fraction(stalls_h, rates)
+    _, _, of_quarter = _two_levels((stalls_h[0] / 4, stalls_h[1] / 4))
+    gap = (exact - formula) / (of_quarter - formula / 2.0)
+    return {
+        "levels simulated": overhead,
+        "levels system": over(overhead, exact),
+        "levels gap": exactly(gap),
+    }
+
+
+def _two_levels(stalls_h: tuple[float, float]) -> tuple[JobFacts, Policy, float]:
+    """A job that saves on two levels, and its overhead on uptime by the linear system."""
+    _, rates = LEVELS
+    near_h, far_h = analytic.optimal_tier_intervals_h(stalls_h, rates)
+    nth = ceil(far_h / near_h - 0.5)
+    every_h = float(far_h) / nth
+    scopes = (
+        Scope("process", Reach.PROCESS, Constant(0.0), needs_node=False),
+        Scope("node", Reach.NODE, Constant(0.0)),
+    )
+    job = facts(4, useful_h=12 * float(far_h), scopes=scopes)
+    names = ("memory", "remote")
+    policy = Policy(
+        "levels",
+        rules=(Rule(Reverts.ALL, (Stage(StageKind.DETECT),), sources=names),),
+        tiers=(
+            Tier("memory", Medium.HOST, OWN, job.role),
+            Tier(pieces.REMOTE, Medium.REMOTE, Outside(), job.role),
+        ),
+        captures=tuple(
+            Capture(name, every_h * times, stall=Constant(stall_h))
+            for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
+        ),
+    )
+    system_h = analytic.nested_uptime_h(
+        job.useful_h, every_h, (1, nth), stalls_h, (0.0, 0.0), rates
+    )
+    return job, policy, system_h / job.useful_h
+
+
+# --------------------------------------------------------------------------- fleets
+
+
+def goodput(work: Work) -> Estimates:
+    """Productive time of the public lab's scenario and of its variants, in percent."""
+    replications = f"simulation.replications={work.pick(200, 1_000, 4_000)}"
+    variants: dict[str, list[str]] = {
+        "goodput baseline": [],
+        "goodput interval": ["recovery.0.interval=91 min"],
+        "goodput stall": ["costs.save=30 s"],
+        "goodput hangs": [f"scopes.{place}.detect=5 min" for place in (2, 4, 6)],
+    }
+    cases = {name: (GOODPUT, [*overrides, replications]) for name, overrides in variants.items()}
+    return {name: one.percent("full", "ettr") for name, one in simulate_cases(work, cases).items()}
+
+
+MOST, FEWEST = 30, 15  # nodes of the artifact's course
+BATCH = 8192
+VARUNA_STALL_S = 15.8
+
+
+def elastic(table: Path) -> Estimates:
+    """Samples per second of Oobleck and Varuna on the course of their artifact."""
+    with table.open(encoding="utf-8") as lines:
+        rows = sorted(csv.DictReader(lines), key=lambda row: -int(row["nodes"]))
+    rows = rows[: MOST - FEWEST + 1]
+    restarts = tuple((float(row["varuna_restart_s"]) - VARUNA_STALL_S) / 3600.0 for row in rows[1:])
+    estimates: Estimates = {}
+    for name, more in (("oobleck", {}), ("varuna", {"restarts": restarts})):
+        speeds = tuple(float(row[f"{name}_samples_per_s"]) for row in rows)
+        for gap, minutes in GAPS_MIN.items():
+            estimates[f"{name} {gap}"] = exactly(_samples_per_s(name, speeds, minutes / 60.0, more))
+    return estimates
+
+
+def _samples_per_s(
+    name: str, speeds: tuple[float, ...], gap_h: float, more: dict[str, Any]
+) -> float:
+    """One node leaves every gap, and the course ends as the 15th does."""
+    window_h = (MOST - FEWEST) * gap_h
+    still = Constant(0.0)
+    job = facts(
+        MOST, useful_h=window_h, scopes=(Scope("node", Reach.NODE, still),), reschedule=still,
+        load=still, save_stall=Constant(VARUNA_STALL_S / 3600.0), save_background=None,
+        step_h=BATCH / speeds[0] / 3600.0,
+        cluster=Cluster((Role("node", MOST, Holds.SHARD),), n_spares=0),
+    )  # fmt: skip
+    policy = planned(name, job, throughput=speeds, **more)
+    failures = tuple(
+        ScopedFailure((k + 1) * gap_h, (k,), 0, (inf,)) for k in range(MOST - FEWEST - 1)
+    )
+    simulated = job_of(job, policy, Clock.WALL, horizon_h=window_h)
+    costs = ran(simulated, GivenFailures((failures,)))
+    return float(costs.useful_h[0] * speeds[0] / costs.wall_h[0])
+
+
+# --------------------------------------------------------------------------- the study
+
 PARTS = (
-    by_rule, gemini_survives, gemini_wasted, pccheck,
-    ecrec, moc, swift, just_in_time, hsdp, spare,
-    levels, goodput,
+    by_rule, gemini_survives, gemini_wasted, pccheck, ecrec, moc, swift, just_in_time, hsdp, spare,
+    levels,
 )  # fmt: skip
 
 
-def make(work: Work) -> Summary:
-    """All targets, in the order in which they were written down."""
-    parts = [Part(part.__name__, partial(part, work), (GOODPUT,)) for part in PARTS]
-    table = _table().get(ARTIFACT)
+def numbers(work: Work) -> Estimates:
+    """All estimates; those of the artifact's table where the user has it."""
+    parts = [
+        Part(part.__name__, partial(_plain, partial(part, work)), (GOODPUT,)) for part in PARTS
+    ]
+    table = artifact().get(ARTIFACT)
     if table is not None:
-        parts.append(Part("elastic", elastic(table)))
-    found: dict[str, list[float]] = {}
+        parts.append(Part("elastic", partial(_plain, partial(elastic, table))))
+    estimates = goodput(work)
     for outcome in work.each(parts):
-        found |= outcome
-    targets = TARGETS | (ELASTIC if table is not None else {})
-    rows = tuple(target.row(Ours(*found[name])) for name, target in targets.items())
-    return Summary(
-        "Recovery systems of the literature",
-        "Does each system do here what its paper says of it, or what arithmetic says of it?",
-        rows,
-        listings=(_availabilities(),),
-        notes=tuple(_notes(rows, with_table=table is not None)),
-    )
+        estimates |= {name: Estimate(*ends) for name, ends in outcome.items()}
+    return estimates
+
+
+def _plain(part: Callable[[], Estimates]) -> dict[str, tuple[float, float, float]]:
+    """What a part gives, as JSON can hold it."""
+    return {name: (one.value, *one.ends) for name, one in part().items()}
 
 
 def _availabilities() -> Listing:
@@ -81,8 +592,32 @@ def _mu(n_groups: int) -> float:
     return analytic.failures_to_loss_of_many(n_groups, 3, n_groups)
 
 
-def _notes(rows: tuple[Row, ...], *, with_table: bool) -> list[str]:
-    notes = [
+def artifact() -> Mapping[str, Path]:
+    """The artifact's table, where the user has it."""
+    folder = os.environ.get(DATA)
+    path = Path(folder) / TABLE if folder else None
+    return {ARTIFACT: path} if path is not None and path.is_file() else {}
+
+
+def _without_table(estimates: Mapping[str, Estimate]) -> str:
+    if estimates.keys() & ELASTIC.keys():
+        return ""
+    return (
+        f"Oobleck and Varuna are left out: {DATA} names no folder with {TABLE}, the table of "
+        "Oobleck's public artifact."
+    )
+
+
+STUDY = Study(
+    name="systems",
+    shows="recovery systems of the literature, each held to its own numbers",
+    module=__name__,
+    title="Recovery systems of the literature",
+    question="Does each system do here what its paper says of it, or what arithmetic says of it?",
+    numbers=numbers,
+    targets=[*TARGETS.values(), *ELASTIC.values()],
+    listings=lambda estimates: [_availabilities()],
+    notes=(
         "The tolerance stands behind each quantity; targets and tolerances were written before the "
         "simulations (`systems_claims.py`). Where an input is assumed, nothing is told.",
         "PCcheck counts half of the time that a save is written; content that is committed is all "
@@ -92,26 +627,8 @@ def _notes(rows: tuple[Row, ...], *, with_table: bool) -> list[str]:
         "uptime.",
         "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
         "The goodput lab's hangs are taken to be all its causes that are found after 30 min.",
-    ]
-    if not with_table:
-        notes.append(
-            f"Oobleck and Varuna are left out: {DATA} names no folder with {TABLE}, the table of "
-            "Oobleck's public artifact."
-        )
-    return notes
-
-
-def _table() -> Mapping[str, Path]:
-    """The artifact's table, where the user has it."""
-    folder = os.environ.get(DATA)
-    path = Path(folder) / TABLE if folder else None
-    return {ARTIFACT: path} if path is not None and path.is_file() else {}
-
-
-STUDY = Study(
-    name="systems",
-    shows="recovery systems of the literature, each held to its own numbers",
-    make=make,
+        _without_table,
+    ),
     inputs=(GOODPUT,),
-    more_inputs=_table,
+    more_inputs=artifact,
 )

@@ -6,10 +6,10 @@ run to run; what is compared is how they grow with the rows of a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import process_time
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.shape import CRITEO_KAGGLE, CRITEO_TERABYTE, ModelShape, TableLayout
 from cprsim.kernel.shards import Shards
 from cprsim.kernel.trackers import TRACKERS, Tracked
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Claim, Mark, about, between, words
 from cprsim.reproduce.study import Study, Work
-from cprsim.reproduce.summary import Listing, Row, Summary, compared, tested
-from cprsim.reproduce.verdicts import TOLERANCE, Basis, Ours
+from cprsim.reproduce.summary import Listing, Target, Tested
+from cprsim.reproduce.verdicts import RECALLED, TOLERANCE
 
 SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
 N_LARGE, FRACTION, N_SERVERS = 7, 0.125, 8
@@ -46,38 +47,29 @@ LARGE_ROWS = {
     "Terabyte": (CRITEO_TERABYTE, about(99.1, "%", Mark.RECALLED)),
 }
 STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N has about 1.07
-BASIS = Basis(recalled=True)
 
 
-def make(work: Work) -> Summary:
+@dataclass(frozen=True, slots=True)
+class TrackerCosts:
+    """What the trackers took."""
+
+    memory: Mapping[str, Mapping[str, float]]  # tracker -> dimension -> % of the rows tracked
+    written: Mapping[str, float]  # tracker -> bytes over those of a whole save, %
+    times: Mapping[str, Mapping[str, Sequence[float]]]  # tracker -> rows -> s
+
+
+def numbers(work: Work) -> TrackerCosts:
     """Measure the kernel's trackers."""
     sizes = work.pick((20_000, 200_000), (20_000, 60_000, 200_000, 600_000, 2_000_000), (
         20_000, 60_000, 200_000, 600_000, 2_000_000, 10_000_000))  # fmt: skip
     n_clicks = work.pick(40_960, 163_840, 1_024_000)  # eight times a number of batches
-    memory = work.once("memory", _memory)
-    written = work.once("bytes", partial(_bytes, n_clicks))
-    times = {
-        name: work.once(f"time, {name}, {max(sizes)} rows", partial(_times, name, sizes))
-        for name in SHOWN
-    }
-    return Summary(
-        "Trackers: memory, time, bytes",
-        "What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
-        (
-            *_memory_rows(memory),
-            *_growth_rows(times),
-            *_bytes_rows(written),
-            *_large_rows(),
-        ),
-        (_time_listing(times),),
-        (
-            "Time: seconds on the machine of this run for choosing the rows of one sub-save "
-            "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
-            "instead of sorting: the claim holds as a bound.",
-            "Bytes: one interval of 8 sub-saves against one whole save. SSU writes less, for it "
-            "writes only rows that were used since the last sub-save.",
-        ),
-        (_chart(memory, times),),
+    return TrackerCosts(
+        work.once("memory", _memory),
+        work.once("bytes", partial(_bytes, n_clicks)),
+        {
+            name: work.once(f"time, {name}, {max(sizes)} rows", partial(_times, name, sizes))
+            for name in SHOWN
+        },
     )
 
 
@@ -92,14 +84,14 @@ def _tracked(layout: TableLayout, table: Array, n_large: int) -> Tracked:
 def _memory() -> dict[str, dict[str, float]]:
     """Memory of each tracker over that of the rows it tracks, in percent, by dimension."""
     layout = TableLayout((80_000, 40_000))
-    found: dict[str, dict[str, float]] = {}
+    percent: dict[str, dict[str, float]] = {}
     for name in MEMORY:
         for dimension in DIMENSIONS:
             table = np.zeros((layout.n_rows, dimension), np.float32)
             tracked = _tracked(layout, table, layout.n_tables)
             share = TRACKERS[name](tracked).memory_bytes / table.nbytes
-            found.setdefault(name, {})[str(dimension)] = 100 * share
-    return found
+            percent.setdefault(name, {})[str(dimension)] = 100 * share
+    return percent
 
 
 def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
@@ -107,7 +99,7 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
 
     Between two times every row is used once or twice in random order, and moves a little.
     """
-    found: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
     for n in sizes:
         rng = np.random.default_rng(n)
         table = np.zeros((n, 16), np.float32)
@@ -121,17 +113,17 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
             took = process_time() - begin
             tracker.committed()
             if repeat:  # the first compiles
-                found.setdefault(str(n), []).append(took)
-    return found
+                seconds.setdefault(str(n), []).append(took)
+    return seconds
 
 
 def _bytes(n_clicks: int) -> dict[str, float]:
     """Bytes of one interval of sub-saves over those of a whole save, in percent, by tracker."""
     shape = ModelShape(CRITEO_KAGGLE.tables.capped(5000), 16)
     clicks = generate(shape.tables, n_clicks, 1).clicks
-    found = {}
+    percent = {}
     for name in SHOWN:
-        trainer = Trainer(shape, clicks, TrainingPlan(128, 0.1))
+        trainer = ProxyTrainer(shape, clicks, TrainingPlan(128, 0.1))
         trainer.initialise()
         shards = Shards(shape.tables, N_SERVERS)
         whole = Saver(trainer, shards)
@@ -141,41 +133,37 @@ def _bytes(n_clicks: int) -> dict[str, float]:
         for part in range(1, n_parts + 1):
             trainer.run(part * n_clicks // n_parts)
             saver.save(ends_interval=part == n_parts)
-        found[name] = 100 * saver.bytes_written / whole.bytes_written
-    return found
+        percent[name] = 100 * saver.bytes_written / whole.bytes_written
+    return percent
 
 
 # ------------------------------------------------------------------------------ comparisons
 
 
-def _memory_rows(memory: dict[str, dict[str, float]]) -> list[Row]:
-    rows = []
-    for name, claim in MEMORY.items():
-        values = memory[name].values()
-        least, most = min(values), max(values)
-        ends = (claim.low, claim.high) if claim.high > claim.low else (least, most)
-        met = all(abs(ours - paper) <= TOLERANCE * paper
-                  for ours, paper in zip((least, most), ends, strict=True))  # fmt: skip
-        shown = f"{least:.3g} %" if most - least < 1e-9 else f"{least:.3g} to {most:.3g} %"
-        what = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
+def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
+    def range_of(runs: TrackerCosts) -> Tested | Estimate:
+        least, most = (of(runs.memory[name].values()) for of in (min, max))
         if claim.high == claim.low:
-            rows.append(compared(what, claim, Ours(least), BASIS))
-        else:
-            rows.append(tested(what, claim, met, shown, BASIS))
-    return rows
+            return Estimate(least)
+        ends = zip((least, most), (claim.low, claim.high), strict=True)
+        met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
+        shown = f"{least:.3g} %" if most - least < 1e-9 else f"{least:.3g} to {most:.3g} %"
+        return Tested(met, shown)
+
+    quantity = f"{SHOWN[name]}: memory added, rows of 128 down to 16 floats"
+    return Target(quantity, claim, range_of, RECALLED)
 
 
-def _growth_rows(times: dict[str, dict[str, list[float]]]) -> list[Row]:
-    rows = []
-    for name, claim in GROWTH.items():
-        slope, half = _slope(times[name])
-        met = True if slope + half <= STRICTEST else False if slope - half > STRICTEST else None
-        what = f"{SHOWN[name]}: slope of log time to choose over log rows"
-        rows.append(tested(what, claim, met, f"{slope:.2f} ± {half:.2f}", BASIS))
-    return rows
+def _growth_target(name: str, claim: Claim) -> Target[TrackerCosts]:
+    def steepness(runs: TrackerCosts) -> Tested:
+        slope, half = _slope(runs.times[name])
+        return Tested(Estimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}")
+
+    quantity = f"{SHOWN[name]}: slope of log time to choose over log rows"
+    return Target(quantity, claim, steepness, RECALLED)
 
 
-def _slope(times: dict[str, list[float]]) -> tuple[float, float]:
+def _slope(times: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     """Slope of log time over log rows, for the larger tables, and its standard error doubled."""
     large = {int(n): taken for n, taken in times.items() if int(n) >= 200_000 or len(times) < 3}
     x = np.log(np.repeat(list(large), [len(taken) for taken in large.values()]))
@@ -184,80 +172,93 @@ def _slope(times: dict[str, list[float]]) -> tuple[float, float]:
     return float(slope), 2 * float(np.sqrt(covariance[0, 0]))
 
 
-def _bytes_rows(written: dict[str, float]) -> list[Row]:
-    return [
-        tested(
-            f"{SHOWN[name]}: bytes per T_save over those of a whole save",
-            EQUAL_BYTES,
-            percent <= 100 * (1 + TOLERANCE),
-            f"{percent:.1f} %",
-            BASIS,
-        )
-        for name, percent in written.items()
-    ]
+def _bytes_target(name: str) -> Target[TrackerCosts]:
+    def no_more(runs: TrackerCosts) -> Tested:
+        percent = runs.written[name]
+        return Tested(percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %")
+
+    quantity = f"{SHOWN[name]}: bytes per T_save over those of a whole save"
+    return Target(quantity, EQUAL_BYTES, no_more, RECALLED)
 
 
-def _large_rows() -> list[Row]:
-    rows = []
-    for name, (shape, claim) in LARGE_ROWS.items():
-        large = shape.tables.largest(N_LARGE)
-        share = 100 * sum(shape.tables.rows[table] for table in large) / shape.tables.n_rows
-        rows.append(compared(f"{name}: rows in the 7 largest tables", claim, Ours(share), BASIS))
-    return rows
+def _rows_target(name: str, shape: ModelShape, claim: Claim) -> Target[TrackerCosts]:
+    large = shape.tables.largest(N_LARGE)
+    share = 100 * sum(shape.tables.rows[table] for table in large) / shape.tables.n_rows
+    quantity = f"{name}: rows in the 7 largest tables"
+    return Target(quantity, claim, lambda runs: Estimate(share), RECALLED)
+
+
+TARGETS = [
+    *(_memory_target(*one) for one in MEMORY.items()),
+    *(_growth_target(*one) for one in GROWTH.items()),
+    *(_bytes_target(name) for name in SHOWN),
+    *(_rows_target(name, *one) for name, one in LARGE_ROWS.items()),
+]
 
 
 # ------------------------------------------------------------------------------ how it is shown
 
 
-def _time_listing(times: dict[str, dict[str, list[float]]]) -> Listing:
-    sizes = list(times["mfu"])
-    return Listing(
-        "Milliseconds to choose the rows of one sub-save, median of 5:",
-        ("tracker", *(f"{int(n):,} rows" for n in sizes)),
-        tuple(
-            (SHOWN[name], *(f"{1e3 * float(np.median(taken[n])):.3g}" for n in sizes))
-            for name, taken in times.items()
-        ),
-    )
+def _listings(runs: TrackerCosts) -> list[Listing]:
+    def milliseconds(n: str) -> tuple[str, Callable[[str], str]]:
+        return (
+            f"{int(n):,} rows",
+            lambda name: f"{1e3 * float(np.median(runs.times[name][n])):.3g}",
+        )
 
-
-def _chart(memory: dict[str, dict[str, float]], times: dict[str, dict[str, list[float]]]) -> Chart:
-    lines = [
-        Series(SHOWN[name], tuple(map(float, of)), floats(list(of.values())))
-        for name, of in memory.items()
+    return [
+        Listing.of(
+            "Milliseconds to choose the rows of one sub-save, median of 5:",
+            runs.times,
+            ("tracker", lambda name: SHOWN[name]),
+            *map(milliseconds, runs.times["mfu"]),
+        )
     ]
-    papers = [
-        Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,), (6.25, 0.78, 0.78, 0.097, 100.0),
-               kind="paper")
-    ]  # fmt: skip
-    grown = [_timed(name, of) for name, of in times.items() if name in GROWTH]
+
+
+def _chart(runs: TrackerCosts) -> Chart:
+    memory = [
+        Series(SHOWN[name], tuple(map(float, of)), floats(list(of.values())))
+        for name, of in runs.memory.items()
+    ]
+    paper = Series("paper (recalled)", (16.0, 128.0) * 2 + (16.0,),
+                   (6.25, 0.78, 0.78, 0.097, 100.0), kind="paper")  # fmt: skip
     return Chart(
         "What the trackers take",
         "Memory is counted; times are of the machine of this run: median, and least to most of 5.",
         (
             Panel("Memory", "floats per row", "memory added, % of the rows tracked",
-                  (*lines, *papers), x_log=True, y_log=True),
+                  (*memory, paper), x_log=True, y_log=True),
             Panel("Time to choose the rows of one sub-save", "rows of the table", "seconds",
-                  tuple(grown), x_log=True, y_log=True),
+                  tuple(_timed(name, runs.times[name]) for name in GROWTH),
+                  x_log=True, y_log=True),
         ),
     )  # fmt: skip
 
 
-def _timed(name: str, of: dict[str, Any]) -> Series:
-    taken = list(of.values())
-    return Series(
-        SHOWN[name],
-        tuple(float(n) for n in of),
-        floats([float(np.median(one)) for one in taken]),
-        floats([min(one) for one in taken]),
-        floats([max(one) for one in taken]),
+def _timed(name: str, times: Mapping[str, Sequence[float]]) -> Series:
+    y, low, high = (
+        floats([float(of(taken)) for taken in times.values()]) for of in (np.median, min, max)
     )
+    return Series(SHOWN[name], tuple(map(float, times)), y, low, high)
 
 
 STUDY = Study(
-    "trackers",
-    "memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers",
-    make,
-    (),
+    name="trackers",
+    shows="memory, time and bytes of SCAR, MFU and SSU, on the kernel's trackers",
+    module=__name__,
+    title="Trackers: memory, time, bytes",
+    question="What do SCAR, MFU and SSU take on the embedding servers, and do they write more?",
+    numbers=numbers,
+    targets=TARGETS,
+    listings=_listings,
+    notes=(
+        "Time: seconds on the machine of this run for choosing the rows of one sub-save "
+        "(r = 0.125). Our SCAR and MFU find the r N most urgent rows by partition, O(N), "
+        "instead of sorting: the claim holds as a bound.",
+        "Bytes: one interval of 8 sub-saves against one whole save. SSU writes less, for it "
+        "writes only rows that were used since the last sub-save.",
+    ),
+    chart=_chart,
     timed=True,
 )

@@ -1,15 +1,17 @@
-"""Runs of the stand-in with failures, beside their twins: what several results share."""
+"""Runs of the stand-in with failures, beside their twins: what the studies that train share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Setting
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.kernel.trunk import Setting, Twin, run_trials
 from cprsim.measuring import runs
 from cprsim.reproduce.study import Work
+from cprsim.staleness import MORE_BYTES
 
 SHOWN = {
     "partial": "whole saves",
@@ -18,7 +20,27 @@ SHOWN = {
     "mfu": "CPR-MFU",
     "scar": "CPR-SCAR",
 }
-MORE_BYTES = "+"  # after a strategy's key: small tables with every sub-save
+FREE = ("the model, smaller than the paper's", "its clicks", "its training")
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What `lost_by` found on each seed, and on which clicks."""
+
+    clicks: str
+    seeds: Sequence[dict[str, Any]]
+
+    def of(self, strategy: str) -> list[list[dict[str, Any]]]:
+        """The trials of one strategy, seed by seed."""
+        return [
+            [trial for trial in seed["trials"] if trial["strategy"] == strategy]
+            for seed in self.seeds
+        ]
+
+
+def clicks_of(work: Work) -> str:
+    """What the stand-in is trained on, in words."""
+    return "generated clicks" if work.clicks is None else work.clicks.name
 
 
 def shown(strategy: str) -> str:
@@ -50,34 +72,22 @@ def lost_by(setting: Setting, trials: Sequence[Trial]) -> dict[str, Any]:
     AUC lost, log-loss added, and of each stale shard when it failed, and what it lost since its
     last save and since the later of that and its last reload
     """
-    twin: Quality | None = None
-    found: dict[Trial, Quality] = {}
-    for outcome in run_trials(setting, trials):
-        if isinstance(outcome, Twin):
-            twin = outcome.quality
-        else:
-            found[outcome[0]] = outcome[1]
-    assert twin is not None, "the twin comes last"
+    twin, quality = runs.forked(setting, trials)
+    n_servers = setting.shards.n_servers
     return {
         "twin": {"auc": twin.auc, "log_loss": twin.log_loss},
-        "trials": [
-            {
-                "strategy": trial.saving.strategy,
-                "pls": _pls(trial, setting.shards.n_servers, net=False),
-                "pls_net": _pls(trial, setting.shards.n_servers, net=True),
-                "auc": twin.auc - found[trial].auc,
-                "log_loss": found[trial].log_loss - twin.log_loss,
-                "interval": trial.saving.interval_fraction,
-                "stale": [
-                    [one.at_fraction, one.since_save, one.since_reload]
-                    for one in stale_shards(trial)
-                ],
-            }
-            for trial in trials
-        ],
+        "trials": [_beside(twin, trial, quality[trial], n_servers) for trial in trials],
     }
 
 
-def _pls(trial: Trial, n_servers: int, *, net: bool) -> float:
-    lost = [one.since_reload if net else one.since_save for one in stale_shards(trial)]
-    return sum(lost) / n_servers
+def _beside(twin: Quality, trial: Trial, quality: Quality, n_servers: int) -> dict[str, Any]:
+    stale = stale_shards(trial)
+    return {
+        "strategy": trial.saving.strategy,
+        "pls": sum(one.since_save for one in stale) / n_servers,
+        "pls_net": sum(one.since_reload for one in stale) / n_servers,
+        "auc": twin.auc - quality.auc,
+        "log_loss": quality.log_loss - twin.log_loss,
+        "interval": trial.saving.interval_fraction,
+        "stale": [[one.at_fraction, one.since_save, one.since_reload] for one in stale],
+    }

@@ -1,10 +1,11 @@
 """The rules by which ours is judged beside a paper's number: written before the results, here only.
 
 1. **Agreement.** A number, or a range, of the paper is met if the whole 95 % interval of ours lies
-   within it widened by `TOLERANCE` (the paper gives no interval of its own); missed if the whole
-   interval lies outside; open if it lies across an end. A bound (`over 91 %`) is met if the whole
-   interval lies beyond it, without any tolerance. A statement in words is met or missed by a test
-   that the row names.
+   within its tolerance (the paper gives no interval of its own); missed if the whole interval lies
+   outside; open if it lies across an end. The tolerance is a tenth of the number unless the target
+   says another one; where it is 4 standard errors, the number is met if it lies within as many of
+   our mean. A bound (`over 91 %`) is met if the whole interval lies beyond it, without any
+   tolerance. A statement in words is met or missed by a test that the row names.
 2. **What agreement is worth.** A published or secondary number that is met is *reproduced*, unless
    - our side has free inputs (the paper does not say them, we assumed them): *consistent, with n
      free inputs*;
@@ -15,6 +16,8 @@
    meets it, and the verdict says how many do; open if none does but one is open. (That a case may
    be open was forgotten at first, and added when production-loss had such cases.)
 5. **No number of the paper**: nothing is judged.
+6. **An undecided input.** Where the comparison hangs on an input that nobody gives, nothing can be
+   told, whatever comes out: *open*.
 """
 
 from __future__ import annotations
@@ -22,12 +25,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isnan, nan
+from math import inf, isnan
 
 from cprsim.errors import ParameterError
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Claim, Mark
 
 TOLERANCE = 0.10  # of the paper's number, to either side
+STANDARD_ERRORS = 4.0
+NORMAL_95 = 1.959963984540054  # half-width of a 95 % interval, in standard errors
 COULD_BE_REPRODUCED = (Mark.PUBLISHED, Mark.SECONDARY)
 
 
@@ -43,30 +49,59 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
-    """Our side: a value, with the ends of its 95 % interval where it has noise."""
+class Tolerance:
+    """How far from a paper's number ours may lie.
 
-    value: float
-    low: float = nan
-    high: float = nan
+    Parameters
+    ----------
+    size : a share of the number, or in the number's own unit if `absolute`; None: 4 standard errors
+    """
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The interval; the value itself where there is no noise."""
-        return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
+    size: float | None = TOLERANCE
+    absolute: bool = False
+
+    def ends(self, claim: Claim) -> tuple[float, float]:
+        """The range of the paper's number, widened; a bound stays as it is."""
+        if claim.is_bound or self.size is None:
+            return claim.low, claim.high
+        below, above = (
+            self.size if self.absolute else self.size * abs(end) for end in (claim.low, claim.high)
+        )
+        return claim.low - below, claim.high + above
+
+    def shown(self, claim: Claim) -> str:
+        """As it stands behind a quantity."""
+        if self.size is None:
+            return f"{STANDARD_ERRORS:g} SE"
+        if claim.is_bound:
+            return "a bound"
+        if self.absolute:
+            unit = "points" if claim.unit == "%" else claim.unit
+            return f"± {self.size:g} {unit}".rstrip()
+        return f"± {100 * self.size:g} %"
+
+
+A_TENTH = Tolerance()
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class Assumptions:
     """What our side rests on besides the paper's words.
 
     `free` names the inputs that we had to assume, `fitted` says that inputs were chosen so that the
-    number comes out, `recalled` that the set-up is known only as recalled.
+    number comes out, `recalled` that the set-up is known only as recalled, `undecided` names inputs
+    without which nothing can be told.
     """
 
     free: tuple[str, ...] = ()
     fitted: bool = False
     recalled: bool = False
+    undecided: tuple[str, ...] = ()
+
+
+NONE = Assumptions()
+FITTED = Assumptions(fitted=True)
+RECALLED = Assumptions(recalled=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +118,7 @@ class Verdict:
 NOTHING = Verdict(Finding.NOTHING)
 
 
-def agreement(claim: Claim, ours: Ours) -> bool | None:
+def agreement(claim: Claim, ours: Estimate, tolerance: Tolerance = A_TENTH) -> bool | None:
     """Whether ours meets a paper's number, by rule 1; None where it is open.
 
     Raises ParameterError for a statement in words: it needs a test of its own.
@@ -93,50 +128,49 @@ def agreement(claim: Claim, ours: Ours) -> bool | None:
     low, high = ours.ends
     if isnan(low) or isnan(high):
         return None
-    if claim.is_bound:
-        return _beyond(claim, low, high)
-    least = claim.low - TOLERANCE * abs(claim.low)
-    most = claim.high + TOLERANCE * abs(claim.high)
+    if tolerance.size is None:
+        error = (high - low) / (2.0 * NORMAL_95)
+        return bool(abs(ours.value - claim.low) <= STANDARD_ERRORS * error)
+    least, most = tolerance.ends(claim)
+    if claim.is_bound and least > -inf:  # `over` excludes the bound, `at most` includes it
+        return True if low > least else False if high <= least else None
     inside, outside = least <= low and high <= most, high < least or low > most
     return True if inside else False if outside else None
 
 
-def _beyond(claim: Claim, low: float, high: float) -> bool | None:
-    """Whether an interval lies beyond a bound: `over` excludes the bound, `at most` includes it."""
-    if claim.low > -inf:
-        return True if low > claim.low else False if high <= claim.low else None
-    return True if high <= claim.high else False if low > claim.high else None
-
-
-def judge(claim: Claim | None, met: bool | None, basis: Basis) -> Verdict:
-    """What it is worth that ours meets a claim, or misses it (rules 2, 3 and 5)."""
+def judge(claim: Claim | None, met: bool | None, assumptions: Assumptions) -> Verdict:
+    """What it is worth that ours meets a claim, or misses it (rules 2, 3, 5 and 6)."""
     if claim is None:
         return NOTHING
-    limit = _limit(claim, basis)
+    if assumptions.undecided:
+        inputs = ", ".join(assumptions.undecided)
+        return Verdict(Finding.OPEN, f"can't be told: assumed {inputs}")
+    limit = _limit(claim, assumptions)
     if met is None:
         return Verdict(Finding.OPEN, "interval across the end")
     strict = claim.mark in COULD_BE_REPRODUCED and not limit
     if met:
         return Verdict(Finding.REPRODUCED if strict else Finding.CONSISTENT, limit)
-    if basis.fitted:
+    if assumptions.fitted:
         return Verdict(Finding.NOT_CONSISTENT, "though fitted to it")
     return Verdict(Finding.NOT_REPRODUCED if strict else Finding.NOT_CONSISTENT, limit)
 
 
-def judge_cases(claim: Claim, met: Sequence[bool | None], basis: Basis) -> Verdict:
+def judge_cases(claim: Claim, met: Sequence[bool | None], assumptions: Assumptions) -> Verdict:
     """The verdict where free inputs are run over a range (rule 4)."""
     n = sum(case is True for case in met)
     undecided = Finding.OPEN if None in met else Finding.NOT_CONSISTENT
     finding = Finding.CONSISTENT if n else undecided
-    return Verdict(finding, f"in {n} of {len(met)} cases, {_limit(claim, basis)}".rstrip(", "))
+    limit = f"in {n} of {len(met)} cases, {_limit(claim, assumptions)}".rstrip(", ")
+    return Verdict(finding, limit)
 
 
-def _limit(claim: Claim, basis: Basis) -> str:
-    if basis.fitted:
+def _limit(claim: Claim, assumptions: Assumptions) -> str:
+    if assumptions.fitted:
         return "by construction"
-    if basis.free:
-        n = len(basis.free)
+    if assumptions.free:
+        n = len(assumptions.free)
         return f"with {n} free input{'s' if n > 1 else ''}"
-    if basis.recalled and claim.mark in COULD_BE_REPRODUCED:
+    if assumptions.recalled and claim.mark in COULD_BE_REPRODUCED:
         return "set-up recalled"
     return ""

@@ -11,8 +11,7 @@ from cprsim.results.identity import Identity, input_digests
 from cprsim.results.inputs import Differing, different, inputs_of
 from cprsim.results.manifest import damage
 from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
-from cprsim.results.read import CurveUsed, Recovered, Result, load_result
-from cprsim.results.write import Logbook, write_result
+from cprsim.results.run import CurveUsed, Logbook, Recovered, Result, load_result, write_result
 
 __all__ = [
     "FINISHED",

@@ -21,7 +21,7 @@ from cprsim.results.accuracy_rows import (
     shared_by,
 )
 from cprsim.results.metrics import CONFIDENCE, interval_of_mean, measure, metrics_of, parts_of
-from cprsim.results.read import Result
+from cprsim.results.run import Result
 from cprsim.staleness import Metric, StalenessCurve
 
 LOSS = QUANTITIES[Metric.AUC]

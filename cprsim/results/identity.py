@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import cprsim
+from cprsim.codec import digest_of
+from cprsim.curves import curve_path
 from cprsim.errors import ResultError
 from cprsim.recovery.systems import FOLDER
+from cprsim.scenario import LoadedScenario, dump_scenario
 
 N_DIGITS = 10  # of the digest in a folder's name
 
@@ -40,13 +43,72 @@ class Identity:
             "version": cprsim.__version__,
             "source": source_digest(),
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return digest_of(parts)
 
     @property
     def folder_name(self) -> str:
         """Name of the results folder: the scenario's, made safe for paths, and the digest."""
         suffix = "" if self.replay is None else f"-replay-{self.replay}"
         return f"{safe_name(self.name)}-{self.digest[:N_DIGITS]}{suffix}"
+
+
+def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
+    """What decides the result that a command makes of a scenario.
+
+    Parameters
+    ----------
+    kind : of result, which ends the folder's name; empty for a run
+
+    Raises
+    ------
+    ResultError : an input can't be read
+    """
+    return Identity(
+        name=f"{loaded.scenario.name}-{kind}" if kind else loaded.scenario.name,
+        scenario_yaml=dump_scenario(loaded.scenario),
+        inputs=input_file_digests(loaded),
+        replay=replay,
+    )
+
+
+def input_file_digests(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of each file beside the scenario that decides its numbers: trace and curve, by name.
+
+    The two may have one name, so that the curve's says what it is.
+    """
+    curve = curve_path(loaded)
+    of_curve = input_digests([] if curve is None else [curve])
+    return _trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve}
+
+
+def _trace_digests(loaded: LoadedScenario) -> dict[str, str]:
+    """Digest of the failure trace that is replayed, by its name; empty where there is none."""
+    return input_digests([] if loaded.trace_path is None else [loaded.trace_path])
+
+
+def failures_digest(loaded: LoadedScenario) -> str:
+    """Digest of what decides which failures replication i meets; equal digests, equal failures."""
+    scenario = loaded.scenario
+    parts: dict[str, Any] = {
+        "seed": scenario.simulation.seed,
+        "useful_h": scenario.job.useful_h,
+        "cluster": scenario.cluster.model_dump(
+            mode="json", include={"trainers", "emb_ps", "others", "repair"}
+        ),
+        "failures": scenario.failures.model_dump(mode="json", exclude={"file"}),
+        "inputs": sorted(_trace_digests(loaded).values()),
+    }
+    if scenario.cluster.workers:
+        parts["workers"] = scenario.cluster.workers
+    if scenario.cluster.roles:
+        parts["roles"] = scenario.cluster.n_nodes_of_stateful
+    if scenario.scopes:  # what else a failure is, and whom it strikes besides
+        kinds = [[one.name, one.share, one.reach] for one in scenario.scopes]
+        parts["scopes"] = [kinds, scenario.cluster.rack]
+        own = [one.failures.model_dump(mode="json") for one in scenario.scopes if one.failures]
+        if own:
+            parts["failures of scopes"] = own
+    return digest_of(parts)
 
 
 def safe_name(name: str) -> str:

@@ -6,22 +6,21 @@ Digests are no signatures: whoever changes a folder on purpose can renew them.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
 import cprsim
+from cprsim.codec import CodecError, canonical_digest, decode, json_text
 from cprsim.errors import ResultError
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import file_digest, source_digest
-from cprsim.results.manifest_entries import what_is_wrong
 from cprsim.whole_file import write_whole
 
 MANIFEST = "manifest.json"
@@ -39,6 +38,9 @@ class Identified(Protocol):
     def name(self) -> str: ...
 
     @property
+    def folder_name(self) -> str: ...
+
+    @property
     def replay(self) -> int | None: ...
 
     @property
@@ -46,6 +48,47 @@ class Identified(Protocol):
 
     @property
     def digest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A file of the folder."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The cprsim that made a result."""
+
+    version: str
+    source: str
+    git: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """What the entries of a manifest hold: those that are read again.
+
+    A manifest whose digest is right may still have been written by another program, or by hand.
+    """
+
+    name: str
+    digest: str
+    files: Mapping[str, _Listed]
+    replay: int | None = None
+    command: tuple[str, ...] = ()
+    seed: int | None = None
+    replications: Mapping[str, int] = field(default_factory=dict)
+    failures_digest: str = ""
+    points: int = 0
+    effort: str = ""
+    clicks: str | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    cprsim: _Program | None = None
+    python: str = ""
+    libraries: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def write_manifest(
@@ -81,7 +124,7 @@ def write_manifest(
         "host": {"name": platform.node(), "platform": platform.platform(), "cores": os.cpu_count()},
     }
     manifest[DIGEST] = _digest(manifest)
-    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    write_whole(folder / MANIFEST, json_text(manifest))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -96,14 +139,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ResultError(f"{folder} is no folder")
     try:
         manifest = _whole(read_json(folder / MANIFEST, MOST_BYTES), folder)
+        decode(_Entries, manifest)
     except FileNotFoundError:
         raise ResultError(f"{folder} is no finished result: it has no {MANIFEST}") from None
     except OSError as error:
         raise ResultError(f"{folder / MANIFEST} can't be read: {error.strerror or error}") from None
+    except CodecError as error:
+        raise ResultError(f"{folder / MANIFEST} is damaged: {error}") from None
     except UNUSABLE as error:
         raise ResultError(f"{folder / MANIFEST} is damaged: it is no manifest") from error
-    if (wrong := what_is_wrong(manifest)) is not None:
-        raise ResultError(f"{folder / MANIFEST} is damaged: {wrong}")
     if not manifest["files"]:
         raise ResultError(f"{folder / MANIFEST} is damaged: it lists no file")
     for name, entry in manifest["files"].items():
@@ -136,10 +180,8 @@ def _whole(plain: Any, folder: Path) -> dict[str, Any]:
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
-    """SHA-256 of a manifest's entries but the digest, in whatever order they stand."""
-    rest = {key: value for key, value in manifest.items() if key != DIGEST}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Digest of a manifest's entries but the digest itself."""
+    return canonical_digest({key: value for key, value in manifest.items() if key != DIGEST})
 
 
 def _require_within(folder: Path, name: str) -> None:

@@ -13,13 +13,13 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from cprsim.errors import ResultError
-
-SUFFIX = ".unfinished"
+from cprsim.results.manifest import damage
+from cprsim.whole_file import UNFINISHED
 
 
 def require_writable(root: Path) -> None:
@@ -32,33 +32,35 @@ def require_writable(root: Path) -> None:
 
 
 @contextmanager
-def publishing(final: Path, damage: Callable[[Path], str | None]) -> Iterator[Path]:
+def publishing(final: Path) -> Iterator[Path]:
     """A folder to write into; it becomes `final` when the block ends without an error.
 
     Where a sound folder of that name has appeared meanwhile (the same command run twice at once),
     that one stays; a damaged one is replaced.
 
-    Parameters
-    ----------
-    final : where the folder is to stand
-    damage : says what is wrong with a folder, None where it is sound
-
     Raises
     ------
     ResultError : it can't be written, e.g. because the disk is full; nothing is left behind
     """
-    root = final.parent
+    try:
+        with _there(final.parent):
+            remove_leftovers(final.parent)
+            with workshop(final) as folder:
+                new = folder / "new"
+                new.mkdir()
+                yield new
+                _put_in_place(new, final)
+    except OSError as error:
+        raise ResultError(f"can't write {final}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _there(root: Path) -> Iterator[None]:
+    """A folder is there while the block lasts; folders made for it go again if they are empty."""
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
         root.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(root)
-        with workshop(final) as bench:
-            new = bench / "new"
-            new.mkdir()
-            yield new
-            _put_in_place(new, final, damage)
-    except OSError as error:
-        raise ResultError(f"can't write {final}: {error.strerror or error}") from error
+        yield
     finally:
         for folder in made:
             with suppress(OSError):
@@ -76,14 +78,27 @@ def sole(final: Path) -> Iterator[None]:
     ResultError : another process is at it, or the file can't be written
     """
     path = final.parent / f".{final.name}.lock"
-    while True:
+    with ExitStack() as stack:
         try:
-            final.parent.mkdir(parents=True, exist_ok=True)
-            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            stack.enter_context(_there(final.parent))
+            lock = _open_lock(path, final)
         except OSError as error:
-            raise ResultError(
-                f"can't write to {final.parent}: {error.strerror or error}"
-            ) from error
+            message = f"can't write to {final.parent}: {error.strerror or error}"
+            raise ResultError(message) from error
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(lock)
+
+
+def _open_lock(path: Path, final: Path) -> int:
+    """The descriptor that holds the lock of `final`. Raises ResultError where another does."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -94,14 +109,7 @@ def sole(final: Path) -> Iterator[None]:
                 "it and run this again; what it has finished is kept"
             ) from None
         if _is_still(path, lock):
-            break
-        os.close(lock)
-    try:
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
-        yield
-    finally:
-        path.unlink(missing_ok=True)
+            return lock
         os.close(lock)
 
 
@@ -122,7 +130,7 @@ def workshop(final: Path) -> Iterator[Path]:
 def _open_workshop(final: Path) -> tuple[Path, int]:
     """A new locked workshop beside `final`: its path and the descriptor that holds the lock."""
     while True:
-        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{SUFFIX}"
+        folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{UNFINISHED}"
         folder.mkdir()
         with suppress(FileNotFoundError):  # swept away before it was locked: once more
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -148,7 +156,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     The folders deleted.
     """
     removed = []
-    for folder in root.glob(f".*{SUFFIX}"):
+    for folder in root.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
             try:
@@ -160,7 +168,7 @@ def remove_leftovers(root: Path) -> list[Path]:
     return removed
 
 
-def _put_in_place(new: Path, final: Path, damage: Callable[[Path], str | None]) -> None:
+def _put_in_place(new: Path, final: Path) -> None:
     for _ in range(10):  # each further turn needs yet another run to interfere
         if final.exists():
             if damage(final) is None:

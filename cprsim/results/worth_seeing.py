@@ -8,7 +8,7 @@ import numpy as np
 
 from cprsim.records import OnFailure
 from cprsim.results.metrics import FINISHED
-from cprsim.results.read import Result
+from cprsim.results.run import Result
 
 SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 

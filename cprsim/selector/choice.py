@@ -1,32 +1,37 @@
-"""What a selection says: candidates, what was chosen among them, and why. Plain numbers."""
+"""What a selection says: candidates, what was chosen among them, and why. Plain numbers.
+
+The records are what `selection.json` holds (`cprsim.codec`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from cprsim.codec import Endless, Key, Mark
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results.metrics import Spread
 from cprsim.selector.limit import Limit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
 
     strategy: str
-    policy: RecoveryPolicy
-    n_saves: int  # whole ones that are due; 0: never
+    policy: Annotated[RecoveryPolicy, Mark.INLINE]
+    rule: str = ""  # of the paper's formula, where the interval is its
+    option: str = ""  # of a recovery system, that its interval is; none where it has no interval
+    entry: str = ""  # of a recovery system, in a scenario that runs it
+    n_saves: Annotated[int, Key("saves")]  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Spread  # (wall - useful) / useful
     pls: Spread
     loss: Spread  # expected, in the quantity that is limited; also with the curve's uncertainty
+    benefit: Spread  # overhead of full recovery at its best less this one's, paired
     held: float  # the upper bound that is held to the limit
     keeps: bool
-    benefit: Spread  # overhead of full recovery at its best less this one's, paired
     beyond_fraction: float  # of the replications: lose more than was ever measured
-    rule: str = ""  # of the paper's formula, where the interval is its
-    option: str = ""  # of a recovery system, that its interval is; none where it has no interval
-    entry: str = ""  # of a recovery system, in a scenario that runs it
 
     @property
     def is_system(self) -> bool:
@@ -41,13 +46,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An input at which the decision for or against full recovery would change."""
+    """An input at which the decision for or against full recovery would change.
+
+    Values are whole numbers where the input counts something.
+    """
 
     name: str
     unit: str
-    now: float
-    at: float | None  # None: at no value that was tried
-    furthest: tuple[float, ...] = ()  # values that were tried in vain, the last in each direction
+    now: int | float
+    at: int | float | None  # None: at no value that was tried
+    # values that were tried in vain, the last in each direction
+    furthest: tuple[int | float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +66,40 @@ class Drawn:
     n: int  # draws
     same_fraction: float  # in which the decision for or against full recovery is the same
     kept_fraction: float  # in which the chosen interval keeps the limit
-    low_h: float  # 5 % and 95 % of the interval that each draw would choose for that strategy;
-    high_h: float  # 0: none keeps the limit; infinite: never saves
+    low_h: Endless  # 5 % and 95 % of the interval that each draw would choose for that strategy;
+    high_h: Endless  # 0: none keeps the limit; infinite: never saves
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """The decision and what it rests on."""
 
     useful_h: float
-    n_replications: int
+    n_replications: Annotated[int, Key("replications")]
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
+    recommended: str  # strategy
+    fell_back: bool  # whether that is full recovery, as nothing surely costs less
     full: Candidate  # at its own best interval
     best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
     formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
-    front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
-    chosen: Candidate
     flips: tuple[Flip, ...] = ()
     drawn: Drawn | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
+    front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where the strategy that is recommended is not there."""
+        if not self.fell_back and self.best.get(self.recommended) is None:
+            raise ValueError(f"{self.recommended} is recommended, and not among the best")
 
     @property
-    def fell_back(self) -> bool:
-        """Whether full recovery is recommended."""
-        return self.chosen is self.full
+    def chosen(self) -> Candidate:
+        """The candidate that is recommended."""
+        best = None if self.fell_back else self.best[self.recommended]
+        return self.full if best is None else best
 
     @property
     def has_systems(self) -> bool:

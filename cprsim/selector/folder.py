@@ -2,67 +2,41 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
-from cprsim.results.identity import Identity
-from cprsim.results.manifest import damage, write_manifest
-from cprsim.results.publish import publishing
-from cprsim.results.write import write_csv
+from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.stored import SPREADS, as_plain, from_plain
 
 SELECTION = "selection.json"
+SPREADS = ("overhead", "pls", "loss", "benefit")
 
 
 def write_selection(
-    root: Path,
-    identity: Identity,
-    selection: Selection,
-    *,
-    about: Mapping[str, Any],
-    started: datetime,
-    draw: Callable[[Path], object],
-) -> Path:
-    """Write a selection into its folder under `root`, whole or not at all.
+    target: Target, selection: Selection, draw: Callable[[Path], object]
+) -> Selection:
+    """Write a selection into its folder, whole or not at all; returns it.
 
     Parameters
     ----------
-    root : folder of the results folders; made where it is missing
-    identity : what decides the selection, and with it the folder's name
-    about : what the manifest says of it: command, seed
-    started : when it began, for the manifest
     draw : puts the figure into a folder
 
     Raises
     ------
     ResultError : it can't be written; nothing is left behind
     """
-    final = root / identity.folder_name
-    with publishing(final, damage) as folder:
-        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        text = json.dumps(as_plain(selection), indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / SELECTION).write_text(text + "\n", "utf-8")
+    with new_folder(target) as folder:
+        write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
         draw(folder)
-        write_manifest(folder, identity, about, started)
-    return final
+    return selection
 
 
 def read_selection(folder: Path) -> Selection:
     """The selection of a finished folder. Raises ResultError where it is none."""
-    try:
-        return from_plain(read_json(folder / SELECTION))
-    except (OSError, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(f"{folder} can't be read as a selection: {told}") from error
+    return read_record(Selection, folder / SELECTION, "a selection")
 
 
 def candidate_rows(selection: Selection) -> pd.DataFrame:

@@ -74,9 +74,6 @@ def select(
         return candidate(one, full, limit, rule, bench.ways[one.strategy])
 
     best = {name: None if one is None else shown(one) for name, one in decided.best.items()}
-    of_full = shown(full)
-    found = None if decided.chosen is full else best[decided.chosen.strategy]
-    chosen = of_full if found is None else found
     limited = any(loses(name, way, experiment) for name, way in bench.ways.items() if name != FULL)
     fronts = _front(bench, decided, limited) if explain else []
     return Selection(
@@ -84,11 +81,12 @@ def select(
         n_replications=len(full.overhead),
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
-        full=of_full,
+        recommended=decided.chosen.strategy,
+        fell_back=decided.chosen is full,
+        full=shown(full),
         best=best,
         formula=tuple(shown(one, rule) for rule, one in _formula(bench, curve, limit)),
         front={name: tuple(map(shown, priced)) for name, priced in fronts},
-        chosen=chosen,
         flips=flips(bench, decided, limit if limited else None) if explain else (),
         drawn=decide_again(bench, decided, limit, draws),
         notes=(*(() if curve is None or not limited else curve.notes), *_careful(bench, decided)),

@@ -10,12 +10,19 @@ and a longer axis computes its new points only (``docs/adr/0013-sweeps-are-point
 
 from __future__ import annotations
 
-from cprsim.sweeps.folder import AxisColumn, SweepResult, about, is_sweep, load_sweep, write_sweep
+from cprsim.sweeps.folder import (
+    AxisColumn,
+    SweepResult,
+    is_sweep,
+    load_sweep,
+    sweep_result,
+    write_sweep,
+)
 from cprsim.sweeps.points import Point, points_of, require_sweep
 from cprsim.sweeps.running import run_points
 from cprsim.sweeps.store import Store
 from cprsim.sweeps.summary import Extreme, Summary, summaries
-from cprsim.sweeps.table import column, sweep_table
+from cprsim.sweeps.table import column
 
 __all__ = [
     "AxisColumn",
@@ -24,7 +31,6 @@ __all__ = [
     "Store",
     "Summary",
     "SweepResult",
-    "about",
     "column",
     "is_sweep",
     "load_sweep",
@@ -32,6 +38,6 @@ __all__ = [
     "require_sweep",
     "run_points",
     "summaries",
-    "sweep_table",
+    "sweep_result",
     "write_sweep",
 ]

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cprsim.assemble import Experiment
+from cprsim.codec import Mark, decode
 from cprsim.errors import ResultError
-from cprsim.foreign import UNUSABLE, one_line, read_json
+from cprsim.foreign import one_line, read_json
 from cprsim.records import OnFailure
 from cprsim.results.accuracy_rows import why_unpriced
-from cprsim.results.identity import Identity
-from cprsim.results.manifest import damage, read_manifest, write_manifest
-from cprsim.results.publish import publishing
+from cprsim.results.folder import (
+    Target,
+    new_folder,
+    read_table,
+    readable,
+    write_csv,
+    write_parquet,
+    write_record,
+)
+from cprsim.results.manifest import read_manifest
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
-from cprsim.results.write import write_csv, write_parquet
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.staleness import strategy_key
-from cprsim.sweeps.table import column
+from cprsim.sweeps.points import Point, require_sweep
+from cprsim.sweeps.store import Body
+from cprsim.sweeps.table import column, sweep_table
 
 TABLE = "sweep.parquet"
 ABOUT = "sweep.json"
@@ -59,15 +65,15 @@ class AxisColumn:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep, as read from its folder; `table` is that of `sweep_table`."""
+    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_table`."""
 
-    path: Path
+    path: Annotated[Path, Mark.NOT_STORED]
     name: str
     mode: str
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
-    table: pd.DataFrame
+    table: Annotated[pd.DataFrame, Mark.NOT_STORED]
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
     warnings: tuple[str, ...] = ()
 
@@ -93,28 +99,58 @@ class SweepResult:
         return len(self.table) // max(1, len(self.table.groupby(["strategy", "quantity"])))
 
 
-def about(
-    name: str, mode: str, axes: Sequence[Axis], reference: str, experiments: Sequence[Experiment]
-) -> dict[str, Any]:
-    """What a sweep says of itself beside its table; `experiments` are those of its points."""
-    return {
-        "name": name,
-        "mode": mode,
-        "axes": [
-            {
-                "key": axis.key,
-                "column": column(axis),
-                "unit": axis.values.unit,
-                "numeric": axis.values.numbers is not None,
-                "logarithmic": axis.values.logarithmic,
-            }
-            for axis in axes
-        ],
-        "reference": reference,
-        "useful_h": experiments[0].useful_h,
-        "accuracy": _accuracy(experiments),
-        "warnings": _warnings(experiments),
-    }
+def sweep_result(
+    loaded: LoadedScenario, points: Sequence[Point], bodies: Sequence[Body]
+) -> SweepResult:
+    """A finished sweep, which has no folder yet.
+
+    Parameters
+    ----------
+    loaded : the scenario with its axes
+    points, bodies : (n_points,) each point and its numbers
+    """
+    sweep, experiments = require_sweep(loaded), [point.experiment for point in points]
+    axes = sweep.axes()
+    return SweepResult(
+        path=Path(),
+        name=loaded.scenario.name,
+        mode=sweep.mode,
+        axes=tuple(map(axis_column, axes)),
+        reference=points[0].reference,
+        useful_h=experiments[0].useful_h,
+        table=sweep_table(axes, points, bodies),
+        accuracy=tuple(_accuracy(experiments)),
+        warnings=tuple(_warnings(experiments)),
+    )
+
+
+def write_sweep(
+    target: Target, result: SweepResult, draw: Callable[[SweepResult], object]
+) -> SweepResult:
+    """Write a finished sweep into its folder, whole or not at all.
+
+    Parameters
+    ----------
+    draw : puts the figures into ``result.path``; called before the folder is in place
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind, the points stay in their store
+    """
+    with new_folder(target) as folder:
+        write_record(folder / ABOUT, result)
+        write_parquet(result.table, folder / TABLE)
+        write_csv(result.table, folder / "sweep.csv")
+        draw(_read(folder))
+    return load_sweep(target.folder)
+
+
+def axis_column(axis: Axis) -> AxisColumn:
+    """An axis as the table has it."""
+    values = axis.values
+    return AxisColumn(
+        axis.key, column(axis), values.unit, values.numbers is not None, values.logarithmic
+    )
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:
@@ -122,12 +158,12 @@ def _warnings(experiments: Sequence[Experiment]) -> list[str]:
     first: dict[str, str] = {}
     n_points: Counter[str] = Counter()
     for experiment in experiments:
-        for said in warnings(experiment):
-            strategy = said.partition(":")[0]
-            first.setdefault(strategy, said)
+        for warning in warnings(experiment):
+            strategy = warning.partition(":")[0]
+            first.setdefault(strategy, warning)
             n_points[strategy] += 1
     n = len(experiments)
-    return [f"At {n_points[name]:,} of {count(n, 'point')}: {said}" for name, said in first.items()]
+    return [f"At {n_points[name]:,} of {count(n, 'point')}: {text}" for name, text in first.items()]
 
 
 def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
@@ -139,40 +175,6 @@ def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
     unpriced = {p.name: why for p in stale if (why := why_unpriced(curve, p))}
     shown = any(not why_unpriced(curve, p) for p in stale)
     return priced_by(curve.name, curve.origin, curve.notes, unpriced, shown=shown)
-
-
-def write_sweep(
-    root: Path,
-    identity: Identity,
-    said: Mapping[str, Any],
-    table: pd.DataFrame,
-    *,
-    manifest: Mapping[str, Any],
-    started: datetime,
-    draw: Callable[[SweepResult], object],
-) -> SweepResult:
-    """Write a finished sweep into its folder under `root`, whole or not at all.
-
-    Parameters
-    ----------
-    said : of `about`
-    manifest : what else the manifest says: command, points, ...
-    draw : puts the figures into ``result.path``; called before the folder is in place
-
-    Raises
-    ------
-    ResultError : it can't be written; nothing is left behind, the points stay in their store
-    """
-    final = root / identity.folder_name
-    with publishing(final, damage) as folder:
-        (folder / "scenario.yaml").write_text(identity.scenario_yaml, "utf-8")
-        text = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False)
-        (folder / ABOUT).write_text(text + "\n", "utf-8")
-        write_parquet(table, folder / TABLE)
-        write_csv(table, folder / "sweep.csv")
-        draw(_read(folder))
-        write_manifest(folder, identity, manifest, started)
-    return load_sweep(final)
 
 
 def load_sweep(path: Path | str) -> SweepResult:
@@ -199,19 +201,6 @@ def is_sweep(folder: Path) -> bool:
 
 
 def _read(folder: Path) -> SweepResult:
-    try:
-        said = read_json(folder / ABOUT)
-        return SweepResult(
-            path=folder,
-            name=str(said["name"]),
-            mode=str(said["mode"]),
-            axes=tuple(AxisColumn(**axis) for axis in said["axes"]),
-            reference=str(said["reference"]),
-            useful_h=float(said["useful_h"]),
-            accuracy=tuple(said.get("accuracy", ())),
-            warnings=tuple(said.get("warnings", ())),
-            table=pq.read_table(folder / TABLE).to_pandas(),
-        )
-    except (OSError, pa.ArrowException, *UNUSABLE) as error:
-        told = one_line(str(error), 200)
-        raise ResultError(f"{folder} can't be read as a sweep: {told}") from error
+    with readable(folder, "a sweep"):
+        plain = read_json(folder / ABOUT)
+        return decode(SweepResult, plain, path=folder, table=read_table(folder / TABLE))

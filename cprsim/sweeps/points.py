@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -13,6 +11,7 @@ from typing import Any
 
 import cprsim
 from cprsim.assemble import Experiment, assemble
+from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.recovery import STRATEGIES
@@ -88,29 +87,49 @@ def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | N
 
 
 def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
+    varied = varied_at(loaded, axes, where, _changes)
+    return Point(where, assemble(varied), varied.scenario.recovery, *digests_of(varied))
+
+
+Changes = Callable[[LoadedScenario, str, Any, Place], Iterable[tuple[str, Any]]]
+"""(scenario, key of an axis, value, where the axis stands) -> the keys it changes, with values."""
+
+
+def varied_at(
+    loaded: LoadedScenario, axes: Sequence[Axis], where: Sequence[int | None], changes_of: Changes
+) -> LoadedScenario:
+    """The scenario at one value of each axis.
+
+    Parameters
+    ----------
+    where : by axis, the number of its value; None: as the scenario says
+    changes_of : what a value changes
+    """
     changes: dict[str, Any] = {}
     stands: dict[str, Place] = {}
     for axis, i in zip(axes, where, strict=True):
         if i is None:
             continue
         place = nearest(loaded.places, ("sweep", "over", axis.key))
-        for key in _keys(loaded, axis.key, place):
-            changes[key], stands[key] = axis.values.written[i], place
-    varied = loaded.varied(changes, stands.__getitem__)
-    return Point(where, assemble(varied), varied.scenario.recovery, *digests_of(varied))
+        for key, value in changes_of(loaded, axis.key, axis.values.written[i], place):
+            changes[key], stands[key] = value, place
+    return loaded.varied(changes, stands.__getitem__)
 
 
-def _keys(loaded: LoadedScenario, key: str, place: Place) -> list[str]:
-    """The keys of the scenario that an axis stands for."""
+def _changes(
+    loaded: LoadedScenario, key: str, value: Any, place: Place
+) -> Iterator[tuple[str, Any]]:
+    """An option of `recovery` changes every entry that takes it."""
     section, _, option = key.partition(".")
     entries = loaded.scenario.recovery
     takes = TAKES.get(option)
     if section != "recovery" or takes is None or option in [entry.name for entry in entries]:
-        return [key]
-    keys = [f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(entry)]
-    if not keys:
+        yield key, value
+        return
+    taking = [f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(entry)]
+    if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
-    return keys
+    yield from ((each, value) for each in taking)
 
 
 TAKES: dict[str, Callable[[Recovery], bool]] = {
@@ -133,11 +152,7 @@ def digests_of(loaded: LoadedScenario) -> tuple[str, str]:
     numbers = {"scenario": plain, "curve": None if curve is None else _file_digest(curve), **common}
     failures = {name: said for name, said in plain.items() if name not in BESIDE_THE_FAILURES}
     failures["seed"] = loaded.scenario.simulation.seed
-    return _digest(numbers), _digest({"scenario": failures, **common})
-
-
-def _digest(parts: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return digest_of(numbers), digest_of({"scenario": failures, **common})
 
 
 def _file_digest(path: Path) -> str:

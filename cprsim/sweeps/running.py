@@ -1,31 +1,23 @@
-"""Compute the points of a sweep that the store lacks, in tasks for the workers."""
+"""What computes the points of a sweep: tasks for the workers, and what is kept of each point."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cprsim.assemble import Experiment
-from cprsim.errors import ResultError, WorkerError
+from cprsim.codec import finite_or_none
 from cprsim.pipeline import compile_engine
-from cprsim.results.identity import source_digest
-from cprsim.sweeps.body import bodies_of
+from cprsim.results.metrics import FINISHED, Spread, interval_of_share
+from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point
-from cprsim.sweeps.store import Body, Store
-from cprsim.workers import Workers, run_each
+from cprsim.sweeps.store import Body, Store, Task, finish_points
+from cprsim.workers import Workers
 
 MOST_TOGETHER = 16  # points of one task: what a kill may cost, against drawing failures anew
 TASKS_PER_WORKER = 4  # so that the last ones do not work alone for long
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Points that meet the same failures, as a worker gets them."""
-
-    experiments: tuple[Experiment, ...]
-    references: tuple[str, ...]
-    source: str  # digest of the code that asks: a worker with other code would give other numbers
+NONE = [None, None, None]
 
 
 def run_points(
@@ -34,58 +26,22 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, in their order: from the store, or computed and put there.
+    """The numbers of all points of a sweep, and how many were computed; see `finish_points`."""
 
-    Parameters
-    ----------
-    on_progress : called with the points finished and those to finish; not for those from the store
+    def tasks_of(missing: Sequence[Point]) -> list[Task]:
+        if missing and workers.backend == "local":
+            compile_engine(missing[0].experiment)
+        groups = list(_groups(missing, workers))
+        names = (
+            f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
+            for n, group in enumerate(groups, start=1)
+        )
+        return [task_of(group, name) for group, name in zip(groups, names, strict=True)]
 
-    Returns
-    -------
-    the numbers, and how many different points were computed
-
-    Raises
-    ------
-    ResultError : the store can't be read or written, e.g. because the disk is full; what is
-        finished is kept, and the message says how much
-    WorkerError : the processes that compute a task die
-    """
-    bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
-    missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
-    n_done = 0
-    try:
-        with store.writing() if missing else nullcontext():
-            for digest, body in _computed(missing, workers):
-                store.write(digest, body)
-                bodies[digest] = body
-                n_done += 1
-                if on_progress is not None:
-                    on_progress(n_done, len(missing))
-    except (ResultError, WorkerError) as error:
-        n_kept = len(bodies) - len(missing) + n_done
-        raise type(error)(
-            f"{error}; {n_kept} of {len(bodies)} points are finished and kept: the same command "
-            "goes on from there"
-        ) from error
-    return [found for point in points if (found := bodies[point.digest]) is not None], n_done
+    return finish_points(points, store, workers, tasks_of, on_progress)
 
 
-def _computed(missing: Sequence[Point], workers: Workers) -> Iterator[tuple[str, Body]]:
-    """Digest and numbers of each point as its task comes back."""
-    groups = list(_tasks(missing, workers))
-    tasks = [_task(group) for group in groups]
-    if missing and workers.backend == "local":
-        compile_engine(missing[0].experiment)
-
-    def name(number: int) -> str:
-        return f"task {number + 1} of {len(tasks)} ({len(groups[number])} points of the sweep)"
-
-    with closing(run_each(run_task, tasks, workers, name)) as results:
-        for number, found in results:
-            yield from zip((point.digest for point in groups[number]), found, strict=True)
-
-
-def _tasks(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
+def _groups(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, ...]]:
     """Points with the same failures side by side, as many as leave every worker some tasks."""
     of_a_kind: dict[str, list[Point]] = {}
     for point in points:
@@ -98,20 +54,61 @@ def _tasks(points: Iterable[Point], workers: Workers) -> Iterator[tuple[Point, .
             yield tuple(group[first : first + together])
 
 
-def _task(points: Sequence[Point]) -> Task:
+@dataclass(frozen=True, slots=True)
+class SharedFailures:
+    """Points that meet the same failures, and the strategy that others are compared with."""
+
+    experiments: tuple[Experiment, ...]
+    references: tuple[str, ...]
+
+
+def task_of(points: Sequence[Point], name: str) -> Task:
+    """The work on points that meet the same failures."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
-    return Task(
+    group = SharedFailures(
         tuple(replace(point.experiment, failures=failures) for point in points),
         tuple(point.reference for point in points),
-        source_digest(),
     )
+    return Task(name, tuple(point.digest for point in points), bodies_of, group)
 
 
-def run_task(task: Task) -> list[Body]:
-    """The numbers of some points, in the worker.
+# --------------------------------------------------------------------------- numbers of a point
 
-    Raises ResultError where the worker has another version of cprsim than who asks.
-    """
-    if source_digest() != task.source:
-        raise ResultError("a worker has another version of cprsim: install the same everywhere")
-    return bodies_of(task.experiments, task.references)
+
+def bodies_of(group: SharedFailures) -> list[Body]:
+    """The numbers of each point: means, and differences to its reference, with intervals."""
+    found = dict(summarise(group.experiments))
+    return [_body(found[place], reference) for place, reference in enumerate(group.references)]
+
+
+def _body(moments: Moments, reference: str) -> Body:
+    return {
+        "reference": reference,
+        "strategies": [
+            {
+                "name": policy.name,
+                "on_failure": policy.on_failure.value,
+                "save_interval_h": finite_or_none(policy.save_interval_h),
+                "interval_rule": policy.interval_rule,
+                "engine": moments.engines[i],
+                "n": moments.n,
+                "quantities": _quantities(moments, i, reference),
+            }
+            for i, policy in enumerate(moments.strategies)
+        ],
+    }
+
+
+def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[float | None]]:
+    """Mean and interval of each metric, then those of its difference to the reference's."""
+    name, n_finished = moments.strategies[i].name, int(moments.n_finished[i])
+    share = (n_finished / moments.n, *interval_of_share(n_finished, moments.n))
+    found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
+    for metric in moments.metrics:
+        paired = NONE if name == reference else _triple(moments.difference(name, reference, metric))
+        found[metric] = [*_triple(moments.spread(name, metric)), *paired]
+    return found
+
+
+def _triple(spread: Spread) -> list[float | None]:
+    return [finite_or_none(value) for value in (spread.mean, spread.low, spread.high)]

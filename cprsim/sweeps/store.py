@@ -3,7 +3,8 @@
     <results>/points/<2 digits>/<digest>.json    {"sha256": of the body, "body": the numbers}
     <results>/points/.sweep.<id>.unfinished/     what a living sweep is writing
 
-Sweeps share it: a point is addressed by what decides its numbers, not by who asked for it.
+Sweeps and maps of systems share it: a point is addressed by what decides its numbers, not by who
+asked for it. A file is not flushed to the disk: what a power cut damages is computed anew.
 """
 
 from __future__ import annotations
@@ -11,19 +12,32 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from cprsim.errors import ResultError
+from cprsim.errors import ResultError, WorkerError
 from cprsim.foreign import UNUSABLE, parse_json
+from cprsim.results.identity import source_digest
 from cprsim.results.publish import remove_leftovers, workshop
+from cprsim.results.words import count
+from cprsim.workers import Workers, run_each
 
 FOLDER = "points"
 
 Body = Mapping[str, Any]
+
+
+class Addressed(Protocol):
+    """A point, addressed by what decides its numbers."""
+
+    @property
+    def digest(self) -> str: ...
+
+
+Some = TypeVar("Some", bound=Addressed)
 
 
 @dataclass
@@ -62,6 +76,13 @@ class Store:
         if body is None:
             self.damaged.append(path)
         return body
+
+    def finished(self, points: Sequence[Addressed]) -> str:
+        """How many points are finished, in a clause."""
+        digests = {point.digest for point in points}
+        n = sum(self.path(digest).is_file() for digest in digests)
+        where = self.root / FOLDER
+        return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {where}"
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -106,3 +127,86 @@ def _whole(text: str) -> Body | None:
 
 def _digest(said: str) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
+
+
+# --------------------------------------------------------------------------- computing points
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some points, as a worker gets them.
+
+    Parameters
+    ----------
+    name : as errors call it
+    digests : of the points
+    compute : makes their numbers, of `work`
+    source : digest of the code that asks: a worker with other code would give other numbers
+    """
+
+    name: str
+    digests: tuple[str, ...]
+    compute: Callable[[Any], Sequence[Body]]
+    work: Any
+    source: str = field(default_factory=source_digest)
+
+
+def finish_points(
+    points: Sequence[Some],
+    store: Store,
+    workers: Workers,
+    tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Body], int]:
+    """The numbers of all points, in their order: from the store, or computed and put there.
+
+    Parameters
+    ----------
+    tasks_of : what computes some points
+    on_progress : called with the points finished and those to finish; not for those from the store
+
+    Returns
+    -------
+    the numbers, and how many different points were computed
+
+    Raises
+    ------
+    ResultError : the store can't be read or written, e.g. because the disk is full; what is
+        finished is kept, and the message says how much
+    WorkerError : the processes that compute a task die
+    """
+    bodies: dict[str, Body | None] = {p.digest: store.read(p.digest) for p in points}
+    missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
+    n_done = 0
+    try:
+        with store.writing() if missing else nullcontext():
+            for digest, body in _computed(tasks_of(missing), workers):
+                store.write(digest, body)
+                bodies[digest] = body
+                n_done += 1
+                if on_progress is not None:
+                    on_progress(n_done, len(missing))
+    except (ResultError, WorkerError) as error:
+        n_kept = len(bodies) - len(missing) + n_done
+        raise type(error)(
+            f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: the same "
+            "command goes on from there"
+        ) from error
+    return [found for point in points if (found := bodies[point.digest]) is not None], n_done
+
+
+def _computed(tasks: Sequence[Task], workers: Workers) -> Iterator[tuple[str, Body]]:
+    """Digest and numbers of each point as its task comes back."""
+    with closing(run_each(run_task, tasks, workers, lambda n: tasks[n].name)) as results:
+        for number, bodies in results:
+            yield from zip(tasks[number].digests, bodies, strict=True)
+
+
+def run_task(task: Task) -> Sequence[Body]:
+    """The numbers of some points, in the worker.
+
+    Raises ResultError where the worker has another version of cprsim than who asks.
+    """
+    if source_digest() != task.source:
+        raise ResultError("a worker has another version of cprsim: install the same everywhere")
+    return task.compute(task.work)

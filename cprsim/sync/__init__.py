@@ -2,17 +2,17 @@
 
     SyncSetting ──> load_model: closed forms      ─┐
          └────────> simulate: SimPy processes ─────┴─> Throughput
-                          └─> SyncLog ──> whoever trains replicas by it
+                          └─> SyncLog ──> training of replicas by it
 
-The room knows times and bytes, no weights: what a synchronisation does to a model is the kernel's.
+The room computes times and bytes, no weights: what a synchronisation does to a model is in
+`cprsim.kernel.replicas`.
 """
 
 from __future__ import annotations
 
 from cprsim.sync.load_model import LoadModel, load_model
-from cprsim.sync.log import ALL, SyncEvent, SyncLog
-from cprsim.sync.setting import Algorithm, Method, Stragglers, SyncSetting
-from cprsim.sync.simulation import Point, Throughput, over_trainers, run_log, throughput
+from cprsim.sync.setting import ALL, Algorithm, Method, Stragglers, SyncEvent, SyncLog, SyncSetting
+from cprsim.sync.simulation import SpeedPoint, Throughput, over_trainers, run_log, throughput
 from cprsim.sync.trainers import Outage
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "LoadModel",
     "Method",
     "Outage",
-    "Point",
+    "SpeedPoint",
     "Stragglers",
     "SyncEvent",
     "SyncLog",

@@ -1,6 +1,6 @@
 """The analytic load model: how fast the trainers are, and how often they synchronise.
 
-Mean times only, and nobody waits in line before a resource is full. So it is right away from the
+Mean times only: no queues form before a resource is full. So it is right away from the
 knee, where the demand on the network meets its bandwidth; the simulation has the knee. Letters of
 the docstrings: n trainers, m threads each, t_iter one iteration, P bytes of dense weights, B_ps of
 all sync servers, B_t of a trainer, k iterations between two synchronisations of a thread.
@@ -60,7 +60,7 @@ def sync_h(setting: SyncSetting) -> float:
 
 
 def never_synchronises(setting: SyncSetting) -> bool:
-    """Whether nobody ever does: by choice, or since one trainer has nobody to average with."""
+    """Whether no trainer ever does: by choice, or because one trainer has none to average with."""
     averages = setting.algorithm.method in (Method.MA, Method.BMUF)
     return setting.algorithm is Algorithm.NONE or (averages and setting.n_trainers == 1)
 

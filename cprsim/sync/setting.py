@@ -1,13 +1,15 @@
-"""The records of this room: by which algorithm the trainers stay in step, and with what means."""
+"""The records of this room: how the trainers stay in step, and the log of what they did."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.records import Duration
+from cprsim.records import Duration, Floats, Ints
+
+ALL = -1  # trainers: a synchronisation of all of them at once
 
 
 class Method(StrEnum):
@@ -16,8 +18,8 @@ class Method(StrEnum):
     EASGD = "easgd"  # a trainer and the central copy pull each other closer
     MA = "ma"  # all trainers move to their mean
     BMUF = "bmuf"  # the mean moves a central copy with momentum, and that moves the trainers
-    SGD = "sgd"  # all gradients of an iteration are averaged before anybody goes on
-    NONE = "none"  # nobody synchronises; replicas are averaged at the end
+    SGD = "sgd"  # all gradients of an iteration are averaged before any trainer goes on
+    NONE = "none"  # no trainer synchronises; replicas are averaged at the end
 
 
 class Algorithm(StrEnum):
@@ -160,10 +162,10 @@ class SyncSetting:
         -----
         Derived, for workers that all make the same step again and again: EASGD has one more copy
         to move, n / (n + 1); overwriting with the mean keeps all, block momentum makes of it eta /
-        (1 - mu); in the background it enters by 1 - a only, since an averaging is always under way
-        and knows nothing of it: 1 - a for MA, (1 - a) / (1 - a + a (1 - mu) / eta) for BMUF, never
-        more than 1. Synchronous SGD makes one step of those of m threads. A gain of 0.5 trains the
-        dense weights as half the learning rate would.
+        (1 - mu); in the background it enters by 1 - a only, since an averaging that began before
+        the step is always under way: 1 - a for MA, (1 - a) / (1 - a + a (1 - mu) / eta) for BMUF,
+        never more than 1. Synchronous SGD makes one step of those of m threads. A gain of 0.5
+        trains the dense weights as half the learning rate would.
         """
         method, a = self.algorithm.method, self.elastic
         if method is Method.EASGD:
@@ -190,3 +192,29 @@ class SyncSetting:
         """
         n = self.n_trainers
         return self.exchange_bytes * (n - 1) / n / self.trainer_bandwidth_bytes_per_h
+
+
+class SyncEvent(IntEnum):
+    """What a row of the log says; rows of one instant stand in the order in which they happened."""
+
+    BEGAN = 0  # a thread takes a batch, and the weights as they are
+    FINISHED = 1  # it adds what it learned to the weights as they are by now
+    SENT = 2  # a synchronisation begins: what a trainer sends is fixed (thread -1: its shadow)
+    SYNCED = 3  # it ends, and acts on the trainer and the central copy
+    LOST = 4  # a trainer fails: its replica and the batches in work are gone
+    REPLACED = 5  # its replacement begins with the central copy
+    SERVER_LOST = 6  # a sync server fails (its number stands as the trainer)
+    SERVER_REPLACED = 7  # its part of the central copy is taken from the next trainer to exchange
+
+
+@dataclass(frozen=True, slots=True)
+class SyncLog:
+    """Events of one run of all trainers, in order."""
+
+    at_h: Floats  # (n_events,)
+    kind: Ints  # (n_events,) a SyncEvent
+    trainer: Ints  # (n_events,) its number, or ALL
+    thread: Ints  # (n_events,) its number within the trainer, -1: the shadow or all
+
+    def __len__(self) -> int:
+        return len(self.at_h)

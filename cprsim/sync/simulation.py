@@ -17,8 +17,7 @@ from cprsim.sync.load_model import (
     never_synchronises,
     sync_h,
 )
-from cprsim.sync.log import SyncLog
-from cprsim.sync.setting import SyncSetting
+from cprsim.sync.setting import SyncLog, SyncSetting
 from cprsim.sync.trainers import Outage, Trainers
 
 WARM_UP_ROUNDS, ROUNDS = 3, 10  # of iterations and a synchronisation
@@ -52,7 +51,7 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SpeedPoint:
     """One number of trainers: the simulation, and the load model beside it."""
 
     setting: SyncSetting
@@ -62,10 +61,10 @@ class Point:
 
 def over_trainers(
     setting: SyncSetting, n_trainers: Sequence[int], seed: int = 1
-) -> tuple[Point, ...]:
+) -> tuple[SpeedPoint, ...]:
     """The same means with other numbers of trainers."""
     settings = [setting.with_trainers(n) for n in n_trainers]
-    return tuple(Point(one, throughput(one, seed), load_model(one)) for one in settings)
+    return tuple(SpeedPoint(one, throughput(one, seed), load_model(one)) for one in settings)
 
 
 def run_log(
@@ -75,7 +74,7 @@ def run_log(
 
     Parameters
     ----------
-    n_batches : of the whole run, dealt out to whoever asks next
+    n_batches : of the whole run, dealt out one by one
     outages : trainers and sync servers that fail
     """
     env = simpy.Environment()

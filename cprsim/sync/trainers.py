@@ -1,7 +1,7 @@
 """The trainers as SimPy processes: worker threads, a shadow thread each, barriers, failures.
 
 worker:   BEGAN -> FINISHED -> [at a fixed rate: SENT -> SYNCED] -> BEGAN ...
-shadow:   SENT -> SYNCED -> SENT ...            no worker knows of it
+shadow:   SENT -> SYNCED -> SENT ...            workers do not wait for it
 trainer:  working --LOST--> down --REPLACED--> working
 """
 
@@ -16,9 +16,8 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Floats
 from cprsim.streams import stream
 from cprsim.sync.load_model import iterations_between, never_synchronises
-from cprsim.sync.log import ALL, SyncEvent
 from cprsim.sync.network import Network
-from cprsim.sync.setting import Method, SyncSetting
+from cprsim.sync.setting import ALL, Method, SyncEvent, SyncSetting
 
 BEGAN, FINISHED, SENT, SYNCED, LOST, REPLACED, SERVER_LOST, SERVER_REPLACED = SyncEvent
 SHADOW = -1  # as a thread
@@ -90,7 +89,7 @@ class Barrier:
         return self._full
 
     def open(self) -> None:
-        """Let everybody go on, and close behind them."""
+        """Let all threads go on, and close again."""
         opened, self.opened, self._full = self.opened, self._env.event(), self._env.event()
         self._n_here = 0
         opened.succeed()
@@ -106,9 +105,9 @@ class Trainers:
     Parameters
     ----------
     seed : of the iteration times and of how the threads are out of step
-    n_batches : in the whole run, dealt out one by one to whoever asks; None: without end
+    n_batches : in the whole run, dealt out one by one; None: without end
     outages : trainers and sync servers that fail
-    rows : where the events go; None: nobody asks, and iterations may be taken together
+    rows : where the events go; None: no log, and iterations may be taken together
     stride : iterations of a thread that are one event, where no synchronisation comes between
     """
 
@@ -237,7 +236,7 @@ class Trainers:
         return thread.since_sync >= self._k
 
     def _synchronise(self, thread: Thread) -> Steps:
-        """A worker stops for it: for its own exchange, or for everybody."""
+        """A worker stops: for its own exchange, or until all have come."""
         if self._setting.algorithm.holds_all_up:
             self._waits_at_barrier.add((thread.trainer, thread.number))
             yield self._barrier.arrive()
@@ -280,7 +279,7 @@ class Trainers:
                 self._note_sync(ALL, SHADOW)
 
     def _at_the_barrier(self) -> Steps:
-        """Once everybody is at the barrier, average and open it."""
+        """Once all threads are at the barrier, average and open it."""
         while True:
             yield self._barrier.full
             self._note(SENT, ALL, SHADOW)
@@ -336,6 +335,6 @@ class Trainers:
 
     def _note_sync(self, trainer: int, thread: int) -> None:
         self._note(SYNCED, trainer, thread)
-        everybody = range(self._setting.n_trainers)
-        for one in everybody if trainer == ALL else (trainer,):
-            self.syncs[one].append((self._env.now, self.iterations_by_now(one)))
+        synced = range(self._setting.n_trainers) if trainer == ALL else (trainer,)
+        for number in synced:
+            self.syncs[number].append((self._env.now, self.iterations_by_now(number)))

@@ -1,4 +1,4 @@
-"""Batches that can be taken up anywhere: a run that goes back in its data meets the same ones."""
+"""Batches by number: a run that goes back in its data gets the same ones again."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DataLoaderBatches:
         self.loader = loader
         self._orders: list[list[int]] = []
         own = getattr(loader.sampler, "generator", None)
-        kept = None if own is None else own.get_state()
+        state = None if own is None else own.get_state()
         with torch.random.fork_rng():
             for epoch in range(epochs):
                 torch.manual_seed(seed + epoch)
@@ -80,7 +80,7 @@ class DataLoaderBatches:
                     own.manual_seed(seed + epoch)
                 self._orders += [list(order) for order in self._of_one_epoch()]
         if own is not None:
-            own.set_state(kept)
+            own.set_state(state)
 
     def _of_one_epoch(self) -> Any:
         sampler = self.loader.batch_sampler

@@ -11,7 +11,7 @@ Rows are those of this process's tables; several processes need a folder each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import CheckpointError
-from cprsim.kernel.checkpoint import read_arrays, write_arrays
+from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.loops import Array
+from cprsim.kernel.saving import Priorities, changed_rows
 from cprsim.kernel.shards import ShardBy, Shards
-from cprsim.kernel.trackers import TRACKERS, Tracked, Tracker
 from cprsim.kernel.trials import sub_saves_of
-from cprsim.measuring.plugged import CopiedTable, split_by_table
-from cprsim.records import Bools, Ints, SmallTables, SubSaves
+from cprsim.kernel.weights import Parcel
+from cprsim.measuring.plugged import CopiedTable, TableRows, split_by_table
+from cprsim.records import Bools, Ints
 from cprsim.torch.following import Followed
 
 SUFFIX = ".cpr"
@@ -88,7 +89,7 @@ class PriorityCheckpoint:
             sub_saves, fraction=fraction, n_large_tables=n_large_tables
         )
         self._copies = self._copied() if strategy.startswith("scar") else None
-        self.tracker = None if self.sub_saves is None else self._make_tracker(self.sub_saves)
+        self._priorities = self._prioritise()
         self.bytes_written = 0
         self.folder.mkdir(parents=True, exist_ok=True)
         for left in self.folder.glob(f".*{SUFFIX}*"):  # of a process that was killed
@@ -96,26 +97,24 @@ class PriorityCheckpoint:
         if not self._numbers(BASE):
             self.save_all()
 
-    def _copied(self) -> _Stored:
-        tables = list(self.followed.tables.values())
-        weights = self.followed.weights
-        return _Stored([CopiedTable.of(one, weights.room).parts[0] for one in tables], self)
+    def _copied(self) -> TableRows:
+        """SCAR's copy of the vectors as last saved."""
+        pool = self.followed.weights.pool
+        tables = self.followed.tables.values()
+        vectors = [CopiedTable(CopiedTable.of(one, pool).parts[:1]) for one in tables]
+        return TableRows(self.followed.layout, vectors)
 
-    def _make_tracker(self, how: SubSaves) -> Tracker:
-        layout = self.followed.layout
-        segments = self.shards.of_tables(layout.largest(how.n_large_tables))
+    def _prioritise(self) -> Priorities:
         live = self.followed.weights.table
-        tracked = Tracked(
-            layout, segments, how.fraction, live, self._copies or live, self.followed.seed,
-            how.sample_period,
-        )  # fmt: skip
-        tracker = TRACKERS[how.tracker](tracked)
-        self.followed.observe = tracker.observe
-        return tracker
+        chosen = Priorities(
+            self.shards, self.sub_saves, live, self._copies or live, self.followed.seed
+        )
+        self.followed.observe = chosen.observe
+        return chosen
 
     def step(self, n: int) -> None:
         """A step on n samples has been made."""
-        self.followed.note(n)
+        self.followed.step(n)
 
     # ------------------------------------------------------------------ saving
 
@@ -124,9 +123,9 @@ class PriorityCheckpoint:
 
         Raises CheckpointError where that fails: then nothing counts as saved that was not before.
         """
-        rows = np.concatenate(
-            [np.zeros(0, np.int64), *map(self._moved, self._parts(ends_interval))]
-        )
+        parts = self._priorities.parts(ends_interval)
+        moved = (changed_rows(self.followed.changed, part) for part in parts)
+        rows = np.concatenate([np.zeros(0, np.int64), *moved])
         arrays: dict[str, Array] = {"rows": rows}
         parcel = self.followed.weights.read(rows)
         arrays |= {f"parcel/{i}": np.ascontiguousarray(part) for i, part in enumerate(parcel)}
@@ -135,34 +134,21 @@ class PriorityCheckpoint:
         try:
             n_bytes = self._write(ROWS, arrays)
         except CheckpointError:
-            if self.tracker is not None:
-                self.tracker.abandoned()
+            self._priorities.abandoned()
             raise
         self.followed.changed[rows] = 0
         if self._copies is not None:
-            self._copies.write(rows, parcel)
-        if self.tracker is not None:
-            self.tracker.committed()
+            self._copies.write(rows, self._vectors_of(rows, parcel))
+        self._priorities.committed()
         if self._grown():
             self.compact()
         return n_bytes
 
-    def _parts(self, ends_interval: bool) -> list[slice | Ints]:
-        layout, how = self.followed.layout, self.sub_saves
-        if how is None or self.tracker is None:
-            return [slice(0, layout.n_rows)]
-        if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
-            return [self.tracker.choose()]
-        small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
-        return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
-
-    def _moved(self, part: slice | Ints) -> Ints:
-        changed = self.followed.changed
-        if isinstance(part, slice):
-            moved: Ints = part.start + np.flatnonzero(changed[part])
-            return moved
-        rows: Ints = part[changed[part] != 0]
-        return rows
+    def _vectors_of(self, rows: Ints, parcel: Parcel) -> Parcel:
+        """What a parcel holds of each table's vectors, which come first of its parts."""
+        tables = list(self.followed.tables.values())
+        n_parts = [len(tables[number].parts) for number, *_ in self._by_table(rows)]
+        return tuple(parcel[i] for i in np.cumsum([0, *n_parts])[:-1])
 
     def save_all(self) -> int:
         """Write every row and the dense state, as a new base; returns the bytes written."""
@@ -174,7 +160,7 @@ class PriorityCheckpoint:
         self.followed.changed[:] = 0
         if self._copies is not None:
             self._copies = self._copied()
-            self.tracker = self._make_tracker(self.sub_saves) if self.sub_saves else None
+            self._priorities = self._prioritise()
         self._remove_superseded()
         return n_bytes
 
@@ -191,7 +177,7 @@ class PriorityCheckpoint:
         """What a save holds, put into arrays of a base."""
         rows = np.asarray(saved["rows"])
         parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
-        for number, _, ours in split_by_table(self.followed.layout, rows):
+        for number, _, ours in self._by_table(rows):
             i = 0
             while f"{number}/{i}" in arrays:
                 arrays[f"{number}/{i}"][ours] = parts.pop(0)
@@ -232,9 +218,7 @@ class PriorityCheckpoint:
         if every:
             self.followed.set_dense(np.asarray(dense).tobytes())
         self.followed.changed[wanted] = 0
-        for shard in lost:
-            if self.tracker is not None:
-                self.tracker.forget(shard)
+        self._priorities.forget(lost)
         return RestoredShards(n_rows, every, tuple(damaged))
 
     def restore_all(self) -> RestoredShards:
@@ -264,11 +248,15 @@ class PriorityCheckpoint:
         rows = np.asarray(saved["rows"])
         parts = [saved[f"parcel/{i}"] for i in range(len(saved)) if f"parcel/{i}" in saved]
         tables = list(self.followed.tables.values())
-        for number, at, ours in split_by_table(self.followed.layout, rows):
-            mine, parts = parts[: len(tables[number].parts)], parts[len(tables[number].parts) :]
+        for number, at, ours in self._by_table(rows):
+            n_parts = len(tables[number].parts)
+            of_table, parts = parts[:n_parts], parts[n_parts:]
             some = np.flatnonzero(wanted[rows[at]])
-            tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in mine])
+            tables[number].set_rows(ours[some], [np.asarray(part[some]) for part in of_table])
         return int(wanted[rows].sum())
+
+    def _by_table(self, rows: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+        return split_by_table(self.followed.layout, rows)
 
     # ------------------------------------------------------------------ files
 
@@ -312,25 +300,3 @@ class PriorityCheckpoint:
             for number in self._numbers(kind):
                 if number < newest:
                     self._path(kind, number).unlink()
-
-
-class _Stored:
-    """SCAR's copy of the vectors as last saved."""
-
-    def __init__(self, tables: list[Array], of: PriorityCheckpoint) -> None:
-        self.tables, self._layout = tables, of.followed.layout
-        self._n_parts = [len(table.parts) for table in of.followed.tables.values()]
-
-    def __getitem__(self, some: slice) -> Array:
-        start, stop, step = some.indices(self._layout.n_rows)
-        number = int(np.searchsorted(self._layout.first_row, start, side="right")) - 1
-        first = int(self._layout.first_row[number])
-        vectors: Array = self.tables[number][start - first : stop - first : step]
-        return vectors
-
-    def write(self, rows: Ints, parcel: tuple[Array, ...]) -> None:
-        """What was saved; of each table the vectors come first."""
-        left = list(parcel)
-        for number, _, ours in split_by_table(self._layout, rows):
-            self.tables[number][ours] = left[0]
-            del left[: self._n_parts[number]]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from cprsim.kernel.loops import Array
 from cprsim.kernel.shape import TableLayout
-from cprsim.kernel.trackers import ABSENT
-from cprsim.measuring.plugged import LiveWeights, fused_rows
-from cprsim.measuring.room import Room
+from cprsim.measuring.array_pool import ArrayPool
+from cprsim.measuring.plugged import FollowedTables
 from cprsim.torch.tables import Accesses, make_states, tables_of
 from cprsim.torch.trainer import dense_bytes, dense_tensors, write_dense
 
 
-class Followed:
+class Followed(FollowedTables):
     """The tables and the dense state of a module, as saves and failures see them.
 
     Parameters
@@ -35,24 +31,17 @@ class Followed:
         self.optimizers = list(optimizers) if isinstance(optimizers, Sequence) else [optimizers]
         make_states(module, self.optimizers)
         self.tables = tables_of(module, self.optimizers)
-        self.layout = TableLayout(tuple(table.n_rows for table in self.tables.values()))
-        self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
-        self.observe: Callable[[Array], None] | None = None
-        self.seed = seed
-        self.weights = LiveWeights(self, self.layout, Room())
-        self._column = {name: number for number, name in enumerate(self.tables)}
+        layout = TableLayout(tuple(table.n_rows for table in self.tables.values()))
+        super().__init__(self, layout, seed, ArrayPool())
         self._all_move = not all(table.moves_only_accessed for table in self.tables.values())
         self.accesses = Accesses(module, self.tables)
         self.accesses.listens = True
 
-    def note(self, n: int) -> None:
+    def step(self, n: int) -> None:
         """A step on n samples has been made."""
         accessed = self.accesses.take(n)
         if accessed:
-            rows = fused_rows(accessed, self._column, self.layout)
-            self.changed[rows[rows != ABSENT]] = 1
-            if self.observe is not None:
-                self.observe(rows)
+            self.note(accessed)
         if self._all_move:
             self.changed[:] = 1
 

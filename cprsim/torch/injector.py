@@ -59,7 +59,7 @@ class FailureInjector:
 
         Raises ParameterError for more samples than the run has.
         """
-        self._followed.note(n)
+        self._followed.step(n)
         self.seen += n
         if self.seen > self.n_samples:
             raise ParameterError(f"{self.seen} samples trained of a run of {self.n_samples}")

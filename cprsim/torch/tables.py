@@ -10,9 +10,9 @@ import torch
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
+from cprsim.kernel.trackers import ABSENT
 from cprsim.records import Ints
 
-ABSENT = -1
 # of optimisers that leave rows without a gradient as they are, unless one of these is not 0
 STILL = {
     "SGD": ("momentum", "weight_decay"),
@@ -133,7 +133,7 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
             for p in group["params"]
             if p.requires_grad and not optimizer.state.get(p)
         ]
-        kept = [(p, p.detach().clone(), p.grad) for p in new]
+        before = [(p, p.detach().clone(), p.grad) for p in new]
         others = [
             (p, p.grad)
             for group in optimizer.param_groups
@@ -147,7 +147,7 @@ def make_states(module: Any, optimizers: Sequence[Any]) -> None:
         if new:
             optimizer.step()
         with torch.no_grad():
-            for p, value, gradient in kept:
+            for p, value, gradient in before:
                 p.copy_(value)
                 p.grad = gradient
                 for key, state in optimizer.state.get(p, {}).items():

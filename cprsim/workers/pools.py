@@ -77,7 +77,7 @@ class Pool(Protocol):
     """Runs tasks in parallel; a broken one mends itself."""
 
     def n_at_once(self) -> int:
-        """How many tasks to hand out; 0 where there is nobody to run them."""
+        """How many tasks to hand out; 0 where there is no worker."""
         ...
 
     def submit(self, task: Callable[[Any], Any], argument: Any) -> Future[Any]: ...
@@ -111,7 +111,7 @@ def open_pool(workers: Workers) -> Iterator[Pool]:
 class _InThisProcess:
     """One task after the other."""
 
-    most_deaths = 1  # and nobody left to count them
+    most_deaths = 1  # this process dies with the task
 
     def n_at_once(self) -> int:
         return 1
@@ -176,7 +176,7 @@ def _follow(parent: int) -> None:
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         sleep(LOOK_EVERY_S)
-    os._exit(1)  # it was killed: nobody waits for what is done here
+    os._exit(1)  # it was killed: no process waits for the result
 
 
 @dataclass

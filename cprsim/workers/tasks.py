@@ -1,4 +1,4 @@
-"""Run tasks, hand out what comes back, and find the one whose process dies each time."""
+"""Run tasks, yield their results, and find the task whose process dies each time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_each(
     workers: Workers = HERE,
     name: Callable[[int], str] = "task {}".format,
 ) -> Generator[tuple[int, Result], None, None]:
-    """Run a task for each argument, and hand out what comes back in the order in which it comes.
+    """Run a task for each argument, and yield the results in the order in which they come.
 
     Each process has one BLAS thread: several tasks at once are what uses several cores. A task
     must give the same result wherever and however often it runs, because one whose process dies is
@@ -51,10 +51,10 @@ def run_each(
     Exception : the first one that a task raises, with a note of which task it was
     """
     with open_pool(workers) as pool:
-        yield from _Course(pool, partial(_on_one_thread, task), arguments, name).results()
+        yield from _TaskRun(pool, partial(_on_one_thread, task), arguments, name).results()
 
 
-class _Course:
+class _TaskRun:
     """The tasks of one call on their way."""
 
     def __init__(

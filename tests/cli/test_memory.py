@@ -76,7 +76,7 @@ class OutOfMemory:
 @pytest.mark.parametrize(
     ("command", "where"),
     [
-        ("run", "cprsim.results.write._write_tables"),
+        ("run", "cprsim.results.run._write"),
         ("run", "cprsim.pipeline.simulate"),
         ("sweep --over failures.mtbf=5h,9h --workers 1", "cprsim.pipeline._Course.through"),
         (f"select {KAGGLE} --max-auc-loss 0.001", "cprsim.pipeline.simulate"),

@@ -14,6 +14,7 @@ from cprsim.page.kinds import KINDS, kind_of
 from cprsim.page.systems_map import chapter_of_map
 from cprsim.plots.systems_map import edges, systems_map_figure
 from cprsim.scenario import load_scenario
+from cprsim.sweeps.points import varied_at
 from tests.making import call
 
 ONE_FAILURE = """\
@@ -113,7 +114,7 @@ def test_the_other_shares_keep_their_ratio(tmp_path) -> None:
     over = ["scopes.process.share=0.25,0.75", "cluster.spares=1:9:lin3"]
     loaded = load_scenario(path, ["cluster.repair=1 h"], over, "--map")
     axes = mapping.axes_of(loaded)
-    varied = mapping._varied(loaded, axes, (1, 2))
+    varied = varied_at(loaded, axes, (1, 2), mapping._changes)
     assert [one.share for one in varied.scenario.scopes] == pytest.approx([0.75, 0.15, 0.1])
     assert varied.scenario.cluster.spares == 9
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cprsim.assemble import assemble
-from cprsim.cli.running import failures_digest, identity_of
-from cprsim.curves import CurveFile, chosen_curve, kernel_block, shipping, write_curve
+from cprsim.curves import CurveFile, choosing, chosen_curve, kernel_block, write_curve
 from cprsim.errors import CurveError, ScenarioError
+from cprsim.results.identity import failures_digest, identity_of
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response
 from tests.making import small_scenario
@@ -20,8 +20,8 @@ LINE = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1)
 @pytest.fixture
 def load(tmp_path, monkeypatch):
     """Load the scenario with more lines at its end; no curve is shipped but those of the test."""
-    monkeypatch.setattr(shipping, "FOLDER", tmp_path / "shipped")
-    shipping.shipped.cache_clear()
+    monkeypatch.setattr(choosing, "FOLDER", tmp_path / "shipped")
+    choosing.shipped.cache_clear()
     (tmp_path / "mine.csv").write_text(CSV)
     path = tmp_path / "small.yaml"
 
@@ -30,7 +30,7 @@ def load(tmp_path, monkeypatch):
         return load_scenario(path)
 
     yield _load
-    shipping.shipped.cache_clear()
+    choosing.shipped.cache_clear()
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_result_is_of_its_curve_and_its_failures_are_not(load, tmp_path):
     def of(csv):
         (tmp_path / "mine.csv").write_text(csv)
         loaded = load("accuracy: {curve: mine.csv}\n")
-        return identity_of(loaded, None), failures_digest(loaded)
+        return identity_of(loaded), failures_digest(loaded)
 
     (one, met), (other, met_too) = of(CSV), of(CSV.replace("0.003,", "0.004,"))
     assert one.digest != other.digest

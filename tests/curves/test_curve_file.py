@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cprsim.codec import canonical_digest
 from cprsim.curves import CurveFile, read_curve, write_curve
-from cprsim.curves.identity import canonical_digest
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.staleness import STRATEGIES, Metric, Replicate, Response, Weight

@@ -10,7 +10,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.fleet.course import prepare
 from cprsim.fleet.population import population_of, scenario_of
-from cprsim.reproduce.population import read_population
+from cprsim.reproduce.fleet import kinds_of, read_population
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 from tests.making import SCENARIOS
@@ -19,17 +19,13 @@ from tests.making import SCENARIOS
 def test_the_fleet_of_the_study_has_the_jobs_that_the_study_draws() -> None:
     """Hence, with unlimited capacity, its numbers: a job's failures are those of its kind's run."""
     month = load_scenario(SCENARIOS / "fleet-month.yaml")
-    study = read_population(SCENARIOS / "fleet.toml")
-    single = load_scenario(SCENARIOS / "fleet.yaml")
+    study = read_population(SCENARIOS / "fleet.toml").scenario(SCENARIOS / "fleet.yaml")
     kinds = population_of(month).kinds
-    jobs = study.jobs(len(kinds))
-    assert sum(kind.n_jobs for kind in kinds) == study.n_jobs
+    of_study = kinds_of(study, len(kinds))
+    assert sum(kind.n_jobs for kind in kinds) == 17_000
     for number in (0, 1, 17, 339):
         ours = scenario_of(month, kinds[number], number).scenario
-        theirs = load_scenario(
-            single.path,
-            [*jobs[number].overrides(), f"simulation.seed={study.seed + number}"],
-        ).scenario
+        theirs = scenario_of(study, of_study[number], number).scenario
         for section in ("job", "failures", "storage", "costs", "recovery"):
             assert getattr(ours, section) == getattr(theirs, section)
         assert ours.n_nodes_of == theirs.n_nodes_of

@@ -9,7 +9,7 @@ import pytest
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 
@@ -25,11 +25,11 @@ def clicks() -> Clicks:
 
 
 @pytest.fixture
-def new_trainer(shape: ModelShape, clicks: Clicks) -> Callable[..., Trainer]:
+def new_trainer(shape: ModelShape, clicks: Clicks) -> Callable[..., ProxyTrainer]:
     """Makes trainers of one plan, at the start of their run."""
 
-    def new(optimizer: str = "adagrad", batch: int = 50, **plan: object) -> Trainer:
-        trainer = Trainer(shape, clicks, TrainingPlan(batch, optimizer=optimizer, **plan))
+    def new(optimizer: str = "adagrad", batch: int = 50, **plan: object) -> ProxyTrainer:
+        trainer = ProxyTrainer(shape, clicks, TrainingPlan(batch, optimizer=optimizer, **plan))
         trainer.initialise()
         return trainer
 

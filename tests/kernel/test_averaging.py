@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cprsim.kernel.averaging import average, bmuf, easgd, pull
+from cprsim.kernel.replicas import average, bmuf, easgd, pull
 
 ROUNDING = 4 * np.finfo(np.float32).eps
 weights = st.floats(-100, 100, width=32)

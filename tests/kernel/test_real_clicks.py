@@ -12,7 +12,7 @@ from cprsim.kernel.clicks.criteo import read_log
 from cprsim.kernel.clicks.encoding import vocabulary_encoding
 from cprsim.kernel.clicks.records import RawClicks, n_train
 from cprsim.kernel.shape import ModelShape
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 
 LOG = "ctr/criteo-kaggle-137k/train.tsv.xz"
 
@@ -41,7 +41,7 @@ def test_one_pass_of_adagrad_predicts_the_seventh_day(raw):
     encoding = vocabulary_encoding(raw[:at], least_count=2)
     train, test = encoding.encode(raw[:at]), encoding.encode(raw[at:])
     plan = TrainingPlan(rate=0.03, optimizer="adagrad")  # chosen on the sixth day
-    trainer = Trainer(ModelShape(train.tables), train, plan)
+    trainer = ProxyTrainer(ModelShape(train.tables), train, plan)
     trainer.initialise()
     trainer.run()
     reached = trainer.evaluate(test)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from cprsim.kernel.replay import Course, moments, replay
+from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import joint_state
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import Activity, EventKind, EventLog, OnFailure, SubSaves
+from tests.kernel.states import joint_state
 from tests.simulate.building import PARTIAL as PARTIALLY
 from tests.simulate.building import failures, policy, run
 from tests.simulate.building import setting as simulated
@@ -74,7 +75,7 @@ PARTIAL = log_of(
 def test_a_log_is_replayed_event_by_event(new_run, tracker):
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
     replayed, by_hand = new_run(how), new_run(how)
-    replay(PARTIAL, USEFUL_H, SLOTS, Course(replayed[0]), replayed[1])
+    replay(PARTIAL, USEFUL_H, SLOTS, TracedTraining(replayed[0]), replayed[1])
 
     trainer, saver = by_hand
     trainer.run(1000)
@@ -112,8 +113,8 @@ def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
         (K.FINISHED, 30.0),
     )
     failed, whole = new_run(), new_run()
-    curve = replay(log, USEFUL_H, SLOTS, Course(failed[0]), failed[1])
-    course = Course(whole[0])
+    curve = replay(log, USEFUL_H, SLOTS, TracedTraining(failed[0]), failed[1])
+    course = TracedTraining(whole[0])
     course.go_to(3000)
     assert failed[0].model.table.tobytes() == whole[0].model.table.tobytes()
     assert failed[0].model.dense.tobytes() == whole[0].model.dense.tobytes()
@@ -132,8 +133,9 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
         log = run(job, policy(on_failure, 9.8, how), strikes)
         abandoned = (log.kind == K.SAVE_ABANDONED).sum()
         assert abandoned >= 1
-        replay(log, USEFUL_H, range(4), Course(trainer), saver)
-        assert saver.bytes_abandoned > 0
+        with patch.object(saver, "abandon", wraps=saver.abandon) as abandon:
+            replay(log, USEFUL_H, range(4), TracedTraining(trainer), saver)
+        assert abandon.call_count == abandoned
         assert trainer.position == 3000
         joint_state(trainer, saver)  # raises where a save is under way
 
@@ -141,21 +143,21 @@ def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_
 def test_a_job_that_begins_again_from_nothing_ends_bitwise_the_same(new_run):
     log = log_of((K.FAILED, 22.0, 2), (K.ROLLED_BACK, 0.0), (K.FINISHED, 30.0))
     failed, whole = new_run(), new_run()
-    replay(log, USEFUL_H, SLOTS, Course(failed[0]), failed[1])
+    replay(log, USEFUL_H, SLOTS, TracedTraining(failed[0]), failed[1])
     whole[0].run()
     assert_equal_bits(failed[:1], whole[:1])
 
 
 def test_a_job_that_was_given_up_stops_where_it_stood(new_run):
     trainer, saver = new_run()
-    curve = replay(log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, Course(trainer), saver)
+    curve = replay(log_of((K.STOPPED, 12.0)), USEFUL_H, SLOTS, TracedTraining(trainer), saver)
     assert trainer.position == 1200
     assert curve.position[-1] <= 1200
 
 
 def test_the_curve_is_the_mean_loss_between_marks(new_run):
     trainer, _ = new_run()
-    course = Course(trainer)
+    course = TracedTraining(trainer)
     for stop in (250, 1000, 3000):  # wherever it stops on the way
         course.go_to(stop)
     straight, _ = new_run()

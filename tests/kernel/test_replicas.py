@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.failures.distributions import with_mean
 from cprsim.kernel.replicas import Replicas
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.sync import Outage, SyncEvent, SyncLog, run_log
 from tests.sync.settings import MS, setting
 
@@ -41,7 +41,7 @@ def trained(new: Replicas, **options) -> Replicas:
 
 
 @pytest.fixture
-def plain(new_trainer) -> Trainer:
+def plain(new_trainer) -> ProxyTrainer:
     trainer = new_trainer("sgd", 50, rate=0.1, schedule="linear", seed=4)
     trainer.run()
     return trainer
@@ -167,7 +167,7 @@ def test_synchronous_sgd_of_two_is_one_step_with_the_mean_gradient(replicas, sha
     before = two.dense(0).copy()
     two.train(log_of((BEGAN, 0, 0), (BEGAN, 1, 0), (FINISHED, 0, 0), (FINISHED, 1, 0),
                      (SENT, -1, -1), (SYNCED, -1, -1)))  # fmt: skip
-    both = Trainer(shape, clicks[:100], TrainingPlan(100, 0.1, seed=4))
+    both = ProxyTrainer(shape, clicks[:100], TrainingPlan(100, 0.1, seed=4))
     both.initialise()
     both.run()  # the mean gradient of 2 batches of 50 is that of 100 samples
     np.testing.assert_allclose(two.dense(0) - before, both.model.dense - before, atol=2e-6)

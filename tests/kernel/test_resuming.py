@@ -1,4 +1,4 @@
-"""Runs that are taken up again: from a snapshot, from a checkpoint, after everything was lost."""
+"""Runs that are taken up again: from a snapshot, from a file, after everything was lost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.checkpoint import read_latest, write_checkpoint
+from cprsim.kernel.array_file import read_arrays, write_arrays
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import Shards
-from cprsim.kernel.snapshot import joint_state, restore, take
 from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
+from tests.kernel.states import joint_state, restore, take
 
 END, SAVE_EVERY = 1500, 150
 
@@ -64,17 +64,17 @@ def test_a_fork_is_bitwise_a_run_from_scratch(new_run, tracker):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-def test_reverting_everything_equals_resuming_from_the_checkpoint(new_run, optimizer, tmp_path):
+def test_reverting_everything_equals_resuming_from_a_file(new_run, optimizer, tmp_path):
     trainer, saver = new_run(optimizer=optimizer)
     trainer.run(600)
     saver.save()
-    write_checkpoint(tmp_path, trainer.position, trainer.state(), trainer.identity())
+    write_arrays(tmp_path / "saved", trainer.position, trainer.state(), {})
     trainer.run(1000)
     saver.lose(range(4))  # all shards, and so the layers
     trainer.rewind(600)
 
     resumed, _ = new_run(optimizer=optimizer)
-    read_latest(tmp_path, resumed.state(), resumed.identity())
+    restore(read_arrays(tmp_path / "saved", {}), resumed)
     for run in (trainer, resumed):
         run.run(END)
     ours, theirs = trainer.state(), resumed.state()
@@ -82,14 +82,13 @@ def test_reverting_everything_equals_resuming_from_the_checkpoint(new_run, optim
 
 
 @pytest.mark.parametrize("tracker", [None, *TRACKERS])
-def test_resuming_from_a_checkpoint_is_bit_exact(new_run, tracker, tmp_path):
+def test_resuming_from_a_file_is_bit_exact(new_run, tracker, tmp_path):
     straight, interrupted, resumed = (new_run(tracker) for _ in range(3))
     failures = {400: [1], 1100: [0]}
     go_on(*straight, END, failures)
     go_on(*interrupted, 950, failures)
-    identity = interrupted[0].identity() | interrupted[1].identity()
-    write_checkpoint(tmp_path, 950, joint_state(*interrupted), identity)
-    read_latest(tmp_path, joint_state(*resumed), identity)
+    write_arrays(tmp_path / "saved", 950, joint_state(*interrupted), {})
+    restore(read_arrays(tmp_path / "saved", {}), *resumed)
     go_on(*resumed, END, failures)
     assert_equal_bits(joint_state(*resumed), joint_state(*straight))
 

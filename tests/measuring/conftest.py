@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.measuring.design import Design, History
-from cprsim.measuring.measure import Measured, Request, measure
+from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.scenario import load_scenario
 from cprsim.workers import HERE
 
@@ -33,9 +33,9 @@ DESIGN = Design(
 RUNS_PER_SEED = 4 * 2 + 4 + 2 + 1  # scenes, more of partial, histories, the twin
 
 
-def request_in(folder: Path, scenario: Path, **more: object) -> Request:
+def request_in(folder: Path, scenario: Path, **more: object) -> MeasureRequest:
     options = {"design": DESIGN, "workers": HERE, "n_seeds": 3, **more}
-    return Request(load_scenario(scenario), folder, **options)
+    return MeasureRequest(load_scenario(scenario), folder, **options)
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ def scenario(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def request_of(scenario: Path, tmp_path: Path) -> Callable[..., Request]:
-    def make(folder: str = "runs", **more: object) -> Request:
+def request_of(scenario: Path, tmp_path: Path) -> Callable[..., MeasureRequest]:
+    def make(folder: str = "runs", **more: object) -> MeasureRequest:
         return request_in(tmp_path / folder, scenario, **more)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Measured]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[MeasureRequest, Measured]:
     """A measurement that nothing interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "small.yaml").write_text(SCENARIO)

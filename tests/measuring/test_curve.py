@@ -12,8 +12,7 @@ from rich.console import Console
 
 from cprsim.cli.measure_command import command_of
 from cprsim.curves import read_curve, write_curve
-from cprsim.measuring.curve import curve_file
-from cprsim.measuring.verdict import typical_loss
+from cprsim.measuring.curve import curve_file, typical_loss
 from cprsim.plots.save import save_figure
 from cprsim.plots.staleness import staleness_figure
 from cprsim.report.measure_table import print_measured

@@ -8,14 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cprsim.measuring.checks import AddingUp, Checks, Estimate, Verdict
+from cprsim.measuring.checks import AddingUp, AdditivityVerdict, Checks, SeedMean
+from cprsim.measuring.curve import response_of, why_unfit
 from cprsim.measuring.fit import Fitted, Slopes, fit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.observed import Observed, observed
-from cprsim.measuring.responses import response_of
-from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.measuring.singles import Noise, Singles, estimate
-from cprsim.measuring.verdict import why_unfit
+from cprsim.measuring.shape import AT, STALENESS, Noise, Shape, Singles, estimate
 from cprsim.records import ShardLoss
 from cprsim.report.measure_table import _all_in_all
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric, Prediction, jackknife_error
@@ -124,24 +122,26 @@ def _without(slopes: Slopes, seed: int) -> Slopes:
 
 
 def adding_up(mean: float, error: float) -> AddingUp:
-    ratio = Estimate(mean, error, 16)
+    ratio = SeedMean(mean, error, 16)
     return AddingUp("partial", 8, 0.4, 0.4, ratio, ratio)
 
 
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
-        (1.05, 0.03, Verdict.HOLDS),
-        (0.9, 0.03, Verdict.HOLDS),
-        (1.05, 0.1, Verdict.UNKNOWN),
-        (1.5, 0.2, Verdict.UNKNOWN),
-        (-261.0, 12_023.0, Verdict.UNKNOWN),
-        (1.5, 0.05, Verdict.FAILS),
-        (0.5, 0.05, Verdict.FAILS),
-        (-0.5, 0.1, Verdict.FAILS),
+        (1.05, 0.03, AdditivityVerdict.HOLDS),
+        (0.9, 0.03, AdditivityVerdict.HOLDS),
+        (1.05, 0.1, AdditivityVerdict.UNKNOWN),
+        (1.5, 0.2, AdditivityVerdict.UNKNOWN),
+        (-261.0, 12_023.0, AdditivityVerdict.UNKNOWN),
+        (1.5, 0.05, AdditivityVerdict.FAILS),
+        (0.5, 0.05, AdditivityVerdict.FAILS),
+        (-0.5, 0.1, AdditivityVerdict.FAILS),
     ],
 )
-def test_whether_losses_add_up_may_not_be_told(mean: float, error: float, verdict: Verdict) -> None:
+def test_whether_losses_add_up_may_not_be_told(
+    mean: float, error: float, verdict: AdditivityVerdict
+) -> None:
     assert adding_up(mean, error).verdict is verdict
 
 
@@ -157,7 +157,7 @@ def test_whether_losses_add_up_may_not_be_told(mean: float, error: float, verdic
 def test_what_cannot_be_told_is_not_said_to_hold(
     rows: list[AddingUp], fails_from: float | None, said: str
 ) -> None:
-    one = Estimate(0.9, 0.01, 3)
+    one = SeedMean(0.9, 0.01, 3)
     checks = Checks(one, one, (), tuple(rows), 0.4, fails_from)
     assert said in _all_in_all(checks)
 

@@ -10,9 +10,9 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Trial, stale_shards
-from cprsim.kernel.trunk import Twin
-from cprsim.measuring.checks import Estimate, Verdict, check
+from cprsim.measuring.checks import AdditivityVerdict, SeedMean, check
 from cprsim.measuring.design import Design
 from cprsim.measuring.fit import Fitted, fit
 from cprsim.measuring.observed import Observed, observed
@@ -58,7 +58,7 @@ def made(
             )
             for trial in trials
         }
-        results.append(SeedResult(seed, Twin(Quality(0.8, 0.5), {}), quality, 1.0))
+        results.append(SeedResult(seed, Baseline(Quality(0.8, 0.5), {}), quality, 1.0))
     return results
 
 
@@ -110,7 +110,7 @@ def test_histories_that_lose_more_than_the_sum_bend_the_line() -> None:
     assert loss[2:] == pytest.approx(1.4 * slope * pls[2:], rel=0.06)
     assert (error[1:] > 0).all()
     for one in check(bent, fitted).adding_up:
-        assert one.verdict is not Verdict.FAILS
+        assert one.verdict is not AdditivityVerdict.FAILS
 
 
 def test_without_histories_the_line_is_straight() -> None:
@@ -142,7 +142,7 @@ def test_the_standard_error_is_that_over_seeds() -> None:
     alike = fitted_of(6).slopes
     apart = fit(observed(made(6, noise=1e-5, spread=0.3), N_SERVERS), Metric.AUC).slopes
     assert apart.standard_error("partial") > 5 * alike.standard_error("partial")
-    paired = Estimate.over(apart.difference("scar", "partial"))
+    paired = SeedMean.over(apart.difference("scar", "partial"))
     unpaired = np.hypot(apart.standard_error("scar"), apart.standard_error("partial"))
     assert paired.mean < 0
     assert paired.standard_error < unpaired

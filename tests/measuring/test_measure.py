@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ResultError
-from cprsim.measuring.journal import Journal, read_journal
 from cprsim.measuring.measure import measure
 from cprsim.measuring.runs import (
     SeedRuns,
@@ -26,6 +25,7 @@ from cprsim.measuring.runs import (
     require_seen,
     run_seed,
 )
+from cprsim.results.journal import Journal, read_journal
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, Metric
 from cprsim.workers import Workers, run_each
 from tests.making import PATIENCE_S, small_cluster

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.measuring import own as own_code
-from cprsim.measuring.measure import Request, measure
-from cprsim.measuring.memory import memory_of_forks
-from cprsim.measuring.rehearsal import rehearse
+from cprsim.measuring import own_code
+from cprsim.measuring.measure import MeasureRequest, measure, memory_of_forks
 from cprsim.measuring.runs import own_setting
+from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario import load_scenario
 from cprsim.workers import Workers
 from tests.making import call
@@ -55,7 +54,7 @@ def rehearsed(scenario) -> Callable[..., object]:
         one, again = (own_setting(loaded, 1) for _ in range(2))
         spoil(one.own)
         spoil(again.own)
-        return rehearse(replace(one, start=one.own.get_state()), again)
+        return check_trainer(replace(one, start=one.own.get_state()), again)
 
     return run
 
@@ -190,7 +189,7 @@ def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
 def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
     loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
     design = replace(DESIGN, n_scenes=2, n_more=2)
-    request = Request(loaded, tmp_path / "one", design=design, workers=Workers(1), n_seeds=3)
+    request = MeasureRequest(loaded, tmp_path / "one", design=design, workers=Workers(1), n_seeds=3)
     request = replace(request, described={"framework": "numpy"})
     alone = measure(request)
     assert len(alone.results) == 3
@@ -208,7 +207,7 @@ def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
 
 def test_memory_of_forks_counts_a_copy_for_each_way_of_saving(scenario, tmp_path) -> None:
     loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
-    request = Request(loaded, tmp_path, workers=Workers(2), n_seeds=3)
+    request = MeasureRequest(loaded, tmp_path, workers=Workers(2), n_seeds=3)
     setting = own_setting(loaded, 1)
     memory = memory_of_forks(setting, request)
     assert memory.copy_bytes == 343 * (4 + 1) * 4 + len(setting.own.get_dense())

@@ -9,11 +9,11 @@ from cprsim.errors import ParameterError
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import ShardBy, Shards
+from cprsim.kernel.shared_run import Setting, run_trials
 from cprsim.kernel.training import TrainingPlan
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Setting, run_trials
-from cprsim.measuring.plugged import LiveWeights, PluggedSetting, fused_rows, layout_of
-from cprsim.measuring.room import Room
+from cprsim.measuring.array_pool import ArrayPool
+from cprsim.measuring.plugged import ModelWeights, PluggedSetting, fused_rows, layout_of
 from cprsim.staleness import STRATEGIES
 from tests.measuring.wrapped import Wrapped
 
@@ -31,8 +31,8 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_
     shards = Shards(shape.tables, 4, ShardBy.ROWS)
     own = Wrapped(shape, clicks[:2500], clicks[2500:], plan)
     assert layout_of(own) == TABLES
-    room = Room(most_bytes)
-    plugged = PluggedSetting(own, shards, plan.seed, room, own.get_state())
+    pool = ArrayPool(most_bytes)
+    plugged = PluggedSetting(own, shards, plan.seed, pool, own.get_state())
     built_in = Setting(shape, clicks[:2500], clicks[2500:], plan, shards)
     trials = [
         Trial(Saving(strategy, interval), failures)
@@ -43,7 +43,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_
     ours, theirs = (list(run_trials(one, trials, savings)) for one in (plugged, built_in))
     assert ours == theirs  # quality of each trial and the twin, bytes of each way of saving
     assert len({str(quality) for _, quality in theirs[:-1]}) > len(trials) // 2
-    assert (room.spilled_bytes > 0) == (most_bytes == 0)
+    assert (pool.spilled_bytes > 0) == (most_bytes == 0)
 
 
 class Narrow:
@@ -81,7 +81,7 @@ class Bare:
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
     own = Bare()
     layout = layout_of(own)
-    weights = LiveWeights(own, layout, Room())
+    weights = ModelWeights(own, layout, ArrayPool())
     stored = weights.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
     own.tables["wide"].vectors[[0, 4]] = -1
@@ -117,11 +117,11 @@ def test_looked_up_rows_of_bags_are_filled_up() -> None:
 
 
 def test_files_of_a_room_hold_what_memory_does_not() -> None:
-    room = Room(most_bytes=100)
-    first = room.empty((10, 2), np.float32)
-    second = room.empty((10, 2), np.float32)
-    assert (room.taken_bytes, room.spilled_bytes) == (80, 80)
+    pool = ArrayPool(most_bytes=100)
+    first = pool.empty((10, 2), np.float32)
+    second = pool.empty((10, 2), np.float32)
+    assert (pool.taken_bytes, pool.spilled_bytes) == (80, 80)
     second[:] = 3.5
     assert second.sum() == 70
     del first
-    assert room.taken_bytes == 0
+    assert pool.taken_bytes == 0

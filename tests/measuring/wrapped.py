@@ -13,15 +13,15 @@ import numpy as np
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.snapshot import Snapshot, restore, take
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.measuring.protocol import Predictions
+from tests.kernel.states import State, restore, take
 
 
 class WrappedTable:
     """One table of the fused one."""
 
-    def __init__(self, trainer: Trainer, of: slice) -> None:
+    def __init__(self, trainer: ProxyTrainer, of: slice) -> None:
         self.trainer, self.of = trainer, of
 
     @property
@@ -46,7 +46,7 @@ class Wrapped:
     moves_only_accessed = True
 
     def __init__(self, shape: ModelShape, train: Clicks, test: Clicks, plan: TrainingPlan) -> None:
-        self.inner = Trainer(shape, train, plan)
+        self.inner = ProxyTrainer(shape, train, plan)
         self.inner.initialise()
         self.test = test
         self.names = [f"table {number}" for number in range(shape.tables.n_tables)]
@@ -84,10 +84,10 @@ class Wrapped:
         for array, part in zip(self._dense(), (both[:n], both[n:]), strict=True):
             array[:] = part
 
-    def get_state(self) -> Snapshot:
+    def get_state(self) -> State:
         return take(self.inner)
 
-    def set_state(self, state: Snapshot) -> None:
+    def set_state(self, state: State) -> None:
         restore(state, self.inner)
 
     def describe(self) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 from markupsafe import Markup
 
-from cprsim.curves.shipping import shipped_path
+from cprsim.curves.choosing import shipped_path
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results.folder import Target
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import Spread
 from cprsim.selector.choice import Candidate, Selection
@@ -99,16 +100,14 @@ def made_selection(parent) -> Path:
         best={"partial": partial, "cpr-ssu": None},
         formula=(candidate("partial", 8.0, 0.018, 0.1, keeps=False, rule="cpr"),),
         front={"partial": (candidate("partial", inf, 0.01, 0.3, keeps=False), partial)},
-        chosen=partial,
+        recommended="partial",
+        fell_back=False,
     )
-    return write_selection(
-        parent,
-        Identity("small-select", "name: small\n", {}),
-        selection,
-        about={"command": ["cprsim", "select"], "seed": 1},
-        started=datetime.now(UTC),
-        draw=lambda folder: None,
-    )
+    identity = Identity("small-select", "name: small\n", {})
+    about = {"command": ["cprsim", "select"], "seed": 1}
+    target = Target(parent, identity, datetime.now(UTC), about)
+    write_selection(target, selection, lambda folder: None)
+    return target.folder
 
 
 class Pages:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cprsim.curves.shipping import shipped_path
+from cprsim.curves.choosing import shipped_path
 from cprsim.page.comparison import INPUTS
 from cprsim.page.content import Table
 from cprsim.page.kinds import page_of

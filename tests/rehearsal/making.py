@@ -10,16 +10,16 @@ from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import PRESETS, ModelShape
 from cprsim.kernel.shards import ShardBy, Shards
-from cprsim.kernel.training import Trainer, TrainingPlan
+from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
-from cprsim.rehearsal.prediction import Run, folded
-from cprsim.rehearsal.replayed import Replayed, replayed
-from cprsim.rehearsal.setting import SECONDS, image_bytes
-from cprsim.rehearsal.supervisor import Ran, Supervisor
+from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
+from cprsim.rehearsal.prediction import FoldedRun, folded
+from cprsim.rehearsal.setting import image_bytes
+from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
+from cprsim.rehearsal.verdict import ReplayCheck, check_replay
 
 N_SERVERS = 3
 SPEEDS = Speeds(
@@ -53,14 +53,13 @@ def orders(
     policy = RecoveryPolicy(
         "x", OnFailure.RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves
     )
-    on_grid = Trainer(what.shape, what.clicks, what.plan).on_grid
     size = image_bytes(what)
     speeds = replace(SPEEDS, save_rate=size / stall_s, load_together=N_SERVERS * size / load_s)
     return Orders(
         name="x",
         rolls_back=rolls_back,
         useful_s=useful_s,
-        due=saves_due(policy, useful_s / SECONDS, what.n_samples, on_grid),
+        due=saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid),
         speeds=speeds,
         sub_saves=sub_saves,
         kills=kills,
@@ -69,16 +68,16 @@ def orders(
     )
 
 
-def run(nursery: Nursery, what: Material, todo: Orders, name: str) -> Ran:
+def run(fork_server: ForkServer, what: Material, todo: Orders, name: str) -> FinishedRun:
     """Run orders on real processes."""
-    store = Path(nursery.folder) / f"run-{name}"
-    return Supervisor(nursery, what, todo, store, fresh_model(what)).run()
+    store = Path(fork_server.folder) / f"run-{name}"
+    return Supervisor(fork_server, what, todo, store, fresh_model(what)).run()
 
 
-def beside_replay(ran: Ran, what: Material, test: Clicks) -> tuple[Run, Replayed]:
+def beside_replay(ran: FinishedRun, what: Material, test: Clicks) -> tuple[FoldedRun, ReplayCheck]:
     """The run as a log that adds up, and what the kernel makes of that."""
     useful_h = ran.orders.useful_s / SECONDS
     log = event_log(ran.facts, ran.orders, what.n_samples, 0)
     cost_breakdown(log, useful_h)
     measured = folded(log, useful_h, N_SERVERS)
-    return measured, replayed(ran, measured, what, test)
+    return measured, check_replay(ran, measured, what, test)

@@ -96,7 +96,7 @@ def test_ctrl_c_leaves_no_process_and_says_what_is_kept(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "runs that were done are kept" in said
-    assert len(below) > 5  # the nursery, 4 servers, a trainer
+    assert len(below) > 5  # the fork_server, 4 servers, a trainer
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
 
 

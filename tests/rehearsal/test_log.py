@@ -6,17 +6,16 @@ import pytest
 
 from cprsim.folding import cost_breakdown, shard_loss
 from cprsim.records import EventKind, EventLog
-from cprsim.rehearsal.facts import Fact, What
-from cprsim.rehearsal.log import event_log
+from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
 N = 100  # samples, and seconds of useful work
-W = What
+W = FactKind
 K = EventKind
 
 
-def log_of(*facts: Fact, rolls_back: bool = False, n_servers: int = 2) -> EventLog:
+def log_of(*facts: RunFact, rolls_back: bool = False, n_servers: int = 2) -> EventLog:
     orders = Orders("x", rolls_back, float(N), (), SPEEDS, n_servers=n_servers)
     return event_log(sorted(facts, key=lambda fact: fact.at_s), orders, N, 0)
 
@@ -34,26 +33,26 @@ def kinds(log: EventLog) -> list[EventKind]:
     return [EventKind(kind) for kind in log.kind]
 
 
-def struck(at: float, slot: int, detected: float, loading: float, back: float) -> list[Fact]:
+def struck(at: float, slot: int, detected: float, loading: float, back: float) -> list[RunFact]:
     return [
-        Fact(at, W.STRUCK, slot),
-        Fact(detected, W.DETECTED, slot),
-        Fact(loading, W.LOADING, slot),
-        Fact(back, W.BACK, slot),
+        RunFact(at, W.STRUCK, slot),
+        RunFact(detected, W.DETECTED, slot),
+        RunFact(loading, W.LOADING, slot),
+        RunFact(back, W.BACK, slot),
     ]
 
 
-START = Fact(0.0, W.RUNNING, position=0)
+START = RunFact(0.0, W.RUNNING, position=0)
 
 
-def end(at: float) -> list[Fact]:
-    return [Fact(at, W.STOOD, position=N), Fact(at, W.FINISHED, position=N)]
+def end(at: float) -> list[RunFact]:
+    return [RunFact(at, W.STOOD, position=N), RunFact(at, W.FINISHED, position=N)]
 
 
 def test_one_failure_under_partial_recovery() -> None:
     log = log_of(
-        START, *struck(30, 1, 31, 33, 36), Fact(31.5, W.STOOD, position=30),
-        Fact(36, W.RUNNING, position=30), *end(106),
+        START, *struck(30, 1, 31, 33, 36), RunFact(31.5, W.STOOD, position=30),
+        RunFact(36, W.RUNNING, position=30), *end(106),
     )  # fmt: skip
     assert hours(log) == {"wall": 106, "useful": 100, "detect": 1, "reschedule": 2, "load": 3}
     loss = shard_loss(log, 2)
@@ -63,11 +62,11 @@ def test_one_failure_under_partial_recovery() -> None:
 
 def test_one_failure_under_full_recovery_loses_what_was_not_saved() -> None:
     log = log_of(
-        START, Fact(20, W.STOOD, position=20),
-        Fact(20, W.SAVE_STARTED, number=1), Fact(22, W.SAVE_COMMITTED, number=1),
-        Fact(22, W.RUNNING, position=20),
-        *struck(32, 0, 33, 34, 35), Fact(33, W.STOOD, position=30),
-        Fact(35, W.RUNNING, position=20), Fact(45, W.PASSED, position=30), *end(115),
+        START, RunFact(20, W.STOOD, position=20),
+        RunFact(20, W.SAVE_STARTED, number=1), RunFact(22, W.SAVE_COMMITTED, number=1),
+        RunFact(22, W.RUNNING, position=20),
+        *struck(32, 0, 33, 34, 35), RunFact(33, W.STOOD, position=30),
+        RunFact(35, W.RUNNING, position=20), RunFact(45, W.PASSED, position=30), *end(115),
         rolls_back=True,
     )  # fmt: skip
     assert hours(log) == {
@@ -78,9 +77,9 @@ def test_one_failure_under_full_recovery_loses_what_was_not_saved() -> None:
 
 def test_a_commit_that_overtook_a_death_counts_and_comes_before_it() -> None:
     log = log_of(
-        START, Fact(20, W.STOOD, position=20), Fact(20, W.SAVE_STARTED, number=1),
-        *struck(21, 0, 23, 24, 25), Fact(21.5, W.SAVE_COMMITTED, number=1),
-        Fact(23, W.STOOD, position=20), Fact(25, W.RUNNING, position=20), *end(105),
+        START, RunFact(20, W.STOOD, position=20), RunFact(20, W.SAVE_STARTED, number=1),
+        *struck(21, 0, 23, 24, 25), RunFact(21.5, W.SAVE_COMMITTED, number=1),
+        RunFact(23, W.STOOD, position=20), RunFact(25, W.RUNNING, position=20), *end(105),
     )  # fmt: skip
     at = kinds(log).index(K.SAVE_COMMITTED)
     assert kinds(log)[at + 1] is K.FAILED
@@ -91,10 +90,10 @@ def test_a_commit_that_overtook_a_death_counts_and_comes_before_it() -> None:
 
 def test_a_save_that_began_after_a_death_nobody_had_noticed_is_not_in_the_log() -> None:
     log = log_of(
-        START, Fact(20, W.STOOD, position=20), *struck(19.9, 0, 23, 24, 25),
-        Fact(20, W.SAVE_STARTED, number=1), Fact(23, W.SAVE_ABANDONED, number=1),
-        Fact(23.1, W.STOOD, position=20),
-        Fact(25, W.RUNNING, position=20), *end(105),
+        START, RunFact(20, W.STOOD, position=20), *struck(19.9, 0, 23, 24, 25),
+        RunFact(20, W.SAVE_STARTED, number=1), RunFact(23, W.SAVE_ABANDONED, number=1),
+        RunFact(23.1, W.STOOD, position=20),
+        RunFact(25, W.RUNNING, position=20), *end(105),
     )  # fmt: skip
     assert not {K.SAVE_STARTED, K.SAVE_ABANDONED} & set(kinds(log))
     assert log.progress_h[kinds(log).index(K.FAILED)] * 3600 == pytest.approx(20)
@@ -102,9 +101,9 @@ def test_a_save_that_began_after_a_death_nobody_had_noticed_is_not_in_the_log() 
 
 def test_a_save_that_is_struck_is_abandoned_at_the_death() -> None:
     log = log_of(
-        START, Fact(20, W.STOOD, position=20), Fact(20, W.SAVE_STARTED, number=1),
-        *struck(21, 0, 23, 24, 25), Fact(23, W.SAVE_ABANDONED, number=1),
-        Fact(23.1, W.STOOD, position=20), Fact(25, W.RUNNING, position=20), *end(105),
+        START, RunFact(20, W.STOOD, position=20), RunFact(20, W.SAVE_STARTED, number=1),
+        *struck(21, 0, 23, 24, 25), RunFact(23, W.SAVE_ABANDONED, number=1),
+        RunFact(23.1, W.STOOD, position=20), RunFact(25, W.RUNNING, position=20), *end(105),
     )  # fmt: skip
     at = kinds(log).index(K.SAVE_ABANDONED)
     assert log.at_h[at] * 3600 == pytest.approx(21)
@@ -114,9 +113,9 @@ def test_a_save_that_is_struck_is_abandoned_at_the_death() -> None:
 
 def test_a_recovery_that_ends_before_the_next_death_is_noticed_is_none() -> None:
     log = log_of(
-        START, *struck(30, 0, 31, 32, 33), Fact(31, W.STOOD, position=30),
-        *struck(32.5, 1, 34, 35, 36), Fact(33, W.RUNNING, position=30),
-        Fact(34.1, W.STOOD, position=30), Fact(36, W.RUNNING, position=30), *end(106),
+        START, *struck(30, 0, 31, 32, 33), RunFact(31, W.STOOD, position=30),
+        *struck(32.5, 1, 34, 35, 36), RunFact(33, W.RUNNING, position=30),
+        RunFact(34.1, W.STOOD, position=30), RunFact(36, W.RUNNING, position=30), *end(106),
     )  # fmt: skip
     assert kinds(log).count(K.RESUMED) == 1
     assert hours(log) == {"wall": 106, "useful": 100, "detect": 2.5, "reschedule": 2, "load": 1.5}
@@ -124,9 +123,9 @@ def test_a_recovery_that_ends_before_the_next_death_is_noticed_is_none() -> None
 
 def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
     log = log_of(
-        START, *struck(30, 0, 31, 33, 38), Fact(31, W.STOOD, position=30),
-        *struck(34, 1, 35, 37, 38), Fact(37, W.LOADING, 0), Fact(38, W.RUNNING, position=0),
-        Fact(68, W.PASSED, position=30), *end(138), rolls_back=True,
+        START, *struck(30, 0, 31, 33, 38), RunFact(31, W.STOOD, position=30),
+        *struck(34, 1, 35, 37, 38), RunFact(37, W.LOADING, 0), RunFact(38, W.RUNNING, position=0),
+        RunFact(68, W.PASSED, position=30), *end(138), rolls_back=True,
     )  # fmt: skip
     found = hours(log)
     assert (found["lost"], found["detect"], found["reschedule"], found["load"]) == (30, 2, 4, 2)
@@ -134,13 +133,13 @@ def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
 
 def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
     log = log_of(
-        START, *struck(30, 2, 31, 32, 33), Fact(31, W.STOOD, position=30),
-        Fact(33, W.RUNNING, position=30), *end(103),
+        START, *struck(30, 2, 31, 32, 33), RunFact(31, W.STOOD, position=30),
+        RunFact(33, W.RUNNING, position=30), *end(103),
     )  # fmt: skip
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
 def test_what_strikes_after_the_end_is_not_in_the_log() -> None:
-    log = log_of(START, *end(100), Fact(100.1, W.STRUCK, 0))
+    log = log_of(START, *end(100), RunFact(100.1, W.STRUCK, 0))
     assert kinds(log)[-1] is K.FINISHED
     assert K.FAILED not in kinds(log)

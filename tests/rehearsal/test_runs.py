@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -16,13 +17,13 @@ import pytest
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shards import ShardBy
 from cprsim.records import EventKind, SubSaves
-from cprsim.rehearsal.facts import What
+from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.nodes import Nursery
-from cprsim.rehearsal.orders import Kill, Orders
-from cprsim.rehearsal.prediction import Run
+from cprsim.rehearsal.nodes import ForkServer
+from cprsim.rehearsal.orders import DueSave, Kill, Orders
+from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.store import UNFINISHED
-from cprsim.rehearsal.supervisor import Ran, RunError, Supervisor
+from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
 
 pytestmark = pytest.mark.long
@@ -30,33 +31,35 @@ TRAINER = making.N_SERVERS  # its slot
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[tuple[Nursery, Material, Clicks]]:
+def stage() -> Iterator[tuple[ForkServer, Material, Clicks]]:
     what, test = making.material(optimizer="adagrad")
-    with Nursery(what) as nursery:
-        yield nursery, what, test
+    with ForkServer(what) as fork_server:
+        yield fork_server, what, test
 
 
 _number = 0
 
 
-def rehearsed(stage: tuple[Nursery, Material, Clicks], todo: Orders) -> tuple[Ran, Run]:
+def rehearsed(
+    stage: tuple[ForkServer, Material, Clicks], todo: Orders
+) -> tuple[FinishedRun, FoldedRun]:
     """Run it, and hold it to its replay."""
     global _number
     _number += 1
-    nursery, what, test = stage
-    ran = making.run(nursery, what, todo, f"t{_number}")
+    fork_server, what, test = stage
+    ran = making.run(fork_server, what, todo, f"t{_number}")
     measured, beside = making.beside_replay(ran, what, test)
     assert beside.equal_bits
     assert beside.bytes_saved == beside.bytes_of_replay
     assert beside.accounts == ()
-    assert left_of(nursery) == []
+    assert left_of(fork_server) == []
     return ran, measured
 
 
-def left_of(nursery: Nursery) -> list[int]:
-    """Processes of the nursery that are still there."""
-    assert nursery._process is not None
-    return children_of(nursery._process.pid)
+def left_of(fork_server: ForkServer) -> list[int]:
+    """Processes of the fork_server that are still there."""
+    assert fork_server._process is not None
+    return children_of(fork_server._process.pid)
 
 
 def children_of(pid: int) -> list[int]:
@@ -67,13 +70,13 @@ def children_of(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def struck(run: Run) -> int:
+def struck(run: FoldedRun) -> int:
     return int((run.log.kind == EventKind.FAILED).sum())
 
 
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
 def test_servers_die_one_alone_two_at_once_one_during_recovery_and_one_while_saving(
-    stage: tuple[Nursery, Material, Clicks], rolls_back: bool
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
 ) -> None:
     todo = making.orders(
         stage[1], Kill(0.3, (1,)), Kill(0.65, (0,)), Kill(1.5, (0, 2)), Kill(2.6, (1,)),
@@ -86,7 +89,7 @@ def test_servers_die_one_alone_two_at_once_one_during_recovery_and_one_while_sav
 
 @pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
 def test_the_trainer_dies_alone_and_with_a_server(
-    stage: tuple[Nursery, Material, Clicks], rolls_back: bool
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
 ) -> None:
     todo = making.orders(
         stage[1], Kill(0.5, (TRAINER,)), Kill(1.6, (0, TRAINER)), rolls_back=rolls_back
@@ -95,31 +98,59 @@ def test_the_trainer_dies_alone_and_with_a_server(
     assert struck(run) == 3
 
 
-def test_everybody_dies_at_once(stage: tuple[Nursery, Material, Clicks]) -> None:
+def test_everybody_dies_at_once(stage: tuple[ForkServer, Material, Clicks]) -> None:
     todo = making.orders(stage[1], Kill(1.0, (0, 1, 2, TRAINER)))
     _, run = rehearsed(stage, todo)
     assert struck(run) == 4
 
 
 @pytest.mark.parametrize("tracker", ["mfu", "scar"])
-def test_priority_saving(stage: tuple[Nursery, Material, Clicks], tracker: str) -> None:
+def test_priority_saving(stage: tuple[ForkServer, Material, Clicks], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
-        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), sub_saves=how, saves=2.2,
+        stage[1], Kill(0.45, (1,)), Kill(1.4, (0,)), Kill(2.4, (TRAINER,)),
+        sub_saves=how, saves=2.2,
     )  # fmt: skip
     _, run = rehearsed(stage, todo)
     assert (run.log.kind == EventKind.SUB_SAVE_COMMITTED).any()
 
 
+@pytest.mark.parametrize("late_s", [None, 0.01], ids=["before it is asked for", "while it writes"])
+def test_the_trainer_dies_as_a_sub_save_begins(
+    stage: tuple[ForkServer, Material, Clicks],
+    monkeypatch: pytest.MonkeyPatch,
+    late_s: float | None,
+) -> None:
+    """It has reported the save's position; its death is not noticed before the servers vote."""
+    save = Supervisor._save
+    left = [Kill(0.0, (TRAINER,))]
+
+    async def with_strike(self: Supervisor, due: DueSave) -> None:
+        if due.number == 3 and left:
+            strike = left.pop()
+            if late_s is None:
+                self._strike_slots(strike)
+            else:
+                asyncio.get_running_loop().call_later(late_s, self._strike_slots, strike)
+        await save(self, due)
+
+    monkeypatch.setattr(Supervisor, "_save", with_strike)
+    how = SubSaves("mfu", 0.25, n_large_tables=5)
+    ran, run = rehearsed(stage, making.orders(stage[1], sub_saves=how, saves=2.2))
+    assert struck(run) == 1
+    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
+    assert abandoned == ([3] if late_s is None else [])
+
+
 def test_shards_of_whole_tables() -> None:
     what, test = making.material(by=ShardBy.TABLES)
-    with Nursery(what) as nursery:
-        _, run = rehearsed((nursery, what, test), making.orders(what, Kill(0.5, (1,))))
+    with ForkServer(what) as fork_server:
+        _, run = rehearsed((fork_server, what, test), making.orders(what, Kill(0.5, (1,))))
     assert struck(run) == 1
 
 
 def test_a_server_that_hangs_is_noticed_and_fenced(
-    stage: tuple[Nursery, Material, Clicks],
+    stage: tuple[ForkServer, Material, Clicks],
 ) -> None:
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(0.5, (1,), stops=True)))
     assert struck(run) == 1
@@ -127,7 +158,7 @@ def test_a_server_that_hangs_is_noticed_and_fenced(
 
 
 def test_a_false_alarm_is_fenced_by_a_kill(
-    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A living server whose heartbeats get lost."""
     watch = Supervisor._watch
@@ -150,7 +181,7 @@ def test_a_false_alarm_is_fenced_by_a_kill(
 
 
 def test_a_full_disk_costs_a_save_and_nothing_else(
-    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Supervisor._write_first_images
 
@@ -161,13 +192,13 @@ def test_a_full_disk_costs_a_save_and_nothing_else(
 
     monkeypatch.setattr(Supervisor, "_write_first_images", with_full_disk)
     ran, run = rehearsed(stage, making.orders(stage[1], Kill(1.9, (1,))))
-    abandoned = [fact.number for fact in ran.facts if fact.what is What.SAVE_ABANDONED]
+    abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert 1 in abandoned
     assert struck(run) == 1
 
 
 def test_a_torn_image_ends_the_run_and_names_the_file(
-    stage: tuple[Nursery, Material, Clicks], monkeypatch: pytest.MonkeyPatch
+    stage: tuple[ForkServer, Material, Clicks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Supervisor._write_first_images
 
@@ -187,7 +218,7 @@ RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take s
 
 
 @pytest.mark.parametrize("number", range(RANDOM_RUNS))
-def test_random_kills(stage: tuple[Nursery, Material, Clicks], number: int) -> None:
+def test_random_kills(stage: tuple[ForkServer, Material, Clicks], number: int) -> None:
     rng = np.random.default_rng(number)
     kills = []
     for at_s in np.sort(rng.uniform(0, 3.0, rng.integers(1, 7))):
@@ -206,10 +237,10 @@ ENDLESS = """
 import sys
 from tests.rehearsal import making
 what, _ = making.material()
-from cprsim.rehearsal.nodes import Nursery
-with Nursery(what) as nursery:
-    print(nursery.folder, nursery._process.pid, flush=True)
-    making.run(nursery, what, making.orders(what, useful_s=100.0), "endless")
+from cprsim.rehearsal.nodes import ForkServer
+with ForkServer(what) as fork_server:
+    print(fork_server.folder, fork_server._process.pid, flush=True)
+    making.run(fork_server, what, making.orders(what, useful_s=100.0), "endless")
 """
 
 
@@ -259,5 +290,5 @@ def test_no_process_survives_the_supervisor(
         assert not folder.exists()
     else:  # it could not: the next one does
         assert folder.exists()
-        with Nursery(making.material()[0]):
+        with ForkServer(making.material()[0]):
             assert not folder.exists()

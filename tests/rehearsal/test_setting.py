@@ -12,7 +12,7 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
 from cprsim.records import EventKind
-from cprsim.rehearsal.calibration import Calibration, calibrating
+from cprsim.rehearsal.calibration import RunCalibration, calibrating
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.setting import (
@@ -31,7 +31,7 @@ from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
-CALIBRATED = Calibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
+CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
 
 
 def experiment(*overrides: str) -> Experiment:

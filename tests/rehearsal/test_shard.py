@@ -7,7 +7,7 @@ import pytest
 
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import ShardBy
-from cprsim.kernel.training import Trainer
+from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
 from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
@@ -87,7 +87,7 @@ def test_shards_do_what_the_kernel_does(
     sub_saves = (
         None if tracker is None else SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
     )
-    trainer = Trainer(what.shape, what.clicks, what.plan)
+    trainer = ProxyTrainer(what.shape, what.clicks, what.plan)
     trainer.initialise()
     saver, ours = Saver(trainer, what.shards, sub_saves), Shards(what, sub_saves)
     rng, n = np.random.default_rng(5), 0
@@ -111,7 +111,7 @@ def test_shards_do_what_the_kernel_does(
         assert ours.table.tobytes() == trainer.model.table.tobytes(), f"after step {step}"
 
 
-def one_batch(trainer: Trainer, ours: Shards) -> int:
+def one_batch(trainer: ProxyTrainer, ours: Shards) -> int:
     """The kernel's step, and the gradients that it made to the shards."""
     first = trainer.position
     trainer.run(first + trainer.plan.batch)

@@ -10,19 +10,19 @@ import pytest
 from cprsim.errors import CheckpointError
 from cprsim.rehearsal.store import (
     UNFINISHED,
+    ActiveFlows,
     Arrays,
-    Flows,
-    Store,
+    SaveFiles,
     Throttle,
-    Transfer,
+    ThrottledTransfer,
     read,
+    write,
     written,
 )
 
 
 def whole(path: Path, **arrays: object) -> None:
-    for _ in written(path, {name: np.asarray(array) for name, array in arrays.items()}):
-        pass
+    write(path, {name: np.asarray(array) for name, array in arrays.items()})
 
 
 def image(value: float) -> Arrays:
@@ -30,13 +30,13 @@ def image(value: float) -> Arrays:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = Store(tmp_path)
+def store(tmp_path: Path) -> SaveFiles:
+    store = SaveFiles(tmp_path)
     whole(store.image("1"), **image(0))
     return store
 
 
-def test_a_part_counts_from_its_commit_on(store: Store) -> None:
+def test_a_part_counts_from_its_commit_on(store: SaveFiles) -> None:
     whole(store.part("1", 1), **image(1))
     whole(store.part("1", 2), **image(2))
     store.commit(1, {})
@@ -45,7 +45,7 @@ def test_a_part_counts_from_its_commit_on(store: Store) -> None:
     assert not store.part("1", 2).exists()
 
 
-def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Store) -> None:
+def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: SaveFiles) -> None:
     empty = np.zeros(0, np.float32)
     for number, row in ((1, 2), (2, 2), (3, 0)):
         table = np.full((1, 2), number, np.float32)
@@ -56,7 +56,7 @@ def test_rows_of_a_part_go_over_the_image_in_the_order_of_the_commits(store: Sto
 
 
 def test_what_a_dead_server_left_unfinished_is_swept_away_and_its_neighbours_is_not(
-    store: Store,
+    store: SaveFiles,
 ) -> None:
     for who in ("1", "11"):
         writing = written(store.part(who, 5), image(7))
@@ -69,7 +69,7 @@ def test_what_a_dead_server_left_unfinished_is_swept_away_and_its_neighbours_is_
 
 
 @pytest.mark.parametrize("at", [0, 9, 40, -1])
-def test_a_file_with_one_wrong_byte_is_not_loaded(store: Store, at: int) -> None:
+def test_a_file_with_one_wrong_byte_is_not_loaded(store: SaveFiles, at: int) -> None:
     path = store.image("1")
     data = bytearray(path.read_bytes())
     data[at] ^= 1
@@ -79,14 +79,14 @@ def test_a_file_with_one_wrong_byte_is_not_loaded(store: Store, at: int) -> None
 
 
 @pytest.mark.parametrize("n", [0, 1, 30, 100])
-def test_a_file_that_is_cut_short_is_not_loaded(store: Store, n: int) -> None:
+def test_a_file_that_is_cut_short_is_not_loaded(store: SaveFiles, n: int) -> None:
     path = store.image("1")
     path.write_bytes(path.read_bytes()[:n])
     with pytest.raises(CheckpointError):
         read(path)
 
 
-def test_a_full_disk_raises_and_leaves_the_image(store: Store) -> None:
+def test_a_full_disk_raises_and_leaves_the_image(store: SaveFiles) -> None:
     path = store.part("1", 1)
     path.with_name(path.name + UNFINISHED).symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left"):
@@ -96,13 +96,13 @@ def test_a_full_disk_raises_and_leaves_the_image(store: Store) -> None:
 
 
 def test_all_who_move_bytes_share_the_bandwidth_up_to_their_links(tmp_path: Path) -> None:
-    flows = Flows(tmp_path / "flows", 3)
+    flows = ActiveFlows(tmp_path / "flows", 3)
     throttle = Throttle(together=300.0, alone=200.0)
-    first = Transfer(iter([100, 100, 100]), throttle, flows, 0)
+    first = ThrottledTransfer(iter([100, 100, 100]), throttle, flows, 0)
     began = first.deadline
     first.step()
     assert first.deadline - began == pytest.approx(100 / 200)
-    second = Transfer(iter([100]), throttle, flows, 2)
+    second = ThrottledTransfer(iter([100]), throttle, flows, 2)
     first.step()
     assert first.deadline - began == pytest.approx(100 / 200 + 100 / 150)
     second.cancel()

@@ -18,14 +18,22 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock
-from cprsim.rehearsal.busy import Load
-from cprsim.rehearsal.calibration import Calibration
+from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import Kill, Orders
-from cprsim.rehearsal.prediction import Run, folded, injected, model_of, predict
+from cprsim.rehearsal.prediction import FoldedRun, folded, injected, model_of, predict
 from cprsim.rehearsal.rehearsing import log_from
 from cprsim.rehearsal.setting import material_of, orders_of, policies_to_rehearse, speeds_of
-from cprsim.rehearsal.verdict import OVERHEAD, PLS, Judged, Line, judge, mean_of
+from cprsim.rehearsal.verdict import (
+    OVERHEAD,
+    PLS,
+    ComparedQuantity,
+    JudgedRun,
+    MachineLoad,
+    Ticks,
+    judge,
+    mean_of,
+)
 from cprsim.scenario import load_scenario
 from cprsim.stand_in import stand_in
 from tests.making import SCENARIOS
@@ -50,7 +58,7 @@ def what() -> Material:
     return material_of(stand_in(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
 
 
-CALIBRATION = Calibration(**kept("before.json")["calibration"])
+CALIBRATION = RunCalibration(**kept("before.json")["calibration"])
 
 
 def orders(job: Experiment, what: Material, name: str) -> Orders:
@@ -60,13 +68,13 @@ def orders(job: Experiment, what: Material, name: str) -> Orders:
     return orders_of(job, policy, what, speeds_of(job, what), kills)
 
 
-def measured(job: Experiment, name: str) -> Run:
+def measured(job: Experiment, name: str) -> FoldedRun:
     return folded(log_from(kept(f"{name}-0-1.json")["log"]), job.useful_h, N_SERVERS)
 
 
 def wrongly_predicted(
     job: Experiment, what: Material, name: str, wrong: Callable[[Experiment], Experiment]
-) -> Run:
+) -> FoldedRun:
     (policy,) = policies_to_rehearse(job, (name,))
     model = wrong(model_of(job, policy, orders(job, what, name), CALIBRATION, what))
     (log,) = pipeline.replay(model, 0).values()
@@ -100,7 +108,7 @@ def test_what_was_predicted_before_the_kept_runs_is_within_tolerance(
     assert found.wrong == ()
     before = folded(log_from(kept("trace-0.json")[name]["predicted"]), job.useful_h, N_SERVERS)
     assert judge(before, run).wrong == ()
-    assert Load(**kept(f"{name}-0-1.json")["load"]).too_busy is None
+    assert MachineLoad(**kept(f"{name}-0-1.json")["load"]).too_busy is None
     assert kept(f"{name}-0-1.json")["replayed"]["equal_bits"]
 
 
@@ -143,8 +151,8 @@ def test_the_kills_are_failures_of_wall_time(job: Experiment, what: Material) ->
     assert found.n_failures == 3
 
 
-def judged(**seconds: tuple[float, float, bool]) -> Judged:
-    return Judged(tuple(Line(name, *values) for name, values in seconds.items()))
+def judged(**seconds: tuple[float, float, bool]) -> JudgedRun:
+    return JudgedRun(tuple(ComparedQuantity(name, *values) for name, values in seconds.items()))
 
 
 def test_means_are_judged_and_the_overhead_of_each_run_besides() -> None:
@@ -164,3 +172,34 @@ def test_a_part_that_only_one_of_them_has_is_judged(job: Experiment) -> None:
     assert "save" in judge(without, run).wrong
     assert "save" in judge(run, without).wrong
     assert np.isfinite([line.predicted for line in judge(run, without).lines]).all()
+
+
+# --------------------------------------------------------------------------- a busy machine
+
+CALM = MachineLoad(0.0, 60.0, 0.0, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        (MachineLoad(0.61, 60.0, 0.0, 0, 9.0), "beyond its pace"),
+        (MachineLoad(-0.61, 60.0, 0.0, 0, 0.0), "beyond its pace"),
+        (MachineLoad(0.11, 6.0, 0.0, 0, 0.0), "beyond its pace"),
+        (MachineLoad(0.0, 60.0, 0.06, 0, 0.0), "6 % of the processor time"),
+        (MachineLoad(0.0, 60.0, 0.0, 1, 0.0), "heartbeat"),
+    ],
+)
+def test_each_of_the_rules_makes_a_run_invalid(load: MachineLoad, said: str) -> None:
+    assert said in (load.too_busy or "")
+
+
+@pytest.mark.parametrize(
+    "load", [CALM, MachineLoad(0.59, 60.0, 0.04, 0, 30.0), MachineLoad(0.09, 6.0, 0, 0, 0)]
+)
+def test_a_run_within_all_of_them_is_valid(load: MachineLoad) -> None:
+    assert load.too_busy is None
+
+
+def test_steal_is_a_share_of_all_processor_time() -> None:
+    assert Ticks(1100, 30).stolen_since(Ticks(1000, 20)) == pytest.approx(0.1)
+    assert Ticks.now().all > 0

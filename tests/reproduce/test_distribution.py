@@ -16,8 +16,7 @@ from cprsim.failures.replay import Replay
 from cprsim.failures.sources import Start
 from cprsim.records import Cluster, Holds, Role
 from cprsim.reproduce import STUDIES, distribution
-from cprsim.reproduce.distribution import overheads
-from cprsim.reproduce.one_mtbf import five_forms, stretched, with_mtbf
+from cprsim.reproduce.distribution import Overheads, five_forms, stretched, with_mtbf
 from cprsim.reproduce.study import Effort, Work
 from tests.making import SCENARIOS, call
 
@@ -68,10 +67,10 @@ def test_stretched_time_leaves_everything_else_as_it_was() -> None:
 def test_the_interval_of_a_percentile_covers_it() -> None:
     rng = np.random.default_rng(7)
     truth = np.log(10.0)  # of the exponential distribution with mean 1
-    found = [overheads(rng.exponential(size=500)) for _ in range(400)]
-    covered = np.mean([one.p90_low <= truth <= one.p90_high for one in found])
+    found = [Overheads.of(rng.exponential(size=500)).p90 for _ in range(400)]
+    covered = np.mean([one.low <= truth <= one.high for one in found])
     assert 0.95 - 4 * 0.011 <= covered <= 1.0 - 0.011
-    assert all(one.p90_low <= one.p90 <= one.p90_high for one in found)
+    assert all(one.low <= one.value <= one.high for one in found)
 
 
 def test_without_the_logs_it_says_where_they_come_from(
@@ -105,7 +104,7 @@ def test_the_table_on_the_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     few = [part.replace("2000}", "20}") for part in distribution.JOB]
     monkeypatch.setattr(distribution, "JOB", few)
     work = Work(distribution.STUDY, Effort.FULL, SCENARIOS, tmp_path, "of the test")
-    (listing,) = distribution.make(work).listings
+    (listing,) = distribution.STUDY.make(work).listings
     assert [row[0] for row in listing.rows if row[0]] == ["InfiniteHBD", "LANL"]
     assert len(listing.rows) == 10
     assert "gamma, shape 0.490" in {row[1] for row in listing.rows}  # a known answer of the log

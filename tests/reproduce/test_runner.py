@@ -13,11 +13,11 @@ from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.closure import closure
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Mark, about
 from cprsim.reproduce.runner import Request, read_reproduced, record, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
-from cprsim.reproduce.summary import Listing, Summary, alone, compared
-from cprsim.reproduce.verdicts import Basis, Ours
+from cprsim.reproduce.summary import Listing, Target, alone
 from tests.making import SCENARIOS, call
 
 CHART = Chart(
@@ -62,14 +62,26 @@ def study(computed: list[str]) -> Study:
 
         return compute
 
-    def make(work: Work) -> Summary:
-        values = [work.once(name, part(work, name), [name]) for name in ("one", "two")]
-        rows = [compared("sum", about(3.0, "h", Mark.RECALLED), Ours(sum(values)), Basis())]
-        listing = Listing("parts", ("one", "two"), (tuple(map(str, values)),))
-        return Summary("Title", "Question?", (*rows, alone("n", Ours(2.0), "")), (listing,),
-                       ("A note.",), (CHART,))  # fmt: skip
+    def numbers(work: Work) -> list[float]:
+        return [work.once(name, part(work, name), [name]) for name in ("one", "two")]
 
-    return Study("sums", "sums", make, ("one", "two"), code="cprsim.errors")
+    return Study(
+        name="sums",
+        shows="sums",
+        module="cprsim.errors",
+        title="Title",
+        question="Question?",
+        numbers=numbers,
+        targets=(
+            Target("sum", about(3.0, "h", Mark.RECALLED), lambda found: Estimate(sum(found))),
+            alone("n", lambda found: Estimate(2.0)),
+            alone("left out", lambda found: None),
+        ),
+        listings=lambda found: [Listing("parts", ("one", "two"), (tuple(map(str, found)),))],
+        notes=("A note.", lambda found: f"{len(found)} parts.", lambda found: ""),
+        chart=lambda found: CHART,
+        inputs=("one", "two"),
+    )
 
 
 @pytest.fixture
@@ -92,6 +104,12 @@ def test_a_finished_result_is_found_again_byte_by_byte(
     for name in ("summary.json", "comparisons.csv", "figure.png"):
         assert (first.path / name).read_bytes() == (elsewhere.path / name).read_bytes()
     assert first.summary == again.summary == elsewhere.summary
+
+
+def test_what_is_not_there_is_left_out(study: Study, inputs: Path, tmp_path: Path) -> None:
+    summary = reproduce(study, Request(Effort.FULL, inputs, tmp_path)).summary
+    assert [row.quantity for row in summary.rows] == ["sum", "n"]
+    assert summary.notes == ("A note.", "2 parts.")
 
 
 def test_a_changed_input_makes_again_only_what_reads_it(

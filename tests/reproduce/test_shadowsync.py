@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import isnan
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.shadowsync import (
+    ALGORITHMS,
+    LONGER_STEPS,
     PAIRS,
     Paired,
+    calibrated_h,
     exponent,
     flattens_at,
     loss_of,
     no_worse,
     paired,
-    share_of_linear,
-)
-from cprsim.reproduce.shadowsync_numbers import (
-    ALGORITHMS,
-    LONGER_STEPS,
-    calibrated_h,
     setting_of,
+    share_of_linear,
 )
 from cprsim.reproduce.study import Effort, Work
 from cprsim.sync import load_model
@@ -40,13 +39,17 @@ def test_the_interval_is_students() -> None:
     values = [3e-4, 1e-4, 5e-4, -1e-4, 2e-4]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     one = paired(values)
-    assert (one.low, one.high) == pytest.approx((low, high))
-    assert one.half_width < one.detectable < 2 * one.half_width
-    assert paired([1e-4]).half_width == inf
+    assert one.difference.ends == pytest.approx((low, high))
+    assert (high - low) / 2 < one.detectable < high - low
+    assert isnan(paired([1e-4]).difference.low)
+    assert paired([1e-4]).shown == "1.0, one seed"
+    assert no_worse([paired([1e-4])]) is None
 
 
 def test_no_worse_needs_the_whole_interval_below_the_bound() -> None:
-    fine, wide, bad = Paired(1e-4, 3e-4, 0), Paired(1e-4, 9e-4, 0), Paired(9e-4, 3e-4, 0)
+    fine, wide, bad = (
+        Paired(Estimate.around(*one), 0.0) for one in ((1e-4, 3e-4), (1e-4, 9e-4), (9e-4, 3e-4))
+    )
     assert no_worse([fine, fine]) is True
     assert no_worse([fine, wide]) is None
     assert no_worse([fine, bad, wide]) is False

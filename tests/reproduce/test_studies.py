@@ -11,17 +11,26 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fleet.population import scenario_of
 from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.kernel.trunk import Twin
 from cprsim.measuring.runs import SeedResult
 from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
-from cprsim.reproduce.fleet import Fleet, mean, percentile, worst
-from cprsim.reproduce.population import assumed_in, read_population
+from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.fleet import (
+    AS_FIXED,
+    AssumedFleet,
+    FleetCosts,
+    assumed_in,
+    kinds_of,
+    mean,
+    percentile,
+    read_population,
+    worst,
+)
 from cprsim.reproduce.study import Effort, Work
-from cprsim.reproduce.summary import as_shown
-from cprsim.reproduce.verdicts import Ours
-from cprsim.scenario import load_scenario
+from cprsim.scenario import LoadedScenario
 from cprsim.staleness import Metric, Response
 from tests.making import SCENARIOS
 
@@ -31,45 +40,59 @@ POPULATION = SCENARIOS / "fleet.toml"
 # --------------------------------------------------------------------------- the fleet
 
 
+def as_assumed(population: AssumedFleet, title: str = AS_FIXED) -> LoadedScenario:
+    return population.scenario(SCENARIOS / "fleet.yaml", title)
+
+
 def test_the_population_is_drawn_as_its_file_says() -> None:
-    population = read_population(POPULATION)
-    jobs = population.jobs(4000)
-    useful = np.array([job.useful_h for job in jobs])
-    mtbf = np.array([job.mtbf_h for job in jobs])
-    nodes = np.array([job.n_emb_ps + job.n_trainers for job in jobs])
+    drawn = as_assumed(read_population(POPULATION))
+    kinds = kinds_of(drawn, 4000)
+    useful, mtbf, nodes = (
+        np.array([getattr(kind, key) for kind in kinds])
+        for key in ("useful_h", "mtbf_h", "n_nodes")
+    )
     assert 5.0 <= useful.min() < useful.max() <= 720.0
     assert np.median(useful) == pytest.approx(50.0, rel=4 * 0.8 * 1.25 / 4000**0.5)
     assert 14.0 <= mtbf.min() < mtbf.max() <= 30.0
     assert np.log(mtbf).mean() == pytest.approx(log(14 * 30) / 2, abs=4 * log(30 / 14) / 48000**0.5)
     assert abs(nodes - 38 * 20.49 / mtbf).max() <= 0.5
-    assert population.jobs(100) == population.jobs(100)
+    assert sum(kind.n_jobs for kind in kinds) == 17_000
+    assert kinds_of(drawn, 100) == kinds_of(drawn, 100)
 
 
 def test_a_job_of_the_population_is_a_scenario() -> None:
-    job = read_population(POPULATION).jobs(1)[0]
-    scenario = load_scenario(SCENARIOS / "fleet.yaml", job.overrides()).scenario
-    assert scenario.job.useful_h == job.useful_h
-    assert scenario.cluster.emb_ps + scenario.cluster.trainers == job.n_emb_ps + job.n_trainers
+    drawn = as_assumed(read_population(POPULATION))
+    kind = kinds_of(drawn, 1)[0]
+    scenario = scenario_of(drawn, kind, 0).scenario
+    assert scenario.job.useful_h == kind.useful_h
+    assert scenario.cluster.emb_ps + scenario.cluster.trainers == kind.n_nodes
+    assert scenario.cluster.emb_ps == round(0.4737 * kind.n_nodes)
 
 
 def test_another_assumption_changes_one_thing() -> None:
     population = read_population(POPULATION)
-    half = population.changed("jobs half as long")
-    assert half.vary["useful"].median == 25.0
-    assert half.vary["mtbf"] == population.vary["mtbf"]
-    assert population.changed("twice the nodes at the same MTBF").typical_nodes == 76
+    fixed = as_assumed(population).scenario
+    half = as_assumed(population, "jobs half as long").scenario
+    assert half.fleet.vary.useful.median == 25.0
+    assert half.fleet.vary.mtbf == fixed.fleet.vary.mtbf
+    assert half.cluster == fixed.cluster
+    larger = as_assumed(population, "twice the nodes at the same MTBF").scenario
+    assert (larger.cluster.trainers, larger.cluster.emb_ps) == (40, 36)
+    assert larger.fleet == fixed.fleet
+    assert larger.failures == fixed.failures
 
 
 def test_what_was_added_after_the_first_run_says_so_and_may_change_both_files() -> None:
     population = read_population(POPULATION)
     title = "afterwards: jobs a quarter as long, rescheduling with a long tail"
-    assert population.changed(title).vary["useful"].median == 12.5
+    assert as_assumed(population, title).scenario.fleet.vary.useful.median == 12.5
     assert population.others[title].overrides == (
         population.others["rescheduling with a long tail"].overrides
     )
-    wider = population.changed("afterwards: likewise, jobs of very different length")
-    assert (wider.vary["shard_size"].low, wider.vary["shard_size"].high) == (2e9, 500e9)
-    assert wider.vary["useful"].sigma == 1.5
+    longer = "afterwards: likewise, jobs of very different length"
+    vary = as_assumed(population, longer).scenario.fleet.vary
+    assert (vary.shard_size.low, vary.shard_size.high) == (2e9, 500e9)
+    assert vary.useful.sigma == 1.5
     added = [name for name in population.others if name.startswith("afterwards")]
     assert list(population.others)[-len(added) :] == added
 
@@ -78,7 +101,7 @@ def test_what_was_added_after_the_first_run_says_so_and_may_change_both_files() 
     ("old", "new", "said"),
     [
         ('low = "14 h"', 'low = "14"', "has no unit"),
-        ('low = "14 h"', 'low = "40 h"', "log-uniform"),
+        ('low = "14 h"', 'low = "40 h"', "must lie above low"),
         ("n_jobs = 17_000", "m_jobs = 17_000", "'n_jobs' is missing"),
         ("n_jobs = 17_000", "n_jobs = ", "Invalid value"),
     ],
@@ -89,7 +112,7 @@ def test_a_population_that_makes_no_sense_is_refused(
     path = tmp_path / "fleet.toml"
     path.write_text(POPULATION.read_text("utf-8").replace(old, new), "utf-8")
     with pytest.raises(ParameterError, match=said) as caught:
-        read_population(path)
+        as_assumed(read_population(path))
     assert "fleet.toml" in str(caught.value)
 
 
@@ -111,13 +134,13 @@ def test_the_statistics_of_a_fleet() -> None:
     assert percentile(0.9)(jobs)[0] == pytest.approx(90.1)
     part = {name: jobs.reshape(10, 10) / 400 for name in fleet.PARTS}
     overhead = {"full": sum(part.values())}
-    whole = Fleet(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
+    whole = FleetCosts(overhead, {"full": part}, {"full": 10 * jobs.reshape(10, 10)}, jobs, 8766)
     assert sum(whole.split("full", 0.0, 1.0).values()) == pytest.approx(50.5)
     assert sum(whole.split("full", 0.95, 1.0).values()) == pytest.approx(98.0)
     assert whole.machine_years("full").value == pytest.approx(505.0)
     ours = whole.percent("full", mean)
     assert ours.low < ours.value < ours.high
-    *below, top = (one for one in fleet._bars(whole).series if one.kind == "stack")
+    *below, top = (one for one in fleet.bars(whole).series if one.kind == "stack")
     total = sum(one.y[top.x.index("worst 5 %")] for one in (*below, top))
     assert total == pytest.approx(98.0)
     assert [one.low for one in below] == [()] * len(below)
@@ -131,7 +154,7 @@ def test_the_statistics_of_a_fleet() -> None:
 def test_the_hazard_of_exponential_times_is_flat() -> None:
     hours = Exponential.from_mean(20.0).sample(np.random.default_rng(3), 20_000)
     times = lifetimes_of(np.minimum(hours, 50.0), hours < 50.0)
-    rate, error = failure_analysis._hazards(times, np.array([0.0, 2.0, 10.0, 50.0]))
+    rate, error = failure_analysis.hazards(times, np.array([0.0, 2.0, 10.0, 50.0]))
     assert (np.abs(rate - 0.05) <= 4 * error).all()
 
 
@@ -156,23 +179,23 @@ def test_a_bend_is_seen_and_a_line_is_none() -> None:
     rng = np.random.default_rng(6)
     pls = rng.uniform(0.01, 0.4, 60)
     noise = 1e-5 * rng.normal(size=60)
-    straight = pls_accuracy._linear_row(pls, 0.01 * pls + noise)
-    bent = pls_accuracy._linear_row(pls, 0.01 * pls + 0.02 * pls**2 + noise)
-    assert straight.verdict.finding == "consistent"
-    assert bent.verdict.finding == "not consistent"
-    unclear = pls_accuracy._linear_row(pls, 0.01 * pls + 200 * noise)
-    assert unclear.verdict.finding == "open"
+    straight = pls_accuracy.linear(pls, 0.01 * pls + noise)
+    bent = pls_accuracy.linear(pls, 0.01 * pls + 0.02 * pls**2 + noise)
+    assert straight.met is True
+    assert bent.met is False
+    unclear = pls_accuracy.linear(pls, 0.01 * pls + 200 * noise)
+    assert unclear.met is None
 
 
 def test_failures_measured_anew_are_set_beside_the_shipped_slope_with_both_errors() -> None:
     trial = Trial(Saving("partial", 0.5), (ShardFailure(0.4, (0, 1)),))  # loses 0.1 of the samples
-    twin = Twin(Quality(0.8, 0.5), {})
+    twin = Baseline(Quality(0.8, 0.5), {})
     seeds = [
         SeedResult(seed, twin, {trial: Quality(0.8 - 0.1 * slope, 0.5)}, 1.0)
         for seed, slope in enumerate((0.020, 0.024, 0.022))
     ]
     shipped = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3)
-    ours = pls_accuracy._over_shipped(seeds, "partial", shipped)
+    ours = pls_accuracy.over_shipped(seeds, "partial", shipped)
     relative = np.hypot(0.002 / 3**0.5 / 0.022, 0.05)
     assert ours.value == pytest.approx(1.1)
     assert ours.high - ours.value == pytest.approx(4.302653 * 1.1 * relative)  # t, 2 degrees
@@ -201,14 +224,14 @@ def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ours", "shown"),
     [
-        (Ours(8.358, 8.308, 8.408), "8.36 ± 0.05 h"),
-        (Ours(0.08461, 0.08333, 0.08589), "0.0846 ± 0.0013 h"),
-        (Ours(0.0000433, -0.000042, 0.0001286), "0.000043 ± 0.000085 h"),
-        (Ours(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
-        (Ours(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
-        (Ours(exp(1)), "2.72 h"),
-        (Ours(0.1), "0.100 h"),
+        (Estimate(8.358, 8.308, 8.408), "8.36 ± 0.05 h"),
+        (Estimate(0.08461, 0.08333, 0.08589), "0.0846 ± 0.0013 h"),
+        (Estimate(0.0000433, -0.000042, 0.0001286), "0.000043 ± 0.000085 h"),
+        (Estimate(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
+        (Estimate(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
+        (Estimate(exp(1)), "2.72 h"),
+        (Estimate(0.1), "0.100 h"),
     ],
 )
-def test_numbers_have_the_digits_that_their_interval_leaves(ours: Ours, shown: str) -> None:
-    assert as_shown(ours, "h") == shown
+def test_numbers_have_the_digits_that_their_interval_leaves(ours: Estimate, shown: str) -> None:
+    assert ours.shown("h") == shown

@@ -7,43 +7,43 @@ from math import inf, nan
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.reproduce.estimates import Estimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most, between, over, words
 from cprsim.reproduce.verdicts import (
-    Basis,
+    Assumptions,
     Finding,
-    Ours,
     agreement,
     judge,
     judge_cases,
 )
 
 PUBLISHED = about(10.0, "%", Mark.PUBLISHED)
-SURE, FREE = Basis(), Basis(free=("a", "b"))
+SURE, FREE = Assumptions(), Assumptions(free=("a", "b"))
 
 
 @pytest.mark.parametrize(
     ("claim", "ours", "met"),
     [
-        (PUBLISHED, Ours(10.0), True),
-        (PUBLISHED, Ours(10.9, 10.8, 11.0), True),  # 10 % to either side
-        (PUBLISHED, Ours(10.9, 10.7, 11.1), None),  # across the end
-        (PUBLISHED, Ours(12.0, 11.1, 12.9), False),
-        (PUBLISHED, Ours(8.0), False),
-        (PUBLISHED, Ours(10.0, 5.0, 15.0), None),  # too noisy to tell
-        (between(14, 30, "h", Mark.SECONDARY), Ours(20.0, 13.0, 32.0), True),
-        (between(14, 30, "h", Mark.SECONDARY), Ours(34.0, 33.5, 34.5), False),
-        (over(91, "%", Mark.PUBLISHED), Ours(91.5, 91.01, 92.0), True),
-        (over(91, "%", Mark.PUBLISHED), Ours(91.5, 90.9, 92.0), None),
-        (over(91, "%", Mark.PUBLISHED), Ours(91.0), False),  # not over it; bounds have no slack
-        (over(91, "%", Mark.PUBLISHED), Ours(90.0), False),
-        (at_most(4, "%", Mark.RECALLED), Ours(4.0), True),
-        (at_most(4, "%", Mark.RECALLED), Ours(4.1), False),
-        (at_most(4, "%", Mark.RECALLED), Ours(3.9, 3.7, 4.1), None),
-        (about(-10.0, "%", Mark.RECALLED), Ours(-10.9), True),
-        (PUBLISHED, Ours(nan), None),
+        (PUBLISHED, Estimate(10.0), True),
+        (PUBLISHED, Estimate(10.9, 10.8, 11.0), True),  # 10 % to either side
+        (PUBLISHED, Estimate(10.9, 10.7, 11.1), None),  # across the end
+        (PUBLISHED, Estimate(12.0, 11.1, 12.9), False),
+        (PUBLISHED, Estimate(8.0), False),
+        (PUBLISHED, Estimate(10.0, 5.0, 15.0), None),  # too noisy to tell
+        (between(14, 30, "h", Mark.SECONDARY), Estimate(20.0, 13.0, 32.0), True),
+        (between(14, 30, "h", Mark.SECONDARY), Estimate(34.0, 33.5, 34.5), False),
+        (over(91, "%", Mark.PUBLISHED), Estimate(91.5, 91.01, 92.0), True),
+        (over(91, "%", Mark.PUBLISHED), Estimate(91.5, 90.9, 92.0), None),
+        (over(91, "%", Mark.PUBLISHED), Estimate(91.0), False),  # not over it; bounds have no slack
+        (over(91, "%", Mark.PUBLISHED), Estimate(90.0), False),
+        (at_most(4, "%", Mark.RECALLED), Estimate(4.0), True),
+        (at_most(4, "%", Mark.RECALLED), Estimate(4.1), False),
+        (at_most(4, "%", Mark.RECALLED), Estimate(3.9, 3.7, 4.1), None),
+        (about(-10.0, "%", Mark.RECALLED), Estimate(-10.9), True),
+        (PUBLISHED, Estimate(nan), None),
     ],
 )  # fmt: skip
-def test_a_number_is_met_missed_or_open(claim: Claim, ours: Ours, met: bool | None) -> None:
+def test_a_number_is_met_missed_or_open(claim: Claim, ours: Estimate, met: bool | None) -> None:
     assert agreement(claim, ours) is met
 
 
@@ -52,14 +52,16 @@ def test_words_are_judged_by_a_test_of_their_own() -> None:
     assert claim.low == -inf
     assert claim.high == inf
     with pytest.raises(ParameterError, match="no number"):
-        agreement(claim, Ours(1.0))
+        agreement(claim, Estimate(1.0))
 
 
 @pytest.mark.parametrize("mark", [Mark.RECALLED, Mark.DERIVED])
-@pytest.mark.parametrize("basis", [SURE, FREE, Basis(fitted=True), Basis(recalled=True)])
+@pytest.mark.parametrize(
+    "basis", [SURE, FREE, Assumptions(fitted=True), Assumptions(recalled=True)]
+)
 @pytest.mark.parametrize("met", [True, False, None])
 def test_a_recalled_or_derived_number_is_never_reproduced(
-    mark: Mark, basis: Basis, met: bool | None
+    mark: Mark, basis: Assumptions, met: bool | None
 ) -> None:
     finding = judge(about(1.0, "", mark), met, basis).finding
     assert finding in {Finding.CONSISTENT, Finding.NOT_CONSISTENT, Finding.OPEN}
@@ -74,10 +76,12 @@ def test_a_published_number_is_reproduced_only_without_free_fitted_or_recalled_i
     assert str(judge(claim, False, SURE)) == "not reproduced"
     assert str(judge(claim, True, FREE)) == "consistent, with 2 free inputs"
     assert str(judge(claim, False, FREE)) == "not consistent, with 2 free inputs"
-    assert str(judge(claim, True, Basis(free=("a",)))) == "consistent, with 1 free input"
-    assert str(judge(claim, True, Basis(fitted=True))) == "consistent, by construction"
-    assert str(judge(claim, False, Basis(fitted=True))) == "not consistent, though fitted to it"
-    assert str(judge(claim, True, Basis(recalled=True))) == "consistent, set-up recalled"
+    assert str(judge(claim, True, Assumptions(free=("a",)))) == "consistent, with 1 free input"
+    assert str(judge(claim, True, Assumptions(fitted=True))) == "consistent, by construction"
+    assert (
+        str(judge(claim, False, Assumptions(fitted=True))) == "not consistent, though fitted to it"
+    )
+    assert str(judge(claim, True, Assumptions(recalled=True))) == "consistent, set-up recalled"
     assert judge(claim, None, SURE).finding is Finding.OPEN
 
 
@@ -90,3 +94,11 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
     assert str(some) == "consistent, in 1 of 3 cases, with 2 free inputs"
     assert judge_cases(PUBLISHED, [False, None], FREE).finding is Finding.OPEN
     assert judge_cases(PUBLISHED, [False, False], FREE).finding is Finding.NOT_CONSISTENT
+
+
+def test_above_and_below_need_the_whole_interval() -> None:
+    assert Estimate.around(1.0, 0.5).above(0.4) is True
+    assert Estimate.around(1.0, 0.5).above(1.2) is None
+    assert Estimate.around(1.0, 0.5).above(1.6) is False
+    assert Estimate.around(1.0, 0.5).below(1.6) is True
+    assert Estimate(1.0).above(0.0) is None  # one value alone says nothing of its spread

@@ -25,6 +25,7 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, Tax, To
 from cprsim.results import Identity, Logbook, Result, write_result
+from cprsim.results.folder import Target
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
 USEFUL_H = 10.0
@@ -137,7 +138,7 @@ def write(outcome, logbook, identity, tmp_path):
             "about": {"command": ["cprsim", "run"], "seed": 1, "failures_digest": "same"},
             "started": datetime.now(UTC),
         } | changed
-        positional = [parts.pop(name) for name in ("root", "identity", "outcome", "logbook")]
-        return write_result(*positional, **parts)
+        target = Target(*(parts.pop(name) for name in ("root", "identity", "started", "about")))
+        return write_result(target, **parts)
 
     return _write

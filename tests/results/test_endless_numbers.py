@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import cprsim
+from cprsim.codec import canonical_digest
 from cprsim.curves.curve_file import read_curve
-from cprsim.curves.identity import canonical_digest
 from cprsim.errors import CurveError, ResultError, TraceError
 from cprsim.failures.traces import read_infinitehbd
-from cprsim.measuring.journal import read_journal
-from cprsim.results.read import read_folder
+from cprsim.results.journal import read_journal
+from cprsim.results.run import read_folder
 from cprsim.selector.folder import read_selection
 from cprsim.sweeps.folder import _read as read_sweep
 from cprsim.sweeps.store import Store

@@ -204,7 +204,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from cprsim.results.publish import publishing
-with publishing(Path(sys.argv[1]), lambda folder: None) as folder:
+with publishing(Path(sys.argv[1])) as folder:
     (folder / "half.txt").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -221,7 +221,7 @@ def test_a_killed_writer_leaves_nothing_that_looks_finished_and_is_cleaned_up(tm
 
 
 def test_what_a_living_process_writes_is_no_leftover(tmp_path):
-    with publishing(tmp_path / "final", lambda folder: None) as folder:
+    with publishing(tmp_path / "final") as folder:
         (folder / "file.txt").write_text("text")
         assert remove_leftovers(tmp_path) == []
         assert (folder / "file.txt").exists()

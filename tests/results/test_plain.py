@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.records import OnFailure, SubSaves
+from cprsim.codec import decode, encode, number_from, plain_number
+from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results import load_result
+from cprsim.results.folder import write_parquet
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import read_manifest, write_manifest
-from cprsim.results.plain import number_from, plain_number, plain_policy, policy_from
-from cprsim.results.read import Recovered, strategy_entry, strategy_from
-from cprsim.results.write import write_parquet
+from cprsim.results.run import Recovered
 from tests.generated import anything, comparable, names, policies
 
 
@@ -30,7 +30,7 @@ def as_file(plain):
 
 @given(policies, st.booleans())
 def test_a_strategy_is_read_back_as_it_was_written(policy, gave_up):
-    again = strategy_from(as_file(strategy_entry(policy, gave_up)))
+    again = decode(Recovered, as_file(encode(Recovered(policy, gave_up))))
     assert comparable(again) == comparable(Recovered(policy, gave_up))
 
 
@@ -54,15 +54,16 @@ def test_a_result_keeps_its_sub_saves(write, outcome):
 
 
 def test_a_policy_of_an_earlier_version_has_no_sub_saves(made):
-    plain = {key: value for key, value in plain_policy(made.cpr).items() if key != "sub_saves"}
-    assert policy_from(plain) == made.cpr
+    plain = {key: value for key, value in encode(made.cpr).items() if key != "sub_saves"}
+    assert decode(RecoveryPolicy, plain) == made.cpr
 
 
 def test_a_word_that_is_no_way_to_recover_is_refused(made):
     with pytest.raises(ValueError, match="give up"):
-        policy_from({**plain_policy(made.cpr), "on_failure": "give up"})
-    assert {policy_from(plain_policy(replace(made.cpr, on_failure=way))).on_failure
-            for way in OnFailure} == set(OnFailure)  # fmt: skip
+        decode(RecoveryPolicy, {**encode(made.cpr), "on_failure": "give up"})
+    for way in OnFailure:
+        policy = replace(made.cpr, on_failure=way)
+        assert decode(RecoveryPolicy, encode(policy)) == policy
 
 
 json_values = st.recursive(

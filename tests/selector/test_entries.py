@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.assemble import assemble
+from cprsim.codec import decode
 from cprsim.errors import ScenarioError
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.plain import policy_from
 from cprsim.scenario import load_scenario
 from cprsim.selector.words import entry
 from cprsim.setting import n_saves_due
@@ -103,7 +103,7 @@ def test_everything_that_is_printed_can_be_pasted(told, tmp_path) -> None:
     assert set(made) == set(chosen)
     assert len(made) == 6
     for name, one in chosen.items():
-        assert same(made[name], policy_from(one)), name
+        assert same(made[name], decode(RecoveryPolicy, one)), name
     assert block.count("# recommended") == 1
     assert f"strategy: {plain['recommended']}," in next(
         line for line in block.splitlines() if "# recommended" in line
@@ -114,7 +114,7 @@ def test_scripts_get_each_entry(told, tmp_path) -> None:
     plain = told[1]
     for name, said in plain["entries"].items():
         one = plain["full"] if name == "full" else plain["best"][name]
-        assert same(planned(tmp_path, said), policy_from(one))
+        assert same(planned(tmp_path, said), decode(RecoveryPolicy, one))
 
 
 def test_a_priority_strategy_with_a_time_needs_no_target(tmp_path) -> None:

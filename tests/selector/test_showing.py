@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from cprsim.codec import decode, encode
 from cprsim.plots.pareto import non_dominated, pareto_figure
 from cprsim.plots.save import save_figure
 from cprsim.report.selection_report import print_selection
 from cprsim.selector import Flip, Limit, Quantity, Selection, select
 from cprsim.selector.folder import candidate_rows
 from cprsim.selector.pricing import interval_with
-from cprsim.selector.stored import as_plain, from_plain
 from cprsim.selector.words import typed
 from cprsim.setting import n_saves_due
 from cprsim.units import TIME
@@ -44,9 +44,9 @@ def said(selection: Selection) -> str:
 
 
 def test_it_is_read_back_as_it_was_written(selection: Selection) -> None:
-    text = json.dumps(as_plain(selection), allow_nan=False)
-    again = from_plain(json.loads(text))
-    assert json.dumps(as_plain(again), allow_nan=False) == text
+    text = json.dumps(encode(selection), allow_nan=False)
+    again = decode(Selection, json.loads(text))
+    assert json.dumps(encode(again), allow_nan=False) == text
     assert again.chosen.strategy == selection.chosen.strategy
     assert said(again) == said(selection)
 
@@ -58,7 +58,7 @@ def test_a_candidate_that_does_not_finish_is_read_back_too(selection: Selection)
         overhead=replace(selection.full.overhead, mean=nan, low=nan, high=nan),
     )
     unfinished = replace(selection, full=full)
-    again = from_plain(json.loads(json.dumps(as_plain(unfinished), allow_nan=False)))
+    again = decode(Selection, json.loads(json.dumps(encode(unfinished), allow_nan=False)))
     assert "40.0 % done" in said(again)
     assert "while under full recovery 40.0 % of the jobs finish" in said(again)
 
@@ -72,7 +72,8 @@ def test_flips_say_from_what_to_what(selection: Selection) -> None:
 def test_what_was_not_measured_is_warned_of(selection: Selection) -> None:
     partial = selection.best["partial"]
     assert partial is not None
-    beyond = replace(selection, best={"partial": replace(partial, beyond_fraction=0.07)})
+    best = {**selection.best, "partial": replace(partial, beyond_fraction=0.07)}
+    beyond = replace(selection, best=best)
     assert "7.00 % of the jobs lose more than the curve was measured for" in said(beyond)
     assert "Warning" not in said(selection)
 

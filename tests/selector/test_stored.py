@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cprsim.codec import decode, encode
 from cprsim.results.metrics import Spread
 from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
 from cprsim.selector.limit import Limit, Quantity
-from cprsim.selector.stored import as_plain, from_plain
 from tests.generated import anything, comparable, finite, names, policies, positive
 
 counts = st.integers(0, 10**6)
@@ -54,7 +54,8 @@ def selections(draw: Any) -> Selection:
     full = draw(candidates)
     best = draw(st.dictionaries(names, st.none() | candidates, max_size=3))
     best = {name: one and _called(one, name) for name, one in best.items()}
-    there = [one for one in best.values() if one is not None]
+    there = [name for name, one in best.items() if one is not None]
+    recommended = draw(st.sampled_from(["", *there]))
     return Selection(
         useful_h=draw(st.floats(1, 1e5)),
         n_replications=draw(counts),
@@ -64,7 +65,8 @@ def selections(draw: Any) -> Selection:
         best=best,
         formula=draw(st.lists(candidates, max_size=2).map(tuple)),
         front=draw(st.dictionaries(names, st.lists(candidates, max_size=2).map(tuple), max_size=2)),
-        chosen=draw(st.sampled_from([full, *there])),
+        recommended=recommended or full.strategy,
+        fell_back=not recommended,
         flips=draw(st.lists(flips, max_size=2).map(tuple)),
         drawn=draw(st.none() | drawn),
         notes=draw(st.lists(names, max_size=2).map(tuple)),
@@ -80,6 +82,6 @@ def _called(one: Candidate, name: str) -> Candidate:
 @settings(max_examples=40, deadline=None)
 @given(selections())
 def test_it_is_read_back_as_it_was_written(selection: Selection) -> None:
-    again = from_plain(json.loads(json.dumps(as_plain(selection), allow_nan=False)))
+    again = decode(Selection, json.loads(json.dumps(encode(selection), allow_nan=False)))
     assert comparable(again) == comparable(selection)
-    assert again.fell_back == selection.fell_back
+    assert again.fell_back == (again.chosen is again.full)

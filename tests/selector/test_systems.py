@@ -13,10 +13,12 @@ import pytest
 from rich.console import Console
 
 from cprsim.assemble import Experiment, assemble
+from cprsim.codec import decode, encode
 from cprsim.errors import ParameterError
 from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.plots.choice import saves_figure
 from cprsim.plots.pareto import pareto_figure
+from cprsim.records import RecoveryPolicy
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -31,13 +33,11 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.report.selection_report import print_selection
-from cprsim.results.plain import policy_from
 from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, select, ways_of
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.folder import candidate_rows
-from cprsim.selector.stored import as_plain, from_plain
 from tests.making import SCENARIOS, call, maker
 from tests.selector.conftest import curve_of
 
@@ -296,13 +296,13 @@ def test_the_terminal_names_the_option_and_no_loss(whole: Selection) -> None:
 
 
 def test_a_selection_with_systems_is_read_back(whole: Selection) -> None:
-    text = json.dumps(as_plain(whole), allow_nan=False)
-    again = from_plain(json.loads(text))
+    text = json.dumps(encode(whole), allow_nan=False)
+    again = decode(Selection, json.loads(text))
     assert again == whole
     assert said(again) == said(whole)
     older = json.loads(text)
     del older["limited"], older["full"]["option"], older["full"]["entry"]
-    assert from_plain(older).limited
+    assert decode(Selection, older).limited
 
 
 def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
@@ -353,8 +353,8 @@ def test_entries_give_the_policies_that_were_selected(program, tmp_path, monkeyp
     made = {policy.name: policy for policy in assemble(load_scenario(path)).policies}
     assert list(made) == ["full", "peers", "hsdp", "varuna"]
     for name, one in plain["best"].items():
-        assert name == "full" or _same(made[name].system, policy_from(one).system), name
-    full = policy_from(plain["full"])
+        assert name == "full" or _same(made[name].system, decode(RecoveryPolicy, one).system), name
+    full = decode(RecoveryPolicy, plain["full"])
     assert made["full"].save_interval_h == pytest.approx(full.save_interval_h, rel=1e-9)
     assert made["full"].on_failure is full.on_failure
 

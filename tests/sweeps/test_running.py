@@ -26,6 +26,7 @@ from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import Store, load_sweep, run_points
 from cprsim.sweeps import running as running_module
+from cprsim.sweeps.store import run_task
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -327,9 +328,9 @@ def test_a_killed_sweep_loses_no_point_and_leaves_nothing_behind(scenario, swift
 
 def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypatch) -> None:
     found = points("costs.load=1 min")
-    task = running_module._task(found)
+    task = running_module.task_of(found, "task")
     with pytest.raises(ResultError, match="another version of cprsim"):
-        running_module.run_task(replace(task, source="other"))
+        run_task(replace(task, source="other"))
 
 
 @pytest.mark.parametrize(

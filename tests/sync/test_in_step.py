@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.in_step import (
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import split
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.training import TrainingPlan
+from cprsim.records import OnFailure
+from cprsim.stand_in import ProxyModel
+from cprsim.sync import Outage
+from cprsim.train_in_step import (
     Team,
     loss_curve,
     outages_of,
@@ -14,14 +22,6 @@ from cprsim.in_step import (
     train_with_failures,
     warm_start,
 )
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import split
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import TrainingPlan
-from cprsim.records import OnFailure
-from cprsim.stand_in import StandIn
-from cprsim.sync import Outage
 from tests.simulate.building import failures, policy, run
 from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting
@@ -30,11 +30,11 @@ TABLES = TableLayout((40, 3, 900, 7, 250, 60))
 PARTIAL = policy(OnFailure.RELOAD, 2.0)
 
 
-def stand_in(epochs: int = 1) -> StandIn:
+def stand_in(epochs: int = 1) -> ProxyModel:
     train, test = split(generate(TABLES, 3500, seed=5).clicks)
     plan = TrainingPlan(10, 0.3, epochs=epochs, seed=2)
     shape = ModelShape(TABLES, dimension=8, bottom=(12,), top=(16,))
-    return StandIn(shape, train, test, plan, Shards(TABLES, 4), None, 0)
+    return ProxyModel(shape, train, test, plan, Shards(TABLES, 4), None, 0)
 
 
 @pytest.fixture(scope="module")

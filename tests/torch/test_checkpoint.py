@@ -84,11 +84,11 @@ def test_shards_go_back_to_what_the_savers_memory_holds(strategy, tmp_path) -> N
     saver = Saver(beside, checkpoint.shards, checkpoint.sub_saves)
     assert (checkpoint.sub_saves is None) == (sub_saves_of(strategy) is None)
     for part in range(1, 21):
-        loop.run(3, checkpoint.step, beside.note)
+        loop.run(3, checkpoint.step, beside.step)
         ends = strategy == "partial" or part % 8 == 0
         checkpoint.save(ends)
         saver.save(ends)
-    loop.run(3, checkpoint.step, beside.note)
+    loop.run(3, checkpoint.step, beside.step)
     late = [held(checkpoint, shard) for shard in range(3)]
     saver.lose([1])
     wanted = held(checkpoint, 1)

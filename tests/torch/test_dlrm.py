@@ -10,10 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
+from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.design import Design, History
 from cprsim.measuring.plugged import PluggedSetting
 from cprsim.measuring.protocol import Predictions
-from cprsim.measuring.room import Room
 from cprsim.measuring.runs import forked, setting_of
 from cprsim.scenario import load_scenario
 from cprsim.torch import TensorBatches, Trainer
@@ -60,7 +60,7 @@ def plugged(built_in, name: str):
     batches = TensorBatches(*tensors(built_in.train), batch=built_in.plan.batch)
     evaluate = lambda module: Predictions(test[2].numpy(), module(test[0], test[1]).numpy())  # noqa: E731
     own = Trainer(module, optimizers, batches, loss_of, evaluate)
-    return PluggedSetting(own, built_in.shards, built_in.plan.seed, Room(), own.get_state())
+    return PluggedSetting(own, built_in.shards, built_in.plan.seed, ArrayPool(), own.get_state())
 
 
 @pytest.fixture(params=["sgd", "adagrad"])

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")
 
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.measuring.rehearsal import rehearse
 from cprsim.measuring.runs import forked, own_setting
+from cprsim.measuring.trainer_check import check_trainer
 from cprsim.scenario import load_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -56,7 +56,7 @@ def test_a_dlrm_on_a_criteo_file_can_be_measured(setting, tmp_path) -> None:
     write_log(tmp_path / "log.tsv", 3000)
     new = setting("dlrm_criteo:make", f"file: '{tmp_path / 'log.tsv'}', rows: 60, rate: 0.05")
     one = new()
-    tried = rehearse(one, new())
+    tried = check_trainer(one, new())
     assert tried.repeats
     assert tried.expected.auc > 0.7
     assert tried.expected.n_test == 3000 - int(3000 * 6 / 7)
@@ -69,7 +69,7 @@ def test_a_dlrm_on_a_criteo_file_can_be_measured(setting, tmp_path) -> None:
 def test_a_two_tower_model_with_tables_of_several_widths_can_be_measured(setting) -> None:
     new = setting("two_tower:make", "samples: 6000, users: 60, items: 50")
     one = new()
-    tried = rehearse(one, new())
+    tried = check_trainer(one, new())
     assert tried.repeats
     assert tried.expected.auc > 0.7
     widths = {name: table.weight.shape[1] for name, table in one.own.tables.items()}

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.shards import Shards
+from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.design import Design, History
 from cprsim.measuring.elsewhere import plan, write_plan
 from cprsim.measuring.plugged import PluggedSetting, layout_of
-from cprsim.measuring.room import Room
 from cprsim.measuring.runs import forked
 from cprsim.torch import FailureInjector
 from tests.torch.test_trainer import N, loss_of, new
@@ -37,7 +37,7 @@ def loop_of_ones_own(row, path) -> float:
         optimizer.step()
         injector.step(int(batches.sizes[number]))
     found = trainer.evaluate()
-    from cprsim.measuring.evaluated import quality_of
+    from cprsim.measuring.plugged import quality_of
 
     quality = quality_of(found)
     injector.finish(path, auc=quality.auc, twin_auc=0.5, log_loss=quality.log_loss, twin_log_loss=1)
@@ -50,7 +50,7 @@ def test_the_loop_ends_where_our_fork_does(tmp_path) -> None:
     with (tmp_path / "plan.csv").open() as file:
         rows = list(csv.DictReader(file))
     own = new("adagrad", batch=40)
-    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, Room(), own.get_state())
+    setting = PluggedSetting(own, Shards(layout_of(own), 4), 1, ArrayPool(), own.get_state())
     trials = [*DESIGN.scenes(1, 4), *DESIGN.checks(1, 4)]
     twin, found = forked(setting, trials)
     ended = [loop_of_ones_own(row, tmp_path / "runs.csv") for row in rows]

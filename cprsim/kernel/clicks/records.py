@@ -38,7 +38,7 @@ class RawClicks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clicks:
-    """Samples ready for the model, in the order in which it meets them.
+    """Samples ready for the model, in the order of training.
 
     Raises ParameterError where shapes differ or a row lies outside its table: the compiled loops
     trust what stands here.

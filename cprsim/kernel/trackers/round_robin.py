@@ -1,7 +1,7 @@
 """Round robin: each sub-save writes the next part of every segment, whatever was accessed.
 
-The control of every claim about priorities: it writes as much and knows nothing. Where it stands
-is the job's own knowledge and outlives a server.
+The control of every claim about priorities: it writes as much and uses no
+accesses. Its position belongs to the job and survives the failure of a server.
 """
 
 from __future__ import annotations
@@ -32,8 +32,12 @@ class RoundRobin:
             chosen.append(segment.ids(np.arange(first, stop)))
         return np.concatenate(chosen)
 
+    def go_to(self, n_committed: int) -> None:
+        """Stand where so many committed sub-saves lead to."""
+        self._part[0] = n_committed % self._n_parts
+
     def committed(self) -> None:
-        self._part[0] = (self._part[0] + 1) % self._n_parts
+        self.go_to(int(self._part[0]) + 1)
 
     def abandoned(self) -> None:
         pass

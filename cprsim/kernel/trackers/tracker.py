@@ -1,7 +1,7 @@
 """The interface of a tracker: what decides which rows of the large tables a sub-save writes.
 
-A tracker lives on the embedding servers. It sees every access, chooses at the start of a sub-save,
-hears whether that save counted, and loses what concerned a server that fails.
+A tracker runs on the embedding servers. It is told every access, chooses at the start of a
+sub-save, is told whether that save committed, and loses its state of a server that fails.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tracked:
     table: Sliced  # (n_rows, d), live
     saved_table: Sliced  # (n_rows, d) as last saved, live
     seed: int
-    sample_period: int  # of SSU: it looks at every so-manieth sample
+    sample_period: int  # of SSU: it looks at every `sample_period`-th sample
 
     @property
     def budgets(self) -> list[int]:

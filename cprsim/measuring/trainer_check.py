@@ -1,0 +1,132 @@
+"""A trainer of one's own, tried before it is measured: whether it does what the protocol says.
+
+One run without failures goes on from its copied state a second time, and is made and trained once
+more from the start. Equal runs that do not end equal are noise in every loss that is measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.metrics import Quality
+from cprsim.measuring.expectation import BASE_AUC, Expected
+from cprsim.measuring.plugged import ModelWeights, Plugged, PluggedSetting, quality_of
+from cprsim.measuring.protocol import OwnTable, Predictions
+from cprsim.records import Ints
+
+N_TRIED = 8  # rows of each table that are written and read back
+AT_ONCE = 1 << 16  # rows compared at once
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerCheck:
+    """What trying a trainer showed.
+
+    Parameters
+    ----------
+    expected : one run without failures
+    auc_noise, log_loss_noise : the most by which equal runs ended apart; 0 where they were equal
+    """
+
+    expected: Expected
+    auc_noise: float
+    log_loss_noise: float
+
+    @property
+    def repeats(self) -> bool:
+        """Whether equal runs ended equal."""
+        return self.auc_noise == 0 == self.log_loss_noise
+
+    def seeds_for(self, precision: float) -> tuple[int, int]:
+        """Seeds that a precision takes with the noise of equal runs, and without it."""
+        noisy = replace(self.expected, noise=self.auc_noise)
+        return noisy.seeds_for(precision), self.expected.seeds_for(precision)
+
+
+def check_trainer(setting: PluggedSetting, again: PluggedSetting) -> TrainerCheck:
+    """Try a trainer; `again` is the same, made anew.
+
+    Raises ParameterError where it does not do what the protocol says.
+    """
+    run = setting.trainer()
+    for name, table in setting.own.tables.items():
+        _require_rows(name, table)
+    half = run.on_grid(run.n_samples / 2)
+    _require_noted(run, setting, half)
+    state = setting.own.get_state()
+    run.run()
+    found = setting.own.evaluate()
+    first = quality_of(found)
+    setting.own.set_state(state)
+    run.position[0] = half
+    run.run()
+    forked = setting.evaluate(run)
+    anew = again.trainer()
+    anew.run()
+    second = again.evaluate(anew)
+    if first == second != forked:
+        raise ParameterError(
+            f"the trainer's state is not whole: put back to sample {half} it ends at AUC "
+            f"{forked.auc:.6f}, and at {first.auc:.6f} without; `get_state` has to copy all that "
+            "decides how the run goes on (weights, optimiser, position, random numbers)"
+        )
+    others = (forked, second)
+    return TrainerCheck(
+        _expected(found, first),
+        max(abs(one.auc - first.auc) for one in others),
+        max(abs(one.log_loss - first.log_loss) for one in others),
+    )
+
+
+def _expected(found: object, first: Quality) -> Expected:
+    if not isinstance(found, Predictions):
+        return Expected(first.auc, first.log_loss, BASE_AUC, None, None, None, None, None)
+    label = np.asarray(found.label, np.float64)
+    p = float(label.mean())
+    entropy = -p * float(np.log(p)) - (1 - p) * float(np.log1p(-p))
+    return Expected(
+        first.auc, first.log_loss, BASE_AUC, entropy, None, None, len(label), int(label.sum())
+    )
+
+
+def _require_rows(name: str, table: OwnTable) -> None:
+    """What is written to rows is read back, and other rows stay."""
+    n = min(N_TRIED, table.n_rows)
+    rows: Ints = np.unique(np.linspace(0, table.n_rows - 1, n).astype(np.int64))
+    before = [np.array(part) for part in table.get_rows(rows)]
+    if not before or any(len(part) != len(rows) for part in before):
+        shapes = [part.shape for part in before]
+        raise ParameterError(f"table {name!r}: get_rows gave {shapes} for {len(rows)} rows")
+    other = [part[::-1] + np.ones(1, part.dtype) for part in before]
+    table.set_rows(rows, other)
+    after = [np.asarray(part) for part in table.get_rows(rows)]
+    table.set_rows(rows, before)
+    back = [np.asarray(part) for part in table.get_rows(rows)]
+    for wanted, found in ((other, after), (before, back)):
+        if not all(map(np.array_equal, wanted, found)):
+            raise ParameterError(f"table {name!r}: get_rows does not give what set_rows wrote")
+
+
+def _require_noted(run: Plugged, setting: PluggedSetting, until: int) -> None:
+    """Train on; every row that moved was noted."""
+    before = ModelWeights(setting.own, setting.shards.layout, setting.pool).copy()
+    run.run(until)
+    layout = setting.shards.layout
+    for number, name in enumerate(setting.own.tables):
+        of = layout.of(number)
+        for first in range(of.start, of.stop, AT_ONCE):
+            rows = np.arange(first, min(first + AT_ONCE, of.stop))
+            pairs = zip(before.read(rows), run.weights.read(rows), strict=True)
+            moved = np.zeros(len(rows), bool)
+            for old, new in pairs:
+                moved |= (old != new).reshape(len(rows), -1).any(axis=1)
+            unnoted = moved & (run.changed[rows] == 0)
+            if unnoted.any():
+                row = int(rows[unnoted][0]) - of.start
+                raise ParameterError(
+                    f"table {name!r}: row {row} moved, and no batch noted that it was looked up; "
+                    "where a step moves other rows too, `moves_only_accessed` has to be False"
+                )

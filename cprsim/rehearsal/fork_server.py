@@ -1,0 +1,83 @@
+"""The warmed parent of all workers: it has imported and read everything, and forks on demand.
+
+    python -m cprsim.rehearsal.fork_server FOLDER    one JSON line on stdin asks for one process
+
+It is killed when the supervisor ends, and ends when its input does; its children with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cprsim.foreign import parse_json
+from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.optimizers import optimizer_for
+from cprsim.records import SubSaves
+from cprsim.rehearsal import server, trainer  # noqa: F401 (forked processes have them imported)
+from cprsim.rehearsal.material import fresh_model, read_material
+from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
+from cprsim.rehearsal.worker import Inherited, die_with_parent
+from cprsim.rehearsal.worker import main as work
+
+TO_SUPERVISOR = 1  # the supervisor reads a pipe there
+
+
+def warm(inherited: Inherited) -> None:
+    """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
+    _batch(inherited)
+    for tracker in (None, *TRACKERS):
+        _shard(inherited, tracker)
+
+
+def _batch(inherited: Inherited) -> None:
+    material = inherited.material
+    rows = material.clicks.rows[: material.plan.batch]
+    integers, label = (
+        column[: len(rows)] for column in (material.clicks.integers, material.clicks.label)
+    )
+    pulled = np.array(inherited.table[rows.ravel()])
+    model = Dlrm(material.shape, table=pulled, dense=inherited.dense.copy())
+    work = Workspace(model, len(rows))
+    at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
+    model.forward(integers, at, work)
+    model.backward(integers, label, work)
+    optimizer_for(material.plan.optimizer, model).update_dense(work.d_dense, 0.0)
+
+
+def _shard(inherited: Inherited, tracker: str | None) -> None:
+    material = inherited.material
+    sub_saves = None if tracker is None else SubSaves(tracker)
+    shard = Shard(material, 0, initial_rows(material, inherited.table, 0), sub_saves)
+    gradients = np.zeros((1, material.shape.dimension), np.float32)
+    shard.push(np.zeros(1, np.int32), gradients, 0.0)
+    shard.start_save(ends_interval=True, number=0)
+    shard.abandon()
+
+
+def main() -> None:
+    """Read the material, say so, and fork until the input ends."""
+    die_with_parent(int(sys.argv[2]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: nobody waits for the children
+    material = read_material(Path(sys.argv[1]))
+    model = fresh_model(material)
+    inherited = Inherited(material, model.table, model.dense)
+    warm(inherited)
+    gc.collect()
+    gc.freeze()
+    os.write(TO_SUPERVISOR, b"warm\n")
+    own = os.getpid()
+    for line in sys.stdin:
+        asked = parse_json(line.encode())
+        if os.fork() == 0:
+            work(inherited, asked["address"], asked["key"], own)
+
+
+if __name__ == "__main__":
+    main()

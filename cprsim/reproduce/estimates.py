@@ -1,0 +1,107 @@
+"""Estimates: values with their 95 % intervals, as text and as series of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor, isnan, log10, nan
+
+import numpy as np
+import numpy.typing as npt
+
+from cprsim.plots.chart import Kind, Series
+from cprsim.results.metrics import interval_of_mean
+from cprsim.results.words import significant, with_interval
+
+ROUNDING = 1e-6  # of a value: an interval that is narrower is none
+Z_95 = 1.96  # standard errors of a normal value in half its 95 % interval, rounded
+SMALL = 0.5  # values below it are shown with as many decimals as they deserve
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, with the ends of its 95 % interval where it has noise (else NaN)."""
+
+    value: float
+    low: float = nan
+    high: float = nan
+
+    @classmethod
+    def around(cls, value: float, half_width: float) -> Estimate:
+        """With an interval that is even."""
+        return cls(value, value - half_width, value + half_width)
+
+    @classmethod
+    def mean(cls, values: npt.ArrayLike) -> Estimate:
+        """Mean of independent values, with its interval by Student's t."""
+        return cls(*interval_of_mean(np.asarray(values)))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval; the value itself where there is no noise."""
+        return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
+
+    def times(self, factor: float) -> Estimate:
+        """The estimate and its interval in another unit."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+
+    def over(self, other: Estimate) -> Estimate:
+        """The ratio of two independent estimates, its interval to first order."""
+        ratio = self.value / other.value
+        return Estimate.around(ratio, ratio * relative_half_width(self, other))
+
+    def above(self, bound: float) -> bool | None:
+        """Whether the whole interval lies above a value; None where neither above nor below it."""
+        return True if self.low > bound else False if self.high < bound else None
+
+    def below(self, bound: float) -> bool | None:
+        """The opposite of `above`."""
+        is_above = self.above(bound)
+        return None if is_above is None else not is_above
+
+    def shown(self, unit: str = "") -> str:
+        """``8.36 ± 0.05 %``; the ends where the interval is not even."""
+        return f"{self._digits()} {unit}".rstrip()
+
+    def _digits(self) -> str:
+        value, (low, high) = self.value, self.ends
+        if 0 < abs(value) < SMALL:
+            return self._small()
+        if high - low <= ROUNDING * abs(value):
+            return significant(value)
+        if self._is_even:
+            return with_interval(value, (high - low) / 2)
+        return f"{significant(value)} ({significant(low)} to {significant(high)})"
+
+    @property
+    def _is_even(self) -> bool:
+        low, high = self.ends
+        return abs((high - self.value) - (self.value - low)) < 0.02 * (high - low)
+
+    def _small(self) -> str:
+        """Two significant digits of the interval, at most three of the value: 0.0846 ± 0.0013."""
+        value, (low, high) = self.value, self.ends
+        half = (high - low) / 2
+        digits = 2 - floor(log10(abs(value)))
+        if half <= ROUNDING * abs(value):
+            return f"{value:.{digits}f}"
+        digits = max(min(digits, 1 - floor(log10(half))), 1)
+        if self._is_even:
+            shown = f"{half:.{digits}f}"
+            return f"{value:.{digits}f} ± {shown if shown.strip('0.') else f'{half:.1g}'}"
+        return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def relative_half_width(*factors: Estimate) -> float:
+    """Half-width over value of a product or ratio of independent estimates, to first order."""
+    widths = [(one.ends[1] - one.ends[0]) / 2 / one.value for one in factors if one.value]
+    return float(sum(width**2 for width in widths) ** 0.5)
+
+
+def series(
+    label: str, x: Iterable[float | str], estimates: Sequence[Estimate], kind: Kind = "line"
+) -> Series:
+    """Estimates over x with their intervals, as a series of a figure."""
+    values = tuple(one.value for one in estimates)
+    low, high = (tuple(one.ends[end] for one in estimates) for end in (0, 1))
+    return Series(label, tuple(x), values, low, high, kind)

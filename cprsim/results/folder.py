@@ -1,0 +1,160 @@
+"""What all results folders have in common: how they are made, found again, written and read.
+
+    <root>/<name>-<digest>/   scenario.yaml, what the kind of result says, figures, manifest.json
+
+The kind of result writes its own files; a folder without its manifest is not finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cprsim.codec import decode, encode, json_text
+from cprsim.errors import ResultError
+from cprsim.foreign import UNUSABLE, one_line, read_json, spreadsheet_cell
+from cprsim.results.identity import Identity
+from cprsim.results.manifest import damage, write_manifest
+from cprsim.results.publish import publishing, require_writable, sole
+
+SCENARIO = "scenario.yaml"
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The results folder that is to be made.
+
+    Parameters
+    ----------
+    root : folder of the results folders; made where it is missing
+    identity : what decides the result, and with it the folder's name
+    started : when the work began
+    about : what the manifest says besides: command, seed, replications, failures_digest, ...
+    """
+
+    root: Path
+    identity: Identity
+    started: datetime
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where it stands once it is finished."""
+        return self.root / self.identity.folder_name
+
+    def with_about(self, **about: Any) -> Target:
+        """The same, of which the manifest says more."""
+        return replace(self, about={**self.about, **about})
+
+
+def finished_or_make(
+    folder: Path,
+    read: Callable[[Path], Made],
+    make: Callable[[], Made],
+    *,
+    warn: Callable[[str], object] = lambda message: None,
+    instead: str = "it is made anew",
+    alone: bool = False,
+) -> tuple[Made, bool]:
+    """What a finished folder holds; where there is none, or it is damaged, it is made.
+
+    Parameters
+    ----------
+    read : the folder
+    make : makes it, and returns what `read` would
+    warn : is told what is wrong with a damaged folder, and what is done about it
+    instead : what is done about it
+    alone : whether no other process may make it at the same time
+
+    Returns
+    -------
+    the result, and whether it was there already
+
+    Raises
+    ------
+    ResultError : it can't be written; another process makes it, and `alone` was asked for
+    """
+    if folder.exists():
+        wrong = damage(folder)
+        if wrong is None:
+            return read(folder), True
+        warn(f"{wrong}; {instead}")
+    require_writable(folder.parent)
+    with sole(folder) if alone else nullcontext():
+        return make(), False
+
+
+@contextmanager
+def new_folder(target: Target) -> Iterator[Path]:
+    """A folder to write into, in place with scenario and manifest when the block has ended.
+
+    Raises ResultError where it can't be written; nothing is left behind.
+    """
+    with publishing(target.folder) as folder:
+        (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
+        yield folder
+        write_manifest(folder, target.identity, target.about, target.started)
+
+
+# --------------------------------------------------------------------------- files
+
+
+def write_record(path: Path, record: Any, indent: int = 2) -> None:
+    """Write a record as JSON."""
+    path.write_text(json_text(encode(record), indent), "utf-8")
+
+
+def read_record(kind: type[Made], path: Path, called: str, /, **given: Any) -> Made:
+    """The record of a results folder that `write_record` wrote.
+
+    Parameters
+    ----------
+    called : the kind of result, in words
+    given : values of the fields that are not stored
+
+    Raises
+    ------
+    ResultError : the file can't be read, or holds something else; the message names the key
+    """
+    with readable(path.parent, called):
+        return decode(kind, read_json(path), **given)
+
+
+@contextmanager
+def readable(folder: Path, called: str) -> Iterator[None]:
+    """Whatever goes wrong within the block is a ResultError: the folder can't be read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, *UNUSABLE) as error:
+        reason = one_line(str(error), 200)
+        raise ResultError(f"{folder} can't be read as {called}: {reason}") from error
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table that `write_parquet` wrote."""
+    frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    return frame
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(table, path, compression="zstd")
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """As text that no spreadsheet takes for formulas: see `cprsim.foreign.spreadsheet_cell`."""
+    words = frame.select_dtypes(exclude=["number", "bool"])
+    safe = frame.assign(**{str(name): words[name].map(spreadsheet_cell) for name in words})
+    safe.columns = [spreadsheet_cell(name) for name in safe.columns]
+    safe.to_csv(path, index=False, lineterminator="\n")

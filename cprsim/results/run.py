@@ -1,0 +1,251 @@
+"""The results folder of a run: its tables, its figures, and what a reader needs to know of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pandas as pd
+
+from cprsim import codec
+from cprsim.codec import Mark
+from cprsim.failures import distributions
+from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.foreign import read_json
+from cprsim.records import EventLog, RecoveryPolicy
+from cprsim.recovery import policy as recovery_policy
+from cprsim.results.accuracy_rows import why_unpriced, with_accuracy_columns
+from cprsim.results.folder import (
+    Target,
+    new_folder,
+    read_table,
+    readable,
+    write_csv,
+    write_parquet,
+    write_record,
+)
+from cprsim.results.identity import file_digest
+from cprsim.results.manifest import read_manifest
+from cprsim.results.metrics import Spread, parts_among, spreads, summarise_rows
+from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
+from cprsim.results.words import NO_NUMBER, significant
+
+if TYPE_CHECKING:
+    from cprsim.pipeline import Outcome
+
+JOB = "job.json"
+TABLES = ("replications", "losses", "timeline")
+
+# a recovery system is any of these records within each other
+codec.register(
+    record
+    for module in (recovery_policy, distributions)
+    for record in vars(module).values()
+    if isinstance(record, type) and is_dataclass(record)
+)
+codec.register([PiecewiseHazard])
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a node-hour, and the label of its currency; nothing is ever converted."""
+
+    node_hour: float
+    currency: str = ""
+
+    def of(self, node_h: float) -> float:
+        """What node-hours cost."""
+        return self.node_hour * node_h
+
+    def said(self, node_h: float) -> str:
+        """``39.7 USD``; without a label the number alone."""
+        money = significant(self.of(node_h))
+        return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """How one strategy of a result recovered, and whether it was given up."""
+
+    policy: Annotated[RecoveryPolicy, Mark.INLINE]
+    gave_up: bool  # stopped early because no replication finished
+
+
+@dataclass(frozen=True, slots=True)
+class CurveUsed:
+    """The staleness curve that priced the losses of a result."""
+
+    name: str
+    origin: str  # where it is from, in one line
+    notes: tuple[str, ...]  # sentences: what to be careful with
+    file: str  # its copy in the results folder
+    sha256: str  # of that file
+    unpriced: Mapping[str, str] = field(default_factory=dict)  # why not, by strategy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A results folder in memory; `job.json` holds what is no table.
+
+    Columns: docs/metrics.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
+    loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`;
+    `summary`: cprsim.results.metrics.summarise.
+    """
+
+    name: str
+    useful_h: float
+    precision_fraction: float | None = None  # of the mean overhead, that was asked for
+    n_nodes: int
+    timeline_replication: int
+    replay: int | None  # the number of the replication that is here alone; None: a whole run
+    curve: CurveUsed | None = None
+    log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
+    warnings: tuple[str, ...] = ()  # of `results.warnings`
+    # of a node-hour, where the scenario says it
+    price: Annotated[Price | None, Mark.OMIT_NONE] = None
+    strategies: tuple[Recovered, ...]
+    path: Annotated[Path, Mark.NOT_STORED]
+    manifest: Annotated[Mapping[str, Any], Mark.NOT_STORED]
+    replications: Annotated[pd.DataFrame, Mark.NOT_STORED]
+    losses: Annotated[pd.DataFrame, Mark.NOT_STORED]
+    timeline: Annotated[pd.DataFrame, Mark.NOT_STORED]
+    summary: Annotated[pd.DataFrame, Mark.NOT_STORED]
+
+    def spreads(self) -> dict[str, dict[str, Spread]]:
+        """The summary by strategy and quantity."""
+        return spreads(self.summary)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of overhead that were told apart, in the order of tables."""
+        return parts_among(self.summary["quantity"])
+
+    @property
+    def policies(self) -> tuple[RecoveryPolicy, ...]:
+        """The recovery policies in the scenario's order."""
+        return tuple(strategy.policy for strategy in self.strategies)
+
+
+@dataclass(frozen=True, slots=True)
+class Logbook:
+    """The event logs of one replication, one per strategy."""
+
+    replication: int
+    logs: Mapping[str, EventLog]
+
+
+def write_result(
+    target: Target,
+    outcome: Outcome,
+    logbook: Logbook,
+    *,
+    draw: Callable[[Result], object] | None = None,
+    curve_path: Path | None = None,
+    log_notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    price: Price | None = None,
+) -> Result:
+    """Write everything about a run into its folder, whole or not at all.
+
+    Parameters
+    ----------
+    outcome : what was simulated
+    logbook : the replication that the timeline shows
+    draw : puts the figures into ``result.path``; called before the folder is in place
+    curve_path : the file of the outcome's staleness curve, of which the folder keeps a copy
+    log_notes : what is replayed of a log of failures, and what its reader left out or assumed
+    warnings : of `results.warnings`
+    price : of a node-hour
+
+    Returns
+    -------
+    The result as read back from its folder.
+
+    Raises
+    ------
+    ResultError : it can't be written; nothing is left behind
+    """
+    with new_folder(target) as folder:
+        rows = replication_rows(outcome)
+        result = Result(
+            name=target.identity.name,
+            useful_h=outcome.useful_h,
+            precision_fraction=outcome.precision_fraction,
+            n_nodes=outcome.cluster.n_nodes,
+            timeline_replication=logbook.replication,
+            replay=target.identity.replay,
+            curve=_keep_curve(folder, outcome, curve_path),
+            log_notes=tuple(log_notes),
+            warnings=tuple(warnings),
+            price=price,
+            strategies=tuple(Recovered(one.policy, one.gave_up) for one in outcome.strategies),
+            path=folder,
+            manifest={},
+            replications=rows,
+            losses=loss_rows(outcome),
+            timeline=timeline_rows(logbook.logs, outcome.cluster),
+            summary=summarise_rows(rows, outcome.cluster.n_nodes),
+        )
+        _write(result)
+        if draw is not None:
+            draw(read_folder(folder, {}))
+    return load_result(target.folder)
+
+
+def _keep_curve(folder: Path, outcome: Outcome, path: Path | None) -> CurveUsed | None:
+    """Copy the file of the curve into the folder, and say which it is."""
+    curve = outcome.curve
+    if curve is None or path is None:
+        return None
+    copy = folder / f"curve{path.suffix.lower()}"
+    shutil.copyfile(path, copy)
+    unpriced = {
+        one.policy.name: why
+        for one in outcome.strategies
+        if (why := why_unpriced(curve, one.policy))
+    }
+    digest = file_digest(copy)
+    return CurveUsed(curve.name, curve.origin, curve.notes, copy.name, digest, unpriced)
+
+
+def _write(result: Result) -> None:
+    folder = result.path
+    write_record(folder / JOB, result)
+    for name in TABLES:
+        write_parquet(getattr(result, name), folder / f"{name}.parquet")
+    write_csv(result.summary, folder / "summary.csv")
+    if result.replay is not None:
+        write_csv(result.timeline, folder / "events.csv")
+
+
+def load_result(path: Path | str) -> Result:
+    """Read a finished results folder.
+
+    Raises
+    ------
+    ResultError : no manifest (unfinished, or no result at all), a file that is missing, damaged
+        or of another layout
+    """
+    folder = Path(path)
+    return read_folder(folder, read_manifest(folder))
+
+
+def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
+    """`load_result` without the check of the manifest. Raises ResultError."""
+    with readable(folder, "a result"):
+        job = read_json(folder / JOB)
+        tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
+        rows = with_accuracy_columns(tables.pop("replications"))
+        return codec.decode(
+            Result,
+            job,
+            path=folder,
+            manifest=manifest,
+            replications=rows,
+            # as in summary.csv, but exact to the last digit whatever reads numbers from text
+            summary=summarise_rows(rows, int(job["n_nodes"])),
+            **tables,
+        )

@@ -1,0 +1,100 @@
+"""Forks of one run equal runs from scratch, whatever the way of saving."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cprsim.errors import ParameterError
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.shared_run import Baseline, Setting, run_trials
+from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.trials import Saving, ShardFailure, Stale, Trial, stale_shards
+from cprsim.staleness import STRATEGIES
+from tests.kernel.scratch import run_trial
+
+TABLES = TableLayout((40, 3, 900, 7, 250, 60, 90, 30, 12))  # two more than are prioritised
+ONE = (ShardFailure(0.6, (1, 2)),)
+THREE = (ShardFailure(0.2, (0,)), ShardFailure(0.45, (0, 3)), ShardFailure(0.9, (2,)))
+
+
+@pytest.fixture(scope="module", params=["sgd", "adagrad"])
+def setting(request: pytest.FixtureRequest) -> Setting:
+    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
+    plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=request.param)
+    return Setting(shape, clicks[:2500], clicks[2500:], plan, Shards(shape.tables, 4))
+
+
+def test_a_fork_is_bit_by_bit_a_run_from_scratch(setting: Setting) -> None:
+    trials = [
+        Trial(Saving(strategy, interval), failures)
+        for strategy in STRATEGIES
+        for interval, failures in ((0.25, ONE), (0.3, THREE))
+    ]
+    *finished, _ = run_trials(setting, trials)
+    forked = dict(finished)
+    assert forked.keys() == set(trials)
+    assert {trial: run_trial(setting, trial) for trial in trials} == forked
+    assert len(set(forked.values())) > len(trials) // 2  # strategies do differ
+
+
+def test_the_twin_is_the_run_that_nobody_saved(setting: Setting) -> None:
+    trials = [Trial(Saving(strategy, 0.25), ONE) for strategy in STRATEGIES]
+    *_, twin = run_trials(setting, trials)
+    alone = setting.trainer()
+    alone.run()
+    assert isinstance(twin, Baseline)
+    assert twin.quality == alone.evaluate(setting.test)
+
+
+def test_equal_bytes_are_equal_and_more_bytes_are_more(setting: Setting) -> None:
+    savings = [Saving(strategy, 0.25) for strategy in STRATEGIES]
+    (twin,) = run_trials(setting, [], savings)
+    assert isinstance(twin, Baseline)
+    written = {saving.strategy: n_bytes for saving, n_bytes in twin.bytes_written.items()}
+    assert written["partial"] > 0
+    for tracker in ("mfu", "ssu", "scar"):
+        assert written[tracker] <= written["partial"] * 1.1  # whole rows per segment: rounded up
+        assert written[f"{tracker}+"] > written[tracker]
+    assert written["round-robin"] == written["partial"]
+
+
+def test_a_failure_right_after_a_save_loses_nothing(setting: Setting) -> None:
+    trial = Trial(Saving("partial", 0.25), (ShardFailure(0.5, (0, 1, 2)),))
+    (_, quality), twin = run_trials(setting, [trial])
+    assert isinstance(twin, Baseline)
+    assert quality == twin.quality
+
+
+def test_saves_are_due_on_the_grid() -> None:
+    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [(0.5, True), (1.0, True)]
+    sub_saves = list(Saving("mfu", 0.5).due(0.5, 1.0))
+    assert [at for at, _ in sub_saves] == pytest.approx(np.arange(9, 17) / 16)
+    assert [ends for _, ends in sub_saves] == [False] * 7 + [True]
+    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == (0.5, True)
+    assert list(Saving("partial", 2.0).due(0.0, 1.0)) == []
+
+
+def test_staleness_counts_from_the_later_of_save_and_reload() -> None:
+    stale = stale_shards(Trial(Saving("partial", 0.5), THREE))
+    assert [(one.server, one.since_save, one.since_reload) for one in stale] == [
+        (0, 0.2, 0.2),
+        (0, 0.45, 0.25),
+        (3, 0.45, 0.45),
+        (2, pytest.approx(0.4), pytest.approx(0.4)),
+    ]
+    at_a_save = Trial(Saving("partial", 0.5), (ShardFailure(0.5, (1,)),))
+    assert stale_shards(at_a_save) == [Stale(0.5, 1, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize("at", [(0.5, 0.2), (-0.1,), (0.4, 1.2), ()])
+def test_failures_out_of_order_or_outside_the_run_are_refused(at: tuple[float, ...]) -> None:
+    with pytest.raises(ParameterError, match="in order and within the run"):
+        Trial(Saving("partial", 0.5), tuple(ShardFailure(one, (0,)) for one in at))
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ParameterError, match="unknown strategy `lru`"):
+        Saving("lru", 0.5)
