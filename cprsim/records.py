@@ -112,11 +112,6 @@ class Cluster:
         return self.slots_that_hold(Holds.REPLICA)
 
     @property
-    def slots_beside(self) -> list[int]:
-        """Slots without which the others go on under partial recovery."""
-        return [slot for role in self.roles if role.others_go_on for slot in self.slots(role.name)]
-
-    @property
     def n_emb_ps(self) -> int:
         return len(self.shard_slots)
 

@@ -27,7 +27,7 @@ from cprsim.results import Result, write_result
 from cprsim.results.folder import Target, write_record
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.sweeps import Store
 from cprsim.workers import Workers

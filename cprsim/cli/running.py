@@ -19,7 +19,7 @@ from cprsim.results.identity import failures_digest
 from cprsim.results.run import Price
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.failures_schema import ANY
+from cprsim.scenario.failures import ANY
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 
@@ -57,7 +57,8 @@ def _price(loaded: LoadedScenario) -> Price | None:
     if section is None or not section.node_hour:
         return None
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
-    return Price(mean_node_hour(section.prices, nodes), section.prices.currency)
+    prices = section.record()
+    return Price(mean_node_hour(prices, nodes), prices.currency)
 
 
 def _draw(result: Result) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cprsim.assemble import Experiment, assemble, sub_saves_of
+from cprsim.assemble import Experiment, assemble
 from cprsim.cli.progress import counting
 from cprsim.cli.pulse import pulse
 from cprsim.curves import chosen_curve, shipped_names
@@ -66,7 +66,7 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
 def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
     """What is compared with full recovery. Raises ScenarioError where a system does not fit."""
     try:
-        ways = ways_of(experiment, {**WAYS, **sub_saves_of(loaded)})
+        ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
     for number, entry in enumerate(loaded.scenario.recovery):

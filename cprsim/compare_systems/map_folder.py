@@ -13,7 +13,7 @@ from cprsim.codec import Key, Mark
 from cprsim.compare_systems.mapping import MapPoint, tied_with_best
 from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column
 

@@ -33,7 +33,7 @@ from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
 from cprsim.sweeps.store import Body, Store, Task, finish_points
 from cprsim.workers import Workers

@@ -15,7 +15,7 @@ from cprsim.fleet.cells import priced
 from cprsim.fleet.options import Axis, Interval, Option, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values, values_along
+from cprsim.scenario.sweep import Values, values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers
@@ -70,11 +70,6 @@ class Decision:
     n_draws: int
     others: Mapping[str, int]
     n_left_out: int
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval of what is saved lies above nothing."""
-        return self.best == self.present or self.saves.low > 0
 
 
 def decide(

@@ -18,7 +18,7 @@ from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values
+from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers, run_each
@@ -163,7 +163,7 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices."""
     section = loaded.scenario.prices
-    return None if section is None else section.prices
+    return None if section is None else section.record()
 
 
 def run_options(

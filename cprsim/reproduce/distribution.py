@@ -34,7 +34,7 @@ from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 
 N_EMB_PS = 18
 SHORT_H = 50.0  # a job beside which the one of 200 h is long

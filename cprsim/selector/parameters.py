@@ -20,9 +20,8 @@ from cprsim.assemble import Experiment, assemble
 from cprsim.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.failures_schema import JobFailures, NodeFailures
-from cprsim.scenario.lifetime_schema import Lifetime
+from cprsim.scenario.distributions import Lifetime
+from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
 from cprsim.selector.choice import Drawn
 from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.flips import contenders

@@ -29,7 +29,7 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.staleness import strategy_key
 from cprsim.sweeps.points import Point, require_sweep
 from cprsim.sweeps.store import Body
