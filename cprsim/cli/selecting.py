@@ -13,7 +13,7 @@ from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, loses, select, ways_of
 from cprsim.selector.folder import write_selection
@@ -137,7 +137,7 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
 
 
-def select_into(target: Target, wanted: Asked) -> Selection:
+def select_into(target: ResultTarget, wanted: Asked) -> Selection:
     """Select, and write the results folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.
