@@ -101,15 +101,12 @@ def causes_object(
         {
             "cause": one.name,
             "n_failures": one.n_failures,
-            "job_rate_per_h": _triple(one.job_rate_per_h, one.low_per_h, one.high_per_h),
+            "job_rate_per_h": _triple(*one.job_rate_per_h.triple),
             "mean_repair_h": one.mean_repair_h if isfinite(one.mean_repair_h) else None,
             "overhead_saved": one.saved,
             "uptimes": None
             if one.uptimes is None
-            else {
-                p.name: _triple(p.estimate, p.low, p.high)
-                for p in (*one.uptimes.parameters, one.uptimes.mean)
-            },
+            else {p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)},
             "not_fitted": one.why_not or None,
             "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
             "fragment": each.text or f"# no fragment: {each.why_not}\n",
@@ -123,9 +120,7 @@ def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
 
 
 def _costs(one: OfCause) -> list[str]:
-    rate, low, high = (
-        per_h * MONTH_H for per_h in (one.job_rate_per_h, one.low_per_h, one.high_per_h)
-    )
+    rate, low, high = (per_h * MONTH_H for per_h in one.job_rate_per_h.triple)
     repair = f"{one.mean_repair_h:.3g}" if isfinite(one.mean_repair_h) else "–"
     rates = f"{rate:.3g} [{low:.3g}, {high:.3g}]"
     return [one_line(one.name, 30), str(one.n_failures), rates, repair, f"{one.saved:.2%}"]
@@ -136,7 +131,7 @@ def _fit_line(one: OfCause) -> str:
     if one.uptimes is None:
         return f"{one_line(one.name)}: not fitted: {one.why_not}; {shares}"
     shown = (*one.uptimes.parameters, one.uptimes.mean)
-    numbers = ", ".join(f"{p.name} {p.estimate:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in shown)
+    numbers = ", ".join(f"{p.name} {p.mean:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in shown)
     return f"{one_line(one.name)}: weibull: {numbers}; {shares}"
 
 

@@ -27,7 +27,7 @@ from cprsim.fitting.fragments import (
 from cprsim.fitting.frailty_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.trend import Trend
@@ -129,9 +129,9 @@ def as_object(shown: Shown, figures: list[Path]) -> dict[str, Any]:
     return {
         "verdict": {
             "sentences": list(shown.verdict.sentences),
-            "mtbf_of_job_h": _number(shown.verdict.mtbf_h),
-            "low_h": _number(shown.verdict.low_h),
-            "high_h": _number(shown.verdict.high_h),
+            "mtbf_of_job_h": _number(shown.verdict.mtbf_h.mean),
+            "low_h": _number(shown.verdict.mtbf_h.low),
+            "high_h": _number(shown.verdict.mtbf_h.high),
         },
         "exposure": {
             "failures": n_failures(fitted.outages),
@@ -207,8 +207,9 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
 
 
 def _compared_object(one: Compared) -> dict[str, Any]:
-    numbers = {name: _number(getattr(one, name)) for name in ("trace", "mean", "low", "high")}
-    return {"name": one.name, **numbers, "inside": one.inside}
+    numbers = {"trace": one.trace, **one.simulated.by_name}
+    known = {name: _number(value) for name, value in numbers.items()}
+    return {"name": one.name, **known, "inside": one.inside}
 
 
 def _is_beyond(form: FrailtyFit, fitted: TraceFit) -> bool:
@@ -262,9 +263,9 @@ def _print_subject(console: Console, subject: Subject) -> None:
         )
     _say(console, "  with 95 % intervals, times in hours:")
     for judged in subject.ranking.judged:
-        beyond = times.extrapolates(judged.fit.mean.estimate)
+        beyond = times.extrapolates(judged.fit.mean.mean)
         _say(console, f"  {_parameters(judged)}{' (extrapolated)' if beyond else ''}")
-    if any(times.extrapolates(judged.fit.mean.estimate) for judged in subject.ranking.judged):
+    if any(times.extrapolates(judged.fit.mean.mean) for judged in subject.ranking.judged):
         _say(
             console,
             f"  extrapolated: beyond {times.longest_h:.6g} h, the longest time watched; what the "
@@ -289,7 +290,7 @@ def _cells(judged: Judged) -> list[str]:
 
 def _parameters(judged: Judged) -> str:
     shown = (*judged.fit.parameters, judged.fit.mean)
-    numbers = (f"{p.name} {p.estimate:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in shown)
+    numbers = (f"{p.name} {p.mean:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in shown)
     return f"{judged.fit.family}: {', '.join(numbers)}"
 
 
@@ -308,7 +309,7 @@ def _print_correlation(console: Console, fitted: TraceFit) -> None:
     if fitted.correlated is not None:
         for form in fitted.correlated.forms:
             numbers = "  ".join(
-                f"{p.name} {p.estimate:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
+                f"{p.name} {p.mean:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
             )
             beyond = ""
             if _is_beyond(form, fitted):
@@ -339,7 +340,8 @@ def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
     for heading in ("statistic", "log", "simulated", "95 % of them", "inside"):
         table.add_column(heading, justify="left" if heading == "statistic" else "right")
     for one in compared:
-        numbers = (f"{one.trace:.4g}", f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}")
+        mean, low, high = one.simulated.triple
+        numbers = (f"{one.trace:.4g}", f"{mean:.4g}", f"{low:.4g} to {high:.4g}")
         inside = {True: "yes", False: "no", None: "can't be told"}[one.inside]
         table.add_row(one.name, *(number.replace("nan", "–") for number in numbers), inside)
     console.print(table)
@@ -375,13 +377,13 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
         "rmse_survival": judged.rmse_survival,
         "parameters": {p.name: _interval(p) for p in fit.parameters},
         "mean_h": _interval(fit.mean),
-        "extrapolated": times.extrapolates(fit.mean.estimate),
+        "extrapolated": times.extrapolates(fit.mean.mean),
     }
 
 
-def _interval(estimate: Estimate) -> dict[str, float | None]:
+def _interval(estimate: Parameter) -> dict[str, float | None]:
     return {
-        "estimate": _number(estimate.estimate),
+        "estimate": _number(estimate.mean),
         "low": _number(estimate.low),
         "high": _number(estimate.high),
         "standard_error": _number(estimate.standard_error),

@@ -90,7 +90,8 @@ def sentences(since: Since) -> list[str]:
     return [
         f"Since {since.before.ends} the rate of failures {verb}: {one.n_since} in "
         f"{one.since_h:.4g} node-hours against {one.n_before} in {one.before_h:.4g}, "
-        f"{one.ratio:.3g} times the rate [{best.low:.3g}, {best.high:.3g}], p {best.p_value:.2g}"
+        f"{one.ratio.mean:.3g} times the rate "
+        f"[{best.ratio.low:.3g}, {best.ratio.high:.3g}], p {best.p_value:.2g}"
         + (f" (bunching of {since.dispersion:.2g} allowed for; p {one.p_value:.2g} without)."
            if since.allowing else "."),
         f"A doubled rate would have been noticed with a probability of {best.power_of_doubling:.0%}"
@@ -110,8 +111,10 @@ def since_object(since: Since) -> dict[str, Any]:
 
 
 def _change_object(one: Change) -> dict[str, Any]:
-    numbers = ("ratio", "low", "high", "p_value", "power_of_doubling", "least_noticed")
-    found = {name: getattr(one, name) for name in numbers}
+    ratio, low, high = one.ratio.triple
+    found = {"ratio": ratio, "low": low, "high": high} | {
+        name: getattr(one, name) for name in ("p_value", "power_of_doubling", "least_noticed")
+    }
     return {
         "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
         **{name: value if isfinite(value) else None for name, value in found.items()},

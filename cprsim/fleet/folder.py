@@ -13,9 +13,10 @@ from typing import Any
 import pandas as pd
 
 from cprsim.errors import ResultError
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
 from cprsim.fleet.deciding import Decision, Flip, Knee
-from cprsim.fleet.options import Axis, Interval, Option
+from cprsim.fleet.options import Axis, Option
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.results.identity import Identity
 from cprsim.results.manifest import damage, read_manifest, write_manifest
@@ -45,7 +46,7 @@ class OptionRow:
     where: Mapping[str, Any]
     finished: bool
     engine: str
-    statistics: Mapping[str, Interval]
+    statistics: Mapping[str, Estimate]
     cost: float
     node_h: Mapping[str, float]
     cents: Mapping[str, int] = field(default_factory=dict)
@@ -102,7 +103,7 @@ def about(
             "currency": None if bill is None else bill.currency,
             "axes": {axis.key: list(axis.values.written) for axis in axes},
             "options": [_row(one) for one in options],
-            "decision": asdict(decision),
+            "decision": {**asdict(decision), "saves": decision.saves.by_name},
             "knees": [asdict(knee) for knee in knees],
         }
     )
@@ -132,7 +133,7 @@ def _row(one: Option) -> dict[str, Any]:
         "where": dict(one.where),
         "finished": one.finished,
         "engine": "simpy" if any(cell.by_events for cell in one.cells) else "fast",
-        "statistics": {name: asdict(one.statistic(name)) for name in STATISTICS},
+        "statistics": {name: one.statistic(name).by_name for name in STATISTICS},
         "cost": float(sum(cents.values())) if cents else one.cost,
         "node_h": node_h,
         "cents": cents,
@@ -264,8 +265,9 @@ def _option_from(entry: Mapping[str, Any]) -> OptionRow:
     )
 
 
-def _interval(entry: Mapping[str, Any]) -> Interval:
-    return Interval(**{name: number_from(value) for name, value in entry.items()})
+def _interval(entry: Mapping[str, Any]) -> Estimate:
+    mean, low, high = (number_from(entry[name]) for name in ("mean", "low", "high"))
+    return Estimate(mean, low, high)
 
 
 def _decision_from(entry: Mapping[str, Any]) -> Decision:

@@ -142,12 +142,12 @@ def _lifetimes(drawn: Mapping[str, Sequence[Any]]) -> Lifetimes:
 
 def _fitted(lifetimes: Lifetimes) -> dict[str, float]:
     gamma = fit(FAMILIES["gamma"], lifetimes)
-    shape = gamma.parameter("shape").estimate
+    shape = gamma.parameter("shape").mean
     exponential = fit(FAMILIES["exponential"], lifetimes)
     return {
         "n": lifetimes.n,
         "shape": shape,
-        "mean_h": gamma.mean.estimate,
+        "mean_h": gamma.mean.mean,
         "rmse": distances(gamma.distribution, lifetimes)[1],
         "rmse of exponential": distances(exponential.distribution, lifetimes)[1],
         "median_h": float(gamma.distribution.quantile(np.array([0.5]))[0]),

@@ -48,7 +48,7 @@ def five_forms(
 
 def _gaps_shape(outages: Outages, family: str) -> float:
     fitted: Fit = fit(FAMILIES[family], gaps(outages))
-    (shape,) = (one.estimate for one in fitted.parameters if one.name == "shape")
+    (shape,) = (one.mean for one in fitted.parameters if one.name == "shape")
     return shape
 
 
