@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import pandas as pd
 
 from cprsim.codec import FieldMark, Finite, Key
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
 from cprsim.fleet.deciding import Decision, Knee
-from cprsim.fleet.options import Axis, Interval, Option
+from cprsim.fleet.options import Axis, Option
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario
@@ -39,7 +40,7 @@ class OptionRow:
     where: Mapping[str, Any]
     finished: bool
     engine: str
-    statistics: Mapping[str, Interval]
+    statistics: Mapping[str, Estimate]
     cost: Finite
     node_h: Mapping[str, float]
     cents: Mapping[str, int] = field(default_factory=dict)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
 from cprsim.fleet.folder import FleetResult
-from cprsim.fleet.options import Interval
 from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table, Words
 from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.fleet import fleet_figures, shown_options
@@ -72,7 +72,7 @@ def _options(result: FleetResult) -> Table:
     )
 
 
-def _cell(name: str, interval: Interval) -> str:
+def _cell(name: str, interval: Estimate) -> str:
     scale = 100 if name in IN_PERCENT else 1
     mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))
     return mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"

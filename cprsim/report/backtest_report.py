@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cprsim.backtest.facts import AS_IT_RAN
 from cprsim.backtest.replaying import Advice, Backtest, Replayed, interval_words
-from cprsim.history.ledger import Hours
+from cprsim.estimate import Estimate
 from cprsim.report.ledger_report import (
     MOST_JOBS,
     NO_NUMBER,
@@ -79,7 +79,10 @@ def _cells(one: Backtest, system: Replayed) -> list[str]:
     every = interval_words(system.interval_h)
     if not system.finished:
         return [system.system, every, "never ends", "", "", "", NO_NUMBER]
-    overhead, saved = Hours.of(system.overhead_h), Hours.of(one.saved_h(system.system))
+    overhead, saved = (
+        Estimate.of_draws(system.overhead_h),
+        Estimate.of_draws(one.saved_h(system.system)),
+    )
     pls = float(system.pls.mean())
     return [
         system.system, every, number(overhead.mean), ends(overhead), number(saved.mean),
@@ -141,8 +144,10 @@ def _job(one: Backtest) -> dict[str, Any]:
                 "name": each.system,
                 "interval_h": plain(each.interval_h),
                 "finished": each.finished,
-                "overhead_h": triple(Hours.of(each.overhead_h)) if each.finished else None,
-                "saved_h": triple(Hours.of(one.saved_h(each.system))) if each.finished else None,
+                "overhead_h": triple(Estimate.of_draws(each.overhead_h)) if each.finished else None,
+                "saved_h": triple(Estimate.of_draws(one.saved_h(each.system)))
+                if each.finished
+                else None,
                 "parts_h": each.parts_h if each.finished else None,
                 "pls": plain(float(each.pls.mean())) if isfinite(each.pls.mean()) else None,
             }

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import USEFUL
 from cprsim.fleet.deciding import Flip, Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
-from cprsim.fleet.options import Interval
 from cprsim.plots.fleet import shown_options
 from cprsim.prices import shown
 from cprsim.report.run_report import say
@@ -124,7 +124,7 @@ def _unfinished(cells: list[str]) -> list[str]:
     return ["not all jobs finish", *([NO_NUMBER] * (len(cells) - 1))]
 
 
-def _percents(interval: Interval) -> str:
+def _percents(interval: Estimate) -> str:
     half = (interval.high - interval.low) / 2
     return with_interval(100 * interval.mean, 100 * half)
 

@@ -11,7 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, Hours, JobLedger
+from cprsim.estimate import Estimate
+from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import Period, of_all, over_time, worst
 
 NO_NUMBER = "–"
@@ -54,7 +55,7 @@ def inferred_lines(jobs: Sequence[JobLedger], notes: Sequence[str]) -> list[str]
     return [*(f"note: {one}" for one in notes), *(lines or ["nothing had to be inferred"])]
 
 
-def _parts_table(hours: dict[str, Hours], wall_h: float) -> Table:
+def _parts_table(hours: dict[str, Estimate], wall_h: float) -> Table:
     table = _table("", "hours", "95 %", "% of all")
     for name, one in hours.items():
         if one.high > 0 or name == "useful":
@@ -117,7 +118,7 @@ def number(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def ends(one: Hours, digits: int = 4) -> str:
+def ends(one: Estimate, digits: int = 4) -> str:
     """The interval; a dash where the log says all."""
     if one.high - one.low <= 1e-6:
         return NO_NUMBER
@@ -185,7 +186,7 @@ def _incident(one: Charged) -> dict[str, Any]:
     }
 
 
-def triple(one: Hours) -> dict[str, float | None]:
+def triple(one: Estimate) -> dict[str, float | None]:
     """Mean and interval."""
     return {"mean": plain(one.mean), "low": plain(one.low), "high": plain(one.high)}
 

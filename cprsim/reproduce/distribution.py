@@ -257,7 +257,7 @@ def five_forms(
 
 
 def _gaps_shape(outages: Outages, family: str) -> float:
-    return fit(FAMILIES[family], gaps(outages)).parameter("shape").estimate
+    return fit(FAMILIES[family], gaps(outages)).parameter("shape").mean
 
 
 def with_mtbf(

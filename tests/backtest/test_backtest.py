@@ -141,9 +141,9 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
     for kind, true_min in (("save", 3.0), ("load", 6.0), ("detect", 3.0), ("reschedule", 5.0)):
         mean = fits[kind].mean
         error = max((mean.high - mean.low) / 4, 1e-9)
-        assert abs(mean.estimate - true_min / 60) <= 4 * error, kind
+        assert abs(mean.mean - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.fit.mean
-    assert abs(mtbf.estimate - 4.0) <= 4 * mtbf.standard_error
+    assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
     assert "interval: 1.0" in found.text
 
 
