@@ -221,7 +221,7 @@ def without_figures() -> Iterator[None]:
             ("cprsim.plots.draw_result", nothing), ("cprsim.plots.sweep.draw_sweep", nothing),
             ("cprsim.plots.save.save_figure", nothing),
             ("cprsim.plots.selection.selection_figure", nothing),
-            ("cprsim.page.rendering.inline", lambda *_: ""),
+            ("cprsim.present.html.inline", lambda *_: ""),
         ):  # fmt: skip
             patches.enter_context(patch(name, instead))
         yield

@@ -179,7 +179,7 @@ def test_no_script_from_a_name_runs_in_a_report(folder, monkeypatch) -> None:
     page = Page(text)
     assert page.suspects == []
     assert len(page.scripts) == 1
-    assert page.scripts[0] == (ROOT / "cprsim/page/templates/page.js").read_text("utf-8")
+    assert page.scripts[0] == (ROOT / "cprsim/present/templates/page.js").read_text("utf-8")
     assert "script-src 'sha256-" in page.policy
     assert "unsafe" not in page.policy.partition("script-src")[2].partition(";")[0]
 

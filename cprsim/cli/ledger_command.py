@@ -46,8 +46,8 @@ def ledger(
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)
     if page is not None:
-        from cprsim.page import write_page
         from cprsim.page.ledger import page_of_ledger
+        from cprsim.present.writing import write_page
 
         write_page(page_of_ledger(jobs, events.notes), page)
     if as_json:

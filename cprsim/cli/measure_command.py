@@ -156,7 +156,7 @@ def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, Meas
     from cprsim.cli.terminal import Terminal
     from cprsim.measuring.elsewhere import read_runs
     from cprsim.measuring.measure import fitted_to
-    from cprsim.report.run_report import say
+    from cprsim.present.terminal import say
     from cprsim.results.identity import file_digest
 
     read = read_runs(runs)
@@ -187,8 +187,8 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
     from cprsim.measuring.measure import memory_of_forks
     from cprsim.measuring.runs import own_setting
     from cprsim.measuring.trainer_check import check_trainer
+    from cprsim.present.terminal import say
     from cprsim.report.expectation import forks, noise_warning
-    from cprsim.report.run_report import say
 
     setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
     if not as_json:
@@ -204,8 +204,8 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
 def _say_what_to_expect(expected: Expected, request: MeasureRequest, as_json: bool) -> None:
     """Before anything is measured, so that one may stop; warnings alone where stdout is JSON."""
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import say
     from cprsim.report.expectation import expectation, expectation_warnings
-    from cprsim.report.run_report import say
 
     if not as_json:
         for sentence in expectation(expected, request.n_seeds, request.precision):

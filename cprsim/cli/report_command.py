@@ -1,7 +1,8 @@
-"""``cprsim report``: finished results as one HTML file."""
+"""``cprsim report``: finished results as one page, in HTML or Markdown."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,13 @@ import typer
 from cprsim.cli.options import settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say
+
+
+class Format(StrEnum):
+    """How the page is written."""
+
+    html = "html"
+    md = "md"
 
 
 def report(
@@ -22,19 +30,35 @@ def report(
         ),
     ],
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FILE", help="Where to write.", callback=settled),
-    ] = Path("report.html"),
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Where to write.",
+            callback=settled,
+            show_default="report.html",
+        ),
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="md: Markdown, with figures in a folder beside it. Default: by the name of FILE.",
+            show_default=False,
+        ),
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Title of the page, in place of its own.", show_default=False)
     ] = None,
 ) -> None:
-    """Make one HTML file about results: answer, tables, figures, scenario, provenance.
+    """Make one page about results: answer, tables, figures, scenario, provenance.
 
-    The file needs no network. Several results are compared, each with the first.
+    In HTML it is one file that needs no network. Several results are compared, each with the first.
     """
-    from cprsim.page import page_of, write_page
+    from cprsim.page import page_of
+    from cprsim.present.writing import write_page
 
+    path = out or Path(f"report.{form or Format.html}")
     pulse.doing("making the page")
-    write_page(page_of(results, title), out)
-    say(out)
+    for written in write_page(page_of(results, title), path, None if form is None else form.value):
+        say(written)

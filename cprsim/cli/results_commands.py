@@ -27,9 +27,9 @@ def compare(
     listed.
     """
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import say
     from cprsim.report.as_json import comparison_as_json
     from cprsim.report.compare_table import print_comparison, print_inputs
-    from cprsim.report.run_report import say
     from cprsim.results import compare as differences
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 

@@ -7,6 +7,7 @@ them HTML, and no kind knows HTML.
 from __future__ import annotations
 
 from cprsim.page.kinds import KINDS, Kind, page_of
-from cprsim.page.rendering import render, write_page
+from cprsim.present.html import render
+from cprsim.present.writing import write_page
 
 __all__ = ["KINDS", "Kind", "page_of", "render", "write_page"]

@@ -7,7 +7,7 @@ from math import isnan
 
 from cprsim.errors import ParameterError
 from cprsim.page.answer import spread_in_percent
-from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
+from cprsim.present.document import Block, Column, Document, Section, Table, Words
 from cprsim.report.compare_table import SAME_INPUTS
 from cprsim.results import (
     FINISHED,
@@ -24,10 +24,10 @@ INPUTS = "In what the inputs differ"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def overview_of_runs(results: Sequence[Result]) -> Chapter:
+def overview_of_runs(results: Sequence[Result]) -> Document:
     """What several results say together: at most as many as there are letters."""
     names = [f"{letter}, {result.name}" for letter, result in zip(LETTERS, results, strict=False)]
-    return Chapter(
+    return Document(
         title=f"What failures cost: {count(len(results), 'result')} compared",
         question="Which of these results costs least, and by how much do they differ?",
         answer=[_cheapest(results, names)],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cprsim.page.content import Block, Column, Picture, Section, Table, Words
 from cprsim.plots import timeline_figure
 from cprsim.plots.timeline import Lane, read_lane
+from cprsim.present.document import Block, Column, Picture, Section, Table, Words
 from cprsim.results import Result
 from cprsim.results.words import NO_NUMBER, hours
 
@@ -22,8 +22,7 @@ def course_section(result: Result) -> Section:
             "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
             "done again; below, the first failure from close up. The table below has the numbers."
         ),
-        wide=timeline_figure(result),
-        narrow=timeline_figure(result, narrow=True),
+        draw=lambda narrow: timeline_figure(result, narrow=narrow),
     )
     blocks: list[Block] = [picture]
     rows = [row for name, lane in lanes.items() for row in _rows(name, lane)]

@@ -1,4 +1,4 @@
-"""A staleness curve as a chapter: what stale shards cost in accuracy, and how far that holds."""
+"""A staleness curve as a document: what stale shards cost in accuracy, and how far that holds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from scipy import stats
 
 from cprsim.curves import CurveFile
-from cprsim.page.charts import chart_blocks
-from cprsim.page.content import Block, Chapter, Column, Facts, Section, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series, floats
+from cprsim.present.charts import chart_blocks
+from cprsim.present.document import Block, Column, Document, Facts, Section, Table, Words
 from cprsim.results.inputs import flat
 from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
@@ -28,12 +28,12 @@ def is_curve(path: Path) -> bool:
     return path.is_file()
 
 
-def chapter_of_curve(curve: CurveFile) -> Chapter:
+def document_of_curve(curve: CurveFile) -> Document:
     """Everything that the file of a curve says."""
     metrics = [m for m in Metric if any(one.metric is m for one in curve.responses)]
     held = [_histories(curve.checks.get(metric.value) or {}, metric) for metric in metrics]
     blocks: list[Block] = [block for block in held if block is not None]
-    return Chapter(
+    return Document(
         title=f"What stale shards cost in accuracy: {curve.name}",
         question="How much accuracy does a job lose by the samples that its failed servers lose?",
         answer=[_answer(curve, metric) for metric in metrics],

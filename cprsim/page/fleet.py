@@ -1,13 +1,16 @@
-"""A fleet as a chapter: the recommendation, what each option costs, and what would reverse it."""
+"""A fleet as a document: the recommendation, what each option costs, and what would reverse it."""
 
 from __future__ import annotations
+
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
 from cprsim.fleet.folder import FleetResult
-from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table, Words
-from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.fleet import fleet_figures, shown_options
+from cprsim.present.document import Block, Column, Document, Picture, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.report.fleet_report import (
     cost_rows,
     energy,
@@ -19,24 +22,30 @@ from cprsim.report.fleet_report import (
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import NO_NUMBER, suited
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
 IN_PERCENT = ("overhead", "p50", "p90", "p95", "utilisation", "pls")
 MOST_ROWS = 200
 
 
-def chapter_of_fleet(result: FleetResult) -> Chapter:
+def document_of_fleet(result: FleetResult) -> Document:
     """Everything about one fleet. Raises ResultError for an unreadable file."""
-    narrow = fleet_figures(result, narrow=True)
+    figures = cache(lambda narrow: fleet_figures(result, narrow=narrow))
+
+    def figure(name: str, narrow: bool) -> Figure:
+        return figures(narrow)[name]
+
     pictures: list[Block] = [
         Picture(
             caption=CAPTIONS[name],
             alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
-            wide=figure,
-            narrow=narrow[name],
+            draw=partial(figure, name),
         )
-        for name, figure in fleet_figures(result).items()
+        for name in figures(False)
     ]
-    return Chapter(
+    return Document(
         title=f"What failures cost a fleet: {result.name}",
         question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
         answer=[*recommendation(result), *knee_sentences(result)],

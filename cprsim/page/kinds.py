@@ -14,15 +14,15 @@ from cprsim.errors import ParameterError, ResultError
 from cprsim.fleet.folder import is_fleet, load_fleet
 from cprsim.measuring.measure import WHOSE
 from cprsim.page.comparison import LETTERS, different_inputs, overview_of_runs
-from cprsim.page.content import Chapter, Page
-from cprsim.page.curve import chapter_of_curve, inputs_of_curve, is_curve
-from cprsim.page.fleet import chapter_of_fleet
-from cprsim.page.reproduction import chapter_of_reproduction, overview_of_reproductions
-from cprsim.page.run import chapter_of_run
-from cprsim.page.selection import chapter_of_selection, load_selected
-from cprsim.page.sweep import chapter_of_sweep
-from cprsim.page.systems import chapter_of_systems
-from cprsim.page.systems_map import chapter_of_map
+from cprsim.page.curve import document_of_curve, inputs_of_curve, is_curve
+from cprsim.page.fleet import document_of_fleet
+from cprsim.page.reproduction import document_of_reproduction, overview_of_reproductions
+from cprsim.page.run import document_of_run
+from cprsim.page.selection import document_of_selection, load_selected
+from cprsim.page.sweep import document_of_sweep
+from cprsim.page.systems import document_of_systems
+from cprsim.page.systems_map import document_of_map
+from cprsim.present.document import Document, Page
 from cprsim.reproduce.runner import SUMMARY, read_reproduced
 from cprsim.results import inputs_of, load_result
 from cprsim.results.manifest import read_manifest
@@ -39,16 +39,16 @@ class Kind:
     ----------
     holds : whether a path is of this kind, by the files that it has
     load : reads it; raises ResultError where it is unfinished or damaged
-    chapter : what there is to say about one
+    document : what there is to say about one
     inputs : what went into one, key by key
-    overview : what there is to say about several, before the chapters
+    overview : what there is to say about several, before the documents
     """
 
     holds: Callable[[Path], bool]
     load: Callable[[Path], Any]
-    chapter: Callable[[Any], Chapter]
+    document: Callable[[Any], Document]
     inputs: Callable[[Any], Mapping[str, str]]
-    overview: Callable[[Sequence[Any]], Chapter] | None = None
+    overview: Callable[[Sequence[Any]], Document] | None = None
 
 
 def _by_manifest(result: Any) -> dict[str, str]:
@@ -59,38 +59,38 @@ KINDS: dict[str, Kind] = {
     "comparison of systems": Kind(
         holds=is_comparison,
         load=load_comparison,
-        chapter=chapter_of_systems,
+        document=document_of_systems,
         inputs=lambda made: inputs_of(made.result.path, made.result.manifest),
     ),
     "map of systems": Kind(
         holds=is_map,
         load=load_map,
-        chapter=chapter_of_map,
+        document=document_of_map,
         inputs=lambda made: inputs_of(made.path, made.manifest),
     ),
     "run": Kind(
         holds=lambda folder: (folder / "job.json").is_file(),
         load=load_result,
-        chapter=chapter_of_run,
+        document=document_of_run,
         inputs=lambda result: inputs_of(result.path, result.manifest),
         overview=overview_of_runs,
     ),
     "reproduction": Kind(
         holds=lambda folder: (folder / SUMMARY).is_file(),
         load=read_reproduced,
-        chapter=chapter_of_reproduction,
+        document=document_of_reproduction,
         inputs=_by_manifest,
         overview=overview_of_reproductions,
     ),
     "selection": Kind(
         holds=lambda folder: (folder / SELECTION).is_file(),
         load=load_selected,
-        chapter=chapter_of_selection,
+        document=document_of_selection,
         inputs=_by_manifest,
     ),
-    "sweep": Kind(holds=is_sweep, load=load_sweep, chapter=chapter_of_sweep, inputs=_by_manifest),
-    "fleet": Kind(holds=is_fleet, load=load_fleet, chapter=chapter_of_fleet, inputs=_by_manifest),
-    "curve": Kind(is_curve, read_curve, chapter_of_curve, inputs_of_curve),
+    "sweep": Kind(holds=is_sweep, load=load_sweep, document=document_of_sweep, inputs=_by_manifest),
+    "fleet": Kind(holds=is_fleet, load=load_fleet, document=document_of_fleet, inputs=_by_manifest),
+    "curve": Kind(is_curve, read_curve, document_of_curve, inputs_of_curve),
 }
 
 
@@ -99,7 +99,7 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
 
     Parameters
     ----------
-    folders : at least one, or files of curves; chapters come in this order
+    folders : at least one, or files of curves; documents come in this order
     title : of the page, in place of its own
 
     Raises
@@ -110,18 +110,18 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
     if len(folders) > len(LETTERS):
         raise ParameterError(f"a report shows at most {len(LETTERS)} results")
     loaded = [(kind, kind.load(folder)) for folder in folders for kind in [kind_of(folder)]]
-    chapters = [kind.chapter(result) for kind, result in loaded]
-    if len(chapters) > 1:
-        chapters = [
-            replace(chapter, title=f"{letter}: {chapter.title}")
-            for letter, chapter in zip(LETTERS, chapters, strict=False)
+    documents = [kind.document(result) for kind, result in loaded]
+    if len(documents) > 1:
+        documents = [
+            replace(document, title=f"{letter}: {document.title}")
+            for letter, document in zip(LETTERS, documents, strict=False)
         ]
-    overview = _overview(loaded, chapters)
-    first = overview or chapters[0]
-    return Page(title or first.title, overview, chapters)
+    overview = _overview(loaded, documents)
+    first = overview or documents[0]
+    return Page(title or first.title, overview, documents)
 
 
-def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -> Chapter | None:
+def _overview(loaded: Sequence[tuple[Kind, Any]], documents: Sequence[Document]) -> Document | None:
     """What compares several results; where nothing does, the answer of each; None for one."""
     kind = loaded[0][0]
     if len(loaded) == 1:
@@ -130,12 +130,12 @@ def _overview(loaded: Sequence[tuple[Kind, Any]], chapters: Sequence[Chapter]) -
     if kind.overview is not None and all(other is kind for other, _ in loaded):
         overview = kind.overview([result for _, result in loaded])
         return replace(overview, sections=[*overview.sections, differ])
-    return Chapter(
+    return Document(
         title=count(len(loaded), "result"),
         question="What do these results say?",
         answer=[
-            f"{letter}: {chapter.answer[0]}"
-            for letter, chapter in zip(LETTERS, chapters, strict=False)
+            f"{letter}: {document.answer[0]}"
+            for letter, document in zip(LETTERS, documents, strict=False)
         ],
         sections=[differ],
     )

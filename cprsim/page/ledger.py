@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from cprsim.history.ledger import JobLedger
 from cprsim.history.summing import of_all, over_time, worst
-from cprsim.page.charts import chart_blocks
-from cprsim.page.content import Block, Chapter, Column, Page, Section, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.present.charts import chart_blocks
+from cprsim.present.document import Block, Column, Document, Page, Section, Table, Words
 from cprsim.report.ledger_report import TITLES, ends, inferred_lines, number
 
 MOST_JOBS = 200
@@ -21,7 +21,7 @@ def page_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Page:
     share = useful.mean / total.wall_h if total.wall_h else 0.0
     lost = {name: one for name, one in total.hours.items() if name != "useful"}
     most = max(lost, key=lambda name: lost[name].mean)
-    chapter = Chapter(
+    document = Document(
         title=f"Where the hours of {len(jobs)} job{'' if len(jobs) == 1 else 's'} went",
         question="What did failures and saves cost these jobs?",
         answer=[
@@ -36,7 +36,7 @@ def page_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Page:
             Section("Job by job", [_jobs(jobs)]),
         ],
     )
-    return Page(chapter.title, None, [chapter])
+    return Page(document.title, None, [document])
 
 
 def _parts(jobs: Sequence[JobLedger]) -> Table:

@@ -1,13 +1,13 @@
-"""A reproduced result of a paper as a chapter: ours beside the paper's, judged."""
+"""A reproduced result of a paper as a document: ours beside the paper's, judged."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from cprsim.page.charts import chart_blocks
-from cprsim.page.content import Block, Chapter, Column, Section, Table, Words
-from cprsim.page.provenance import file_listing, provenance
+from cprsim.present.charts import chart_blocks
+from cprsim.present.document import Block, Column, Document, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.reproduce.runner import Reproduced
 from cprsim.reproduce.summary import Listing, Row
 from cprsim.reproduce.verdicts import Finding
@@ -21,13 +21,13 @@ MARKS = (
 )
 
 
-def chapter_of_reproduction(made: Reproduced) -> Chapter:
+def document_of_reproduction(made: Reproduced) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
     summary = made.summary
     said: list[Block] = [_comparisons(summary.rows)] if summary.rows else []
     said += [Words(summary.notes)] if summary.notes else []
     inputs = sorted(made.path.glob("*.yaml"))
-    return Chapter(
+    return Document(
         title=summary.title,
         question=summary.question,
         answer=[_tally(summary.rows), *_misses(summary.rows)],
@@ -43,10 +43,10 @@ def chapter_of_reproduction(made: Reproduced) -> Chapter:
     )
 
 
-def overview_of_reproductions(made: Sequence[Reproduced]) -> Chapter:
+def overview_of_reproductions(made: Sequence[Reproduced]) -> Document:
     """All comparisons of several reproduced results in one table."""
     rows = [row for one in made for row in one.summary.rows]
-    return Chapter(
+    return Document(
         title=f"A paper's results again: {count(len(made), 'result')}",
         question="Which results of the paper come out again, and which do not?",
         answer=[_tally(rows)],

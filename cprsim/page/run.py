@@ -1,4 +1,4 @@
-"""A result of ``cprsim run`` as a chapter: what failures cost, how bad it gets, one course."""
+"""A result of ``cprsim run`` as a document: what failures cost, how bad it gets, one course."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from math import isnan
 import numpy as np
 
 from cprsim.page.answer import answer, question, spread_in_percent
-from cprsim.page.content import (
+from cprsim.page.course import course_section
+from cprsim.plots import overhead_figure, percentiles_figure
+from cprsim.plots.overhead import mark
+from cprsim.plots.percentiles import POINTED_AT
+from cprsim.plots.style import look_of
+from cprsim.present.document import (
     Block,
-    Chapter,
     Column,
+    Document,
     Mark,
     Picture,
     Price,
@@ -20,12 +25,7 @@ from cprsim.page.content import (
     Table,
     Words,
 )
-from cprsim.page.course import course_section
-from cprsim.page.provenance import file_listing, provenance
-from cprsim.plots import overhead_figure, percentiles_figure
-from cprsim.plots.overhead import mark
-from cprsim.plots.percentiles import POINTED_AT
-from cprsim.plots.style import look_of
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.records import RecoveryPolicy
 from cprsim.report.accuracy_sentences import accuracy_sentences, knows_loss
 from cprsim.report.as_json import number
@@ -53,10 +53,10 @@ PAID = "ETTR paid"
 Beside = Callable[[RecoveryPolicy, Mapping[str, Spread]], str]  # a cell of a strategy
 
 
-def chapter_of_run(result: Result) -> Chapter:
+def document_of_run(result: Result) -> Document:
     """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
     whole = result.replay is None
-    return Chapter(
+    return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
         answer=answer(result),
@@ -112,8 +112,7 @@ def _overhead_picture(result: Result) -> Picture:
             "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
             "with the 95 % interval of the total. The table below has the numbers."
         ),
-        wide=overhead_figure(result),
-        narrow=overhead_figure(result, narrow=True),
+        draw=lambda narrow: overhead_figure(result, narrow=narrow),
         marks=marks,
         groups={part: look_of(part).label for part in parts},
     )
@@ -229,8 +228,7 @@ def _badness(result: Result) -> list[Block]:
             "A line per strategy: overhead in percent of useful time over the percentile of the "
             "runs, with bands of the 95 % intervals. The table below has the numbers."
         ),
-        wide=percentiles_figure(found, what=result.name),
-        narrow=percentiles_figure(found, what=result.name, narrow=True),
+        draw=lambda narrow: percentiles_figure(found, what=result.name, narrow=narrow),
     )
     readings = {
         name: [_reading(one.at(int(percent_of))) for percent_of in PERCENT]

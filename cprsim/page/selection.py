@@ -1,4 +1,4 @@
-"""A selection of ``cprsim select`` as a chapter: what to run, within which limit, and why."""
+"""A selection of ``cprsim select`` as a document: what to run, within which limit, and why."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cprsim.page.content import Block, Chapter, Column, Listing, Picture, Section, Table, Words
-from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.selection import selection_figure
+from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.report.selection_report import asked_of, entries_text, every
 from cprsim.report.selection_sentences import (
     decision,
@@ -59,7 +59,7 @@ def load_selected(folder: Path) -> Selected:
     return Selected(folder, manifest, read_selection(folder))
 
 
-def chapter_of_selection(made: Selected) -> Chapter:
+def document_of_selection(made: Selected) -> Document:
     """Everything about one selection. Raises ResultError for an unreadable file."""
     chosen = made.selection
     why: list[Block] = [
@@ -72,7 +72,7 @@ def chapter_of_selection(made: Selected) -> Chapter:
             ]
         )
     ]
-    return Chapter(
+    return Document(
         title=f"What to run: {made.name}",
         question=(
             f"How should a job of {hours(chosen.useful_h)} of useful work recover from failures, "
@@ -103,8 +103,7 @@ def _picture(made: Selected) -> Picture:
             f"A line per strategy: overhead in percent of useful time {line}. The table below has "
             "the strategies at their best."
         ),
-        wide=selection_figure(made.selection, made.name),
-        narrow=selection_figure(made.selection, made.name, narrow=True),
+        draw=lambda narrow: selection_figure(made.selection, made.name, narrow=narrow),
     )
 
 

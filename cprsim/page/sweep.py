@@ -1,20 +1,24 @@
-"""A sweep as a chapter: where each strategy is at its best and its worst, and every point."""
+"""A sweep as a document: where each strategy is at its best and its worst, and every point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cprsim.page.content import Block, Chapter, Column, Picture, Section, Table, Words
-from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.sweep import sweep_figures
+from cprsim.present.document import Block, Column, Document, Picture, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import NO_NUMBER, count, hours, suited
 from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
 from cprsim.sweeps.summary import OVERHEAD
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
 CAPTIONS = {
@@ -24,12 +28,17 @@ CAPTIONS = {
 }
 
 
-def chapter_of_sweep(result: SweepResult) -> Chapter:
+def document_of_sweep(result: SweepResult) -> Document:
     """Everything about one sweep. Raises ResultError for an unreadable file."""
     found = summaries(result)
     manifest = read_manifest(result.path)
     axes = ", ".join(axis.key for axis in result.axes)
-    narrow = sweep_figures(result, narrow=True)
+
+    figures = cache(lambda narrow: sweep_figures(result, narrow=narrow))
+
+    def figure(name: str, narrow: bool) -> Figure:
+        return figures(narrow)[name]
+
     pictures: list[Block] = [
         Picture(
             caption=CAPTIONS.get(name, name),
@@ -37,12 +46,11 @@ def chapter_of_sweep(result: SweepResult) -> Chapter:
                 f"{CAPTIONS.get(name, name)}: overhead of each strategy in percent of useful time "
                 f"over {axes}. The table of all points has the numbers."
             ),
-            wide=figure,
-            narrow=narrow[name],
+            draw=partial(figure, name),
         )
-        for name, figure in sweep_figures(result).items()
+        for name in figures(False)
     ]
-    return Chapter(
+    return Document(
         title=f"What becomes of the overhead: {result.name}",
         question=(
             f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "

@@ -1,4 +1,4 @@
-"""A comparison of ``cprsim compare-systems`` as a chapter: which system, and why."""
+"""A comparison of ``cprsim compare-systems`` as a document: which system, and why."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.words import intervals_in_words
-from cprsim.page.content import Chapter, Column, Listing, Picture, Section, Table, Words
-from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.systems import systems_figure
+from cprsim.present.document import Column, Document, Listing, Picture, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.report.systems_report import (
     answer,
     careful,
@@ -27,11 +27,11 @@ CAPTIONS = {  # by the first heading of a table
 }
 
 
-def chapter_of_systems(comparison: Comparison) -> Chapter:
+def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = standings(comparison), comparison.result
     others = not_compared(comparison)
-    return Chapter(
+    return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
@@ -57,8 +57,7 @@ def _picture(comparison: Comparison) -> Picture:
             "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
             "cause, with the 95 % interval of the total. The tables below have the numbers."
         ),
-        wide=systems_figure(comparison),
-        narrow=systems_figure(comparison, narrow=True),
+        draw=lambda narrow: systems_figure(comparison, narrow=narrow),
     )
 
 

@@ -1,21 +1,21 @@
-"""A map of ``cprsim compare-systems --map`` as a chapter: which system is cheapest where."""
+"""A map of ``cprsim compare-systems --map`` as a document: which system is cheapest where."""
 
 from __future__ import annotations
 
 from cprsim.compare_systems.map_folder import SystemsMap
-from cprsim.page.content import Chapter, Column, Picture, Section, Table
-from cprsim.page.provenance import file_listing, provenance
 from cprsim.plots.systems_map import systems_map_figure
+from cprsim.present.document import Column, Document, Picture, Section, Table
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.report.systems_map_report import answer
 from cprsim.results.words import NO_NUMBER, count, hours, suited
 
 MOST_ROWS = 200
 
 
-def chapter_of_map(made: SystemsMap) -> Chapter:
+def document_of_map(made: SystemsMap) -> Document:
     """Everything about one map. Raises ResultError for an unreadable file."""
     first, second = made.axes
-    return Chapter(
+    return Document(
         title=f"Which recovery system where: {made.name}",
         question=(
             f"Which recovery system costs a job of {hours(made.useful_h)} of useful work least, by "
@@ -38,8 +38,7 @@ def _picture(made: SystemsMap) -> Picture:
             "A cell per point with the mark of the cheapest system, hatched where another can't "
             "be told from it. The table below names both."
         ),
-        wide=systems_map_figure(made),
-        narrow=systems_map_figure(made, narrow=True),
+        draw=lambda narrow: systems_map_figure(made, narrow=narrow),
     )
 
 

@@ -10,8 +10,7 @@ from rich.table import Table
 
 from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.kernel.metrics import Quality
-from cprsim.report.run_report import say
-from cprsim.report.run_table import print_whole
+from cprsim.present.terminal import print_whole, say
 from cprsim.results.words import NO_NUMBER, count, percent_number, saves
 from cprsim.train_in_step import Team
 

@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from cprsim.report.run_table import plain_table, print_whole
+from cprsim.present.terminal import plain_table, print_whole
 from cprsim.results import Differing, records_of
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import NO_NUMBER, suited

@@ -36,8 +36,8 @@ from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.trend import Trend
 from cprsim.fitting.verdict import Verdict, verdict
 from cprsim.foreign import one_line
+from cprsim.present.terminal import say
 from cprsim.report.as_json import number
-from cprsim.report.run_report import say
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",

@@ -14,9 +14,8 @@ from cprsim.fleet.cells import USEFUL
 from cprsim.fleet.deciding import Flip, Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
 from cprsim.plots.fleet import shown_options
+from cprsim.present.terminal import plain_table, print_whole, say
 from cprsim.prices import shown
-from cprsim.report.run_report import say
-from cprsim.report.run_table import plain_table, print_whole
 from cprsim.results.words import (
     NO_NUMBER,
     count,

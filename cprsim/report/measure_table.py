@@ -11,8 +11,7 @@ from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Dif
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.measure import Measured
 from cprsim.measuring.runs import COUNTED_INTERVAL
-from cprsim.report.run_report import say
-from cprsim.report.run_table import plain_table, print_whole
+from cprsim.present.terminal import plain_table, print_whole, say
 from cprsim.results.words import with_ends
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric
 

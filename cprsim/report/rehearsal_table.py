@@ -8,10 +8,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.present.terminal import print_whole, say
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import PLS, ComparedQuantity
-from cprsim.report.run_report import say
-from cprsim.report.run_table import print_whole
 
 HEADINGS = ("predicted", "measured", "error", "")
 

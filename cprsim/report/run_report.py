@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from cprsim.present.terminal import say
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import lines, print_run_table
 from cprsim.report.sentences import decisions, savings, verdicts
@@ -72,8 +73,3 @@ def print_places(console: Console, result: Result, *, found_again: bool) -> None
             say(console, f"figure   {result.path / name}")
         elif name == "events.csv":
             say(console, f"events   {result.path / name}")
-
-
-def say(console: Console, text: str) -> None:
-    """A paragraph: wrapped at words on a terminal, one line in a pipe."""
-    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)

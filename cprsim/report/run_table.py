@@ -8,12 +8,11 @@ from math import inf, isnan
 from textwrap import fill
 from typing import Literal
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.present.terminal import full_width, plain_table, print_whole
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.report.narrowing import full_width, narrowed
 from cprsim.results import FINISHED, Result, Spread
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
@@ -102,26 +101,6 @@ def _fitting(
         return _table(columns(UNFOLDED), rows)
     tables = (_table(columns(width), rows) for width in WORDS_WIDTHS)
     return next((table for table in tables if full_width(console, table) <= console.width), None)
-
-
-def plain_table() -> Table:
-    """An empty table in the look of all tables: no lines but the one below the heading."""
-    return Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        header_style="bold",
-    )
-
-
-def print_whole(console: Console, table: Table) -> None:
-    """Print a table: at its own width in a pipe, narrowed where a terminal is too narrow."""
-    for i, part in enumerate(narrowed(console, table) if console.is_terminal else [table]):
-        if i:
-            console.print()
-        part.width = full_width(console, part)
-        console.print(part, soft_wrap=True)
 
 
 def _head_columns(words_width: int) -> list[Column]:

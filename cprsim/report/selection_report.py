@@ -7,8 +7,7 @@ from math import isnan
 
 from rich.console import Console
 
-from cprsim.report.run_report import say
-from cprsim.report.run_table import plain_table, print_whole
+from cprsim.present.terminal import plain_table, print_whole, say
 from cprsim.report.selection_sentences import sentences
 from cprsim.results.words import (
     NO_NUMBER,

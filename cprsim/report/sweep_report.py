@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
+from cprsim.present.terminal import plain_table, print_whole, say
 from cprsim.report.as_json import number
-from cprsim.report.run_report import say
-from cprsim.report.run_table import AUC_LOSS, plain_table, print_whole
+from cprsim.report.run_table import AUC_LOSS
 from cprsim.results import Spread
 from cprsim.results.words import NO_NUMBER, count, hours, ten_thousandths, with_interval
 from cprsim.sweeps import Extreme, Summary, SweepResult, summaries

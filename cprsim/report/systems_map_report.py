@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cprsim.compare_systems.map_folder import SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
-from cprsim.report.run_report import say
+from cprsim.present.terminal import say
 from cprsim.results.words import count, hours
 
 NOBODY = "-"

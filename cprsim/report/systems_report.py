@@ -21,11 +21,10 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
+from cprsim.present.terminal import full_width, plain_table, print_whole, say
 from cprsim.recovery.fates import Fate
 from cprsim.report.as_json import number
-from cprsim.report.narrowing import full_width
-from cprsim.report.run_report import print_places, say
-from cprsim.report.run_table import plain_table, print_whole
+from cprsim.report.run_report import print_places
 from cprsim.results import FINISHED, Spread
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from cprsim.report.run_table import plain_table, print_whole
+from cprsim.present.terminal import plain_table, print_whole
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Row, Summary
 from cprsim.reproduce.verdicts import Finding

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from cprsim.compare_systems import load_comparison
 from cprsim.page.kinds import KINDS, kind_of
-from cprsim.page.systems import chapter_of_systems
+from cprsim.page.systems import document_of_systems
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.report.systems_report import print_comparison, tables_of
@@ -181,8 +181,8 @@ def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -
 def test_report_plot_and_compare_read_the_folder(servers, tmp_path) -> None:
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
-    chapter = chapter_of_systems(load_comparison(path))
-    assert len(chapter.sections[0].blocks) == 4
+    document = document_of_systems(load_comparison(path))
+    assert len(document.sections[0].blocks) == 4
     assert kind_of(path) is KINDS["comparison of systems"]
     drawn = call("plot", path, "--out", tmp_path, "--format", "svg")
     assert drawn.exit_code == 0, drawn.output

@@ -11,7 +11,7 @@ import pytest
 from cprsim.compare_systems import mapping
 from cprsim.compare_systems.map_folder import MapAxis, load_map
 from cprsim.page.kinds import KINDS, kind_of
-from cprsim.page.systems_map import chapter_of_map
+from cprsim.page.systems_map import document_of_map
 from cprsim.plots.systems_map import edges, systems_map_figure
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.points import varied_at
@@ -78,7 +78,7 @@ def _reads(folder: Path, tmp_path: Path) -> None:
     """The page and the figure of a map."""
     assert kind_of(folder) is KINDS["map of systems"]
     made = load_map(folder)
-    table = chapter_of_map(made).sections[1].blocks[0]
+    table = document_of_map(made).sections[1].blocks[0]
     assert next(row[:3] for row in table.rows) == ["2", "3", "full"]  # type: ignore[union-attr]
     (axes,) = systems_map_figure(made).axes
     assert len(axes.patches) == 6

@@ -130,7 +130,7 @@ class Pages:
     def sketched(self) -> Path:
         """That of two runs with figures of which there is only the name, which has to be unique."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cprsim.page.rendering.inline", sketch)
+            patch.setattr("cprsim.present.html.inline", sketch)
             return self._page("sketched", self.results.first, self.results.second)
 
     @cached_property
@@ -169,7 +169,7 @@ def pages(results, tmp_path_factory) -> Pages:
 @pytest.fixture
 def undrawn(monkeypatch) -> None:
     """Pages without what takes longest: drawing their figures."""
-    monkeypatch.setattr("cprsim.page.rendering.inline", lambda *_: Markup("<svg></svg>"))
+    monkeypatch.setattr("cprsim.present.html.inline", lambda *_: Markup("<svg></svg>"))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from cprsim.curves.choosing import shipped_path
 from cprsim.page.comparison import INPUTS
-from cprsim.page.content import Table
 from cprsim.page.kinds import page_of
+from cprsim.present.document import Table
 from tests.page.conftest import REPRODUCTION, made_selection
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 ROOT = SCENARIOS.parent
 DOCUMENT = (ROOT / "docs" / "report.md").read_text("utf-8")
-TEMPLATES = ROOT / "cprsim" / "page" / "templates"
+TEMPLATES = ROOT / "cprsim" / "present" / "templates"
 DIGEST = re.compile(r"results/[\w-]+-[0-9a-f]{10}\b")  # differs with every change of the code
 
 

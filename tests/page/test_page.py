@@ -18,11 +18,10 @@ from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
 from cprsim.page import page_of, write_page
 from cprsim.page.answer import answer
-from cprsim.page.content import Chapter, Listing, Mark, Page, Section, Words
-from cprsim.page.rendering import render, whole
-from cprsim.page.svg import inline
 from cprsim.plots import overhead_figure
 from cprsim.plots.overhead import mark
+from cprsim.present.document import Document, Listing, Mark, Page, Section, Words
+from cprsim.present.html import inline, render, whole
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
@@ -102,8 +101,8 @@ def test_what_users_write_is_escaped(pages):
 
 
 def test_texts_of_files_are_escaped_too():
-    chapter = Chapter("t", "q", ["a"], [Section("s", [Listing("c", "</pre><script>x</script>")])])
-    text = render(Page("t", None, [chapter]))
+    document = Document("t", "q", ["a"], [Section("s", [Listing("c", "</pre><script>x</script>")])])
+    text = render(Page("t", None, [document]))
     assert "</pre><script>x" not in text
     assert "&lt;/pre&gt;&lt;script&gt;x" in text
 
@@ -241,7 +240,7 @@ def test_a_page_does_not_replace_a_folder(tmp_path, results, cprsim):
 
 
 def test_a_page_of_a_missing_folder_is_not_written(tmp_path):
-    page = Page("t", None, [Chapter("t", "q", ["a"], [Section("s", [Words(["w"])])])])
+    page = Page("t", None, [Document("t", "q", ["a"], [Section("s", [Words(["w"])])])])
     with pytest.raises(ResultError, match=r"can't write .*: there is no folder"):
         write_page(page, tmp_path / "missing" / "page.html")
 
@@ -346,7 +345,7 @@ def test_numbers_keep_their_units_where_lines_break():
 
 
 def test_pages_lie_in_the_package():
-    folder = Path(page_of.__code__.co_filename).parent / "templates"
+    folder = Path(render.__code__.co_filename).parent / "templates"
     assert {"page.html", "blocks.html", "page.css", "page.js"} <= {
         path.name for path in folder.iterdir()
     }
@@ -357,7 +356,7 @@ def test_results_of_different_kinds_share_a_page(results):
     page = page_of([results.alone, kept])
     assert page.title == "2 results"
     assert page.overview is not None
-    answers = [chapter.answer[0] for chapter in page.chapters]
+    answers = [document.answer[0] for document in page.documents]
     assert list(page.overview.answer) == [f"A: {answers[0]}", f"B: {answers[1]}"]
 
 
@@ -370,7 +369,7 @@ def test_the_page_of_a_curve_says_what_a_hundredth_of_the_samples_costs(tmp_path
     write_curve(path, CurveFile("mine", (costs,), {"samples": 300_000}, "cprsim measure mine.yaml"))
     page = page_of([path])
     assert page.title == "What stale shards cost in accuracy: mine"
-    (answer,) = page.chapters[0].answer
+    (answer,) = page.documents[0].answer
     half = 2.364624 * 0.001 * 0.01  # Student's t of 7 degrees, 97.5 %
     assert f"partial 0.000200 ± {half:.6f}" in answer
     text = html.unescape(render(page))

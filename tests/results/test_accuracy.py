@@ -12,8 +12,8 @@ from rich.console import Console
 from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
-from cprsim.page.content import Table, Words
-from cprsim.page.run import chapter_of_run
+from cprsim.page.run import document_of_run
+from cprsim.present.document import Table, Words
 from cprsim.records import SubSaves
 from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.as_json import run_as_json
@@ -203,7 +203,7 @@ def test_a_curve_that_prices_nothing_is_not_said_to_be_in_an_interval(
 
 def blocks_of(result):
     """What the page shows of costs."""
-    return chapter_of_run(result).sections[0].blocks
+    return document_of_run(result).sections[0].blocks
 
 
 def test_a_loss_of_exactly_nothing_keeps_its_column(written, priced):

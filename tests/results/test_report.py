@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from cprsim.page.answer import answer
-from cprsim.page.content import Table, Words
-from cprsim.page.run import chapter_of_run
+from cprsim.page.run import document_of_run
 from cprsim.pipeline import Outcome
+from cprsim.present.document import Table, Words
 from cprsim.records import Decision, OnFailure, RecoveryPolicy, SubSaves
 from cprsim.report.as_json import run_as_json
 from cprsim.report.compare_table import print_comparison
@@ -93,7 +93,7 @@ def test_what_stands_by_the_job_has_columns_where_there_is_some(write, made):
         shown[nodes, memory] = [word for word in beside if word in text]
         page = [
             b.columns
-            for b in chapter_of_run(result).sections[0].blocks
+            for b in document_of_run(result).sections[0].blocks
             if isinstance(b, Table) and "ETTR" in b.caption
         ]
         headings = " ".join(column.heading for column in page[0])
@@ -286,7 +286,7 @@ def test_never_saves_does_not_stand_beside_the_cost_of_sub_saves(write, made, in
 
 def plain_texts(result):
     """Everything that the page says in words and tables."""
-    for section in chapter_of_run(result).sections:
+    for section in document_of_run(result).sections:
         for block in section.blocks:
             if isinstance(block, Words | Table):
                 yield block

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cprsim.page.run import chapter_of_run
+from cprsim.page.run import document_of_run
 from cprsim.results import load_result
 from cprsim.results.warnings import warnings
 from tests.making import call, maker, small_scenario
@@ -64,7 +64,7 @@ def test_it_is_said_by_validate_and_run_for_people_for_scripts_and_on_the_page(
     assert f"Warning: {SAID}" in plain["verdicts"]
     assert plain["strategies"][0]["overhead_fraction"]["mean"] > 1.4  # 5 min in place of 2
     result = load_result(plain["results"])
-    blocks = chapter_of_run(result).sections[0].blocks
+    blocks = document_of_run(result).sections[0].blocks
     said = [text for block in blocks for text in getattr(block, "paragraphs", ())]
     assert f"Warning: {SAID}" in said
 

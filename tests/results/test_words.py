@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cprsim.page.answer import spread_in_percent
-from cprsim.page.charts import chart_blocks
-from cprsim.page.content import Table
 from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.present.charts import chart_blocks
+from cprsim.present.document import Table
 from cprsim.report.compare_table import print_comparison
 from cprsim.results.metrics import Spread
 from cprsim.results.words import ends, portion, suited, with_ends, with_interval

@@ -1,15 +1,24 @@
-"""Figures as SVG elements inside a page: named, with pieces that can be pointed at."""
+"""A page as HTML: templates with every word escaped by jinja2, style and script inside."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Mapping
+from importlib.resources import files
+from itertools import count
 from xml.etree import ElementTree
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from cprsim.page.content import Mark
 from cprsim.plots import svg_text
+from cprsim.present.document import Cell, Mark, Page, Picture
+
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
+
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 POINTERS = ("pointer", "plot-area")  # pieces that a scale moves and measures
@@ -17,6 +26,56 @@ LEAST_PX_PER_POINT, MOST_PX_PER_POINT = 1.1, 1.5
 
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document without any reference to another file."""
+    environment = Environment(
+        loader=PackageLoader("cprsim.present"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["whole"] = whole
+    style, script = _part("page.css"), _part("page.js")
+    numbers = count(1)
+    return environment.get_template("page.html").render(
+        page=page,
+        style=style,
+        script=script,
+        script_digest=_digest(script),
+        number=lambda: next(numbers),
+        svg=_svg,
+    )
+
+
+def whole(text: str | Cell) -> str:
+    """The text with numbers and their units held together where lines break."""
+    return _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))
+
+
+def _svg(picture: Picture, narrow: bool, name: str) -> Markup:
+    marks: dict[str, Mark] = dict(picture.marks)
+    label = (
+        f"{picture.caption}; arrow keys go from piece to piece" if marks else picture.alternative
+    )
+    return inline(picture.draw(narrow), name, label, marks)
+
+
+def _part(name: str) -> Markup:
+    """A part of the package that goes into the page as it is."""
+    text = (files("cprsim.present") / "templates" / name).read_text("utf-8")
+    return Markup(text)  # our own file
+
+
+def _digest(script: str) -> str:
+    """What the page's security policy calls the one script that may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+# ------------------------------------------------------------------------------ figures
 
 
 def inline(figure: Figure, name: str, label: str, marks: Mapping[str, Mark]) -> Markup:

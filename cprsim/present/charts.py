@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import ceil, isnan, nan
 
-from cprsim.page.content import Block, Column, Picture, Table, Words
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
+from cprsim.present.document import Block, Column, Picture, Table, Words
 from cprsim.results.words import NO_NUMBER, ends, significant, suited
 
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
@@ -18,8 +18,7 @@ def chart_blocks(chart: Chart) -> list[Block]:
     picture = Picture(
         caption=chart.title,
         alternative=f"{chart.subtitle} {panels}. The numbers stand in the tables below.",
-        wide=chart_figure(chart),
-        narrow=chart_figure(chart, narrow=True),
+        draw=lambda narrow: chart_figure(chart, narrow=narrow),
     )
     return [picture, Words([chart.subtitle]), *map(_table, chart.panels)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.page.content import Block, Column, Facts, Listing, Table
+from cprsim.present.document import Block, Column, Facts, Listing, Table
 from cprsim.results.words import count
 
 

@@ -1,38 +1,79 @@
-"""What a page shows, as records: question, answer, and sections of blocks. No HTML here."""
+"""What is said of a result, as records: question, answer, and sections of blocks.
+
+A kind of result builds its blocks once. `terminal`, `html` and `markdown` render them; no kind
+knows how.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Paragraphs of plain text."""
+    """Paragraphs of plain text; on a terminal each begins a line."""
 
     kind: ClassVar[str] = "words"
     paragraphs: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that a terminal shows in fewer characters."""
+
+    text: str
+    brief: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """Heading of one column of a table; numbers stand on the right."""
+    """One column of a table.
+
+    Parameters
+    ----------
+    heading : in one line
+    is_number : numbers stand on the right
+    brief : the heading on a terminal, its lines separated by a newline; by default `heading`
+    in_full : a column that a page has and a terminal leaves out
+    apart : on a terminal that is too narrow, the column goes to a table of its own
+    dispensable : on a terminal that is too narrow, the column is left out
+    """
 
     heading: str
     is_number: bool = True
+    brief: str = ""
+    in_full: bool = False
+    apart: bool = False
+    dispensable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first column names the row."""
+    """A table whose first column names the row.
+
+    Parameters
+    ----------
+    caption : its title on a page; a terminal leaves it out
+    columns, rows : a row has a cell for each column
+    grouped : the first column names a group of rows: a terminal shows the name once, and a blank
+        line between groups
+    apart : what the columns that are set apart say; a terminal shows it above them
+    """
 
     kind: ClassVar[str] = "table"
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Cell]]
+    grouped: bool = False
+    apart: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +86,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text file as it is, such as the scenario."""
+    """A text file as it is, such as the scenario; a terminal shows no caption."""
 
     kind: ClassVar[str] = "listing"
     caption: str
@@ -62,14 +103,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure in two widths.
+    """A figure in two widths, drawn when a renderer needs it; a terminal shows none.
 
     Parameters
     ----------
     caption : title of the figure
     alternative : what the figure shows, for who can't see it
-    wide, narrow : the same figure for a screen and for a telephone; without a narrow one, the wide
-        one can be scrolled
+    draw : the figure; for a telephone where its argument, narrow, is true
     marks : by the name of the mark in both figures; reached by pointer and by arrow keys
     groups : names of groups of marks, each with a button that makes it stand out
     """
@@ -77,8 +117,7 @@ class Picture:
     kind: ClassVar[str] = "picture"
     caption: str
     alternative: str
-    wide: Figure
-    narrow: Figure | None = None
+    draw: Callable[[bool], Figure]
     marks: Mapping[str, Mark] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
 
@@ -105,7 +144,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Node-hours that the reader can put a price on.
+    """Node-hours that the reader can put a price on; only a page in HTML has it.
 
     Parameters
     ----------
@@ -132,7 +171,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class Document:
     """All about one result: what the answer is, then the sections."""
 
     title: str
@@ -143,8 +182,8 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One chapter, or several with what compares them before."""
+    """One document, or several with what compares them before."""
 
     title: str
-    overview: Chapter | None  # of several results
-    chapters: Sequence[Chapter]
+    overview: Document | None  # of several results
+    documents: Sequence[Document]

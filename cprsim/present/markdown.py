@@ -1,0 +1,127 @@
+"""A page as Markdown (GitHub's, with tables), figures as files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import quote
+
+from cprsim.foreign import printable
+from cprsim.present.document import (
+    Block,
+    Document,
+    Facts,
+    Listing,
+    Page,
+    Picture,
+    Price,
+    Scale,
+    Section,
+    Table,
+    Words,
+)
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
+
+Place = Callable[[Picture], str]  # the address of a figure
+
+
+def render(page: Page, place: Place) -> str:
+    """The page as one text.
+
+    Parameters
+    ----------
+    place : called once for each figure, in the order of the page; returns the address to link to
+    """
+    parts = [f"# {_text(page.title)}", *_page(page, place)]
+    return printable("\n\n".join(parts) + "\n")
+
+
+def _page(page: Page, place: Place) -> Iterator[str]:
+    if page.overview is None and len(page.documents) == 1:
+        yield from _body(page.documents[0], 2, place)
+        return
+    if page.overview is not None:
+        yield from _body(page.overview, 2, place)
+    for document in page.documents:
+        yield f"## {_text(document.title)}"
+        yield from _body(document, 3, place)
+
+
+def _body(document: Document, level: int, place: Place) -> Iterator[str]:
+    """Question, answer and sections, whose headings are of a level."""
+    yield f"*{_text(document.question)}*"
+    yield from map(_paragraph, document.answer)
+    for section in document.sections:
+        yield f"{'#' * level} {_text(section.heading)}"
+        yield from _section(section, place)
+
+
+def _section(section: Section, place: Place) -> Iterator[str]:
+    for block in section.blocks:
+        yield from _block(block, place)
+
+
+def _block(block: Block, place: Place) -> Iterator[str]:
+    match block:
+        case Words(paragraphs):
+            yield from map(_paragraph, paragraphs)
+        case Table():
+            if block.caption:
+                yield _paragraph(block.caption)
+            yield table(block)
+        case Facts(entries):
+            yield "\n".join(f"- {_text(term)}: {_text(what)}" for term, what in entries)
+        case Listing(caption, text):
+            yield f"{_paragraph(caption)}:"
+            yield fenced(text)
+        case Picture():
+            yield _picture(block, place)
+        case Scale(picture):
+            yield _picture(picture, place)
+        case Price():
+            return
+
+
+def _picture(picture: Picture, place: Place) -> str:
+    return f"{_paragraph(picture.caption)}:\n\n![{_text(picture.alternative)}]({place(picture)})"
+
+
+def table(block: Table) -> str:
+    """A table without its caption; numbers stand on the right."""
+    sides = ["---:" if column.is_number else "---" for column in block.columns]
+    headings = [_text(column.heading) for column in block.columns]
+    rows = [[_text(str(cell)) for cell in row] for row in block.rows]
+    return "\n".join(map(_line, [headings, sides, *rows]))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def fenced(text: str) -> str:
+    """A text as it is, within a fence that is longer than any in it."""
+    longest = max(map(len, re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}text\n{text.rstrip()}\n{fence}"
+
+
+def _paragraph(text: str) -> str:
+    """Text that is no heading and no list, whatever it begins with."""
+    return _BEGINS_A_BLOCK.sub(_escaped_beginning, _text(text))
+
+
+def _escaped_beginning(found: re.Match[str]) -> str:
+    beginning = found[0]
+    return f"{beginning}\\" if beginning.isdecimal() else f"\\{beginning}"
+
+
+def _text(text: str) -> str:
+    """One line in which nothing is markup."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def address(path: str) -> str:
+    """A relative path as the target of a link, whatever characters it has."""
+    return quote(path)

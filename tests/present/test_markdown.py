@@ -1,0 +1,149 @@
+"""A page as Markdown: every number of the tables, nothing that users write is markup, figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from cprsim.errors import ResultError
+from cprsim.present.document import (
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Listing,
+    Page,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.markdown import render
+from cprsim.present.writing import write_page
+from tests.making import call, small_scenario
+
+PICTURE = Picture("Bars", "what they show", lambda narrow: Figure((1, 1)))
+
+
+def page(*blocks, title="t") -> Page:
+    return Page(title, None, [Document(title, "Why?", ["So."], [Section("Part", blocks)])])
+
+
+def markdown(*blocks, **how) -> str:
+    return render(page(*blocks, **how), lambda picture: "figure.png")
+
+
+def test_title_question_answer_and_sections_come_in_order() -> None:
+    text = markdown(Words(["First.", "Second."]))
+    assert text == "# t\n\n*Why?*\n\nSo.\n\n## Part\n\nFirst.\n\nSecond.\n"
+
+
+def test_a_table_has_its_numbers_on_the_right_and_every_full_cell() -> None:
+    columns = [Column("name", is_number=False), Column("cost, h", brief="cost\nh", in_full=True)]
+    text = markdown(Table("Costs", columns, [["a|b", Cell("1.0 ± 0.1", "1.0")]]))
+    assert "Costs\n\n| name | cost, h |\n| --- | ---: |\n| a\\|b | 1.0 ± 0.1 |\n" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "escaped"),
+    [
+        ("<img src=x>", "\\<img src=x\\>"),
+        ("*bold* `code` [link](x)", "\\*bold\\* \\`code\\` \\[link\\](x)"),
+        ("_so_ but save_interval", "\\_so\\_ but save_interval"),
+        ("$5 &amp; more", "\\$5 \\&amp; more"),
+        ("# 1. - + a", "\\# 1. - + a"),
+        ("1. a", "1\\. a"),
+        ("two\nlines", "two lines"),
+        ("\x1b[2J", "\\x1b\\[2J"),
+    ],
+)
+def test_nothing_in_a_text_is_markup(written, escaped) -> None:
+    assert f"## Part\n\n{escaped}\n" in markdown(Words([written]))
+
+
+def test_a_listing_is_as_it_is_whatever_fences_it_has() -> None:
+    text = markdown(Listing("scenario.yaml", "a: |\n  ```\n  *x*\n"))
+    assert "scenario.yaml:\n\n````text\na: |\n  ```\n  *x*\n````\n" in text
+
+
+def test_facts_are_a_list() -> None:
+    assert "- seed: 1\n- commit: *a*\n".replace("*", "\\*") in markdown(
+        Facts([("seed", "1"), ("commit", "*a*")])
+    )
+
+
+def test_several_documents_stand_below_each_other() -> None:
+    one, other = (Document(name, "q", ["a"], [Section("s", [])]) for name in "AB")
+    text = render(Page("both", Document("over", "q", ["a"], []), [one, other]), lambda _: "")
+    assert re.findall(r"^#+ .*$", text, re.MULTILINE) == [
+        "# both",
+        "## A",
+        "### s",
+        "## B",
+        "### s",
+    ]
+
+
+def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
+    path = tmp_path / "my report.md"
+    written = write_page(page(PICTURE, PICTURE), path)
+    assert written == [path, tmp_path / "my report_files"]
+    links = re.findall(r"!\[what they show\]\((.*?)\)", path.read_text("utf-8"))
+    assert links == [f"my%20report_files/figure-{n}.png" for n in (1, 2)]
+    assert sorted(p.name for p in written[1].iterdir()) == ["figure-1.png", "figure-2.png"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["my report.md", "my report_files"]
+
+
+def test_what_cannot_be_drawn_leaves_the_old_text(tmp_path) -> None:
+    def full(narrow):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "report.md"
+    path.write_text("old", "utf-8")
+    with pytest.raises(ResultError, match=r"can't write .*report\.md: No space left on device"):
+        write_page(page(Picture("c", "a", full)), path)
+    assert [p.read_text("utf-8") for p in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("markdown")
+    scenario = folder / "small.yaml"
+    scenario.write_text(small_scenario(), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cprsim.plots.draw_result", lambda result, folder: [])
+        assert call("run", scenario, "--out", folder).exit_code == 0
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+def test_report_writes_markdown_by_the_name_of_the_file_or_when_told(
+    result, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("cprsim.present.writing.save_figure", drawn)
+    monkeypatch.chdir(tmp_path)
+    done = call("report", result, "--out", "by-name.md")
+    assert (done.exit_code, done.output) == (0, "by-name.md\nby-name_files\n")
+    assert call("report", result, "--format", "md").output == "report.md\nreport_files\n"
+    text = Path("report.md").read_text("utf-8")
+    assert text.replace("report_files", "by-name_files") == Path("by-name.md").read_text("utf-8")
+    assert text.startswith("# What failures cost: small\n")
+    assert "| strategy |" in text
+    assert call("report", result, "--format", "html", "--out", "page.md").output == "page.md\n"
+    assert Path("page.md").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def drawn(figure, stem, formats):
+    path = stem.with_name(f"{stem.name}.png")
+    path.write_bytes(b"")
+    return [path]
+
+
+def test_what_cannot_be_written_is_one_clear_error(result, tmp_path) -> None:
+    out = tmp_path / "missing" / "report.md"
+    done = call("report", result, "--out", out)
+    assert done.exit_code == 2
+    assert done.output == f"cprsim: can't write {out}: there is no folder {out.parent}\n"
+    assert call("report", result, "--format", "docx").exit_code == 2
