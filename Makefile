@@ -7,6 +7,8 @@ WORKERS ?= auto
 
 # One process per core instead of threads: two BLAS threads on a busy core wait for each other.
 export OPENBLAS_NUM_THREADS ?= 1
+# Hundreds of processes are started here: what Python compiles, it keeps, as numba does.
+export PYTHONDONTWRITEBYTECODE :=
 # What tests and documents call by name is what is installed here.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -41,14 +43,15 @@ layers: $(VENV)/.has-test
 	@$(BIN)/lint-imports --no-logo
 
 docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documentation up to date
-	@$(BIN)/cog -r $(COGGED)
+	@$(BIN)/cog -I docs -r $(COGGED)
 	@mkdir -p docs/figures
 	@cp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png
 	@cp "$(REPLAYED)/timeline.png" docs/figures/quickstart-p95.png
 	@cp "$(SELECTED)/pareto.png" docs/figures/criteo-kaggle-pareto.png
 
 docs-check: $(VENV)/.has-test
-	@$(BIN)/cog --check --check-fail-msg="run: make docs" $(COGGED)
+	@printf '%s\n' $(COGGED) | xargs -n 1 -P $(CORES) \
+	    $(BIN)/cog -I docs --check --check-fail-msg="run: make docs"
 	@cmp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png \
 	    || { echo "run: make docs"; exit 1; }
 	@cmp "$(REPLAYED)/timeline.png" docs/figures/quickstart-p95.png \
@@ -57,7 +60,7 @@ docs-check: $(VENV)/.has-test
 	    || { echo "run: make docs"; exit 1; }
 
 notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
-	@$(BIN)/jupyter execute notebooks/*.ipynb
+	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/jupyter execute
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q tests/kernel/test_torch.py tests/torch
@@ -86,8 +89,10 @@ clean:  ## Remove the virtual environment and every cache; results stay
 	    .hypothesis .import_linter_cache tests/page/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Files with blocks that cog fills with the output of a command.
-COGGED := -I docs README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/shadowsync.md docs/staleness.md docs/systems.md docs/choosing-a-system.md
+CORES = $$(getconf _NPROCESSORS_ONLN)
+
+# Files with blocks that cog fills with the output of a command, those that take longest first.
+COGGED := docs/choosing-a-system.md docs/systems.md docs/staleness.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/shadowsync.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
