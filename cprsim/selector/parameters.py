@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.stats import qmc
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.listed import ListedSystem
@@ -66,6 +65,8 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
     parameters = _parameters(loaded)
     if not parameters:
         return ()
+    from scipy.stats import qmc  # takes longer to import than all else that selecting needs
+
     rng = stream(loaded.scenario.simulation.seed, 0, "select/parameters")
     uniform = qmc.LatinHypercube(len(parameters), rng=rng).random(N_DRAWS)
     normal: Floats = special.ndtri(uniform)
