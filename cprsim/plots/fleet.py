@@ -113,6 +113,6 @@ def _curve(result: FleetResult) -> Chart | None:
 
 def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
     """Values as numbers in the unit of the first; None where they are words."""
-    from cprsim.scenario.ranges import values_along
+    from cprsim.scenario.sweep import values_along
 
     return values_along(list(values)).numbers  # type: ignore[arg-type]

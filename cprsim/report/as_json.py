@@ -13,24 +13,9 @@ from cprsim.report.accuracy_sentences import accuracy_sentences
 from cprsim.report.run_table import Line, lines
 from cprsim.report.sentences import verdicts
 from cprsim.results import FINISHED, Differing, Result, Spread, records_of
-from cprsim.results.metrics import parts_among
+from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.run import Price
 from cprsim.results.worth_seeing import worth_seeing
-
-_MEANS = (
-    "failures",
-    "saves",
-    "pls",
-    "pls_net",
-    "auc_loss",
-    "log_loss_rise",
-    "beyond_measured",
-    "ettr",
-    "ettr_paid",
-    "overhead_h",
-    "overhead_node_h",
-    "wall_h",
-)
 
 
 def run_as_json(result: Result) -> dict[str, Any]:
@@ -77,8 +62,8 @@ def _strategy(line: Line) -> dict[str, Any]:
         FINISHED: number(line.mean(FINISHED)),
         "overhead_fraction": _triple(line.summary["overhead_fraction"]),
         **{part: _triple(line.summary[part]) for part in parts_among(line.summary)},
-        **{quantity: number(line.mean(quantity)) for quantity in _MEANS},
-        "intervals": {quantity: _triple(line.summary[quantity]) for quantity in _MEANS},
+        **{quantity: number(line.mean(quantity)) for quantity in BESIDE},
+        "intervals": {quantity: _triple(line.summary[quantity]) for quantity in BESIDE},
     }
 
 

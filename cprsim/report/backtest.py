@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.backtest.facts import AS_IT_RAN
 from cprsim.backtest.replaying import Advice, Backtest, Replayed, interval_words
-from cprsim.history.ledger import Hours
+from cprsim.estimate import Estimate
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
 from cprsim.report.as_json import number as plain
 from cprsim.report.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text, triple
@@ -94,7 +94,10 @@ def _cells(one: Backtest, system: Replayed) -> list[str]:
     every = interval_words(system.interval_h)
     if not system.finished:
         return [system.system, every, NEVER, "", "", "", NO_NUMBER]
-    overhead, saved = Hours.of(system.overhead_h), Hours.of(one.saved_h(system.system))
+    overhead, saved = (
+        Estimate.of_draws(system.overhead_h),
+        Estimate.of_draws(one.saved_h(system.system)),
+    )
     pls = float(system.pls.mean())
     return [
         system.system, every, hours_text(overhead.mean), ends(overhead), hours_text(saved.mean),
@@ -164,8 +167,10 @@ def _job(one: Backtest) -> dict[str, Any]:
                 "name": each.system,
                 "interval_h": plain(each.interval_h),
                 "finished": each.finished,
-                "overhead_h": triple(Hours.of(each.overhead_h)) if each.finished else None,
-                "saved_h": triple(Hours.of(one.saved_h(each.system))) if each.finished else None,
+                "overhead_h": triple(Estimate.of_draws(each.overhead_h)) if each.finished else None,
+                "saved_h": triple(Estimate.of_draws(one.saved_h(each.system)))
+                if each.finished
+                else None,
                 "parts_h": each.parts_h if each.finished else None,
                 "pls": plain(float(each.pls.mean())) if isfinite(each.pls.mean()) else None,
             }

@@ -6,10 +6,10 @@ import json
 from math import isnan
 from typing import Any
 
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS, USEFUL
 from cprsim.fleet.deciding import Flip, Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
-from cprsim.fleet.options import Interval
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options
@@ -135,7 +135,7 @@ def _statistics(one: OptionRow) -> list[Cell]:
     return [Cell(cell.text, brief) for cell, brief in zip(cells, unfinished, strict=True)]
 
 
-def _statistic(name: str, interval: Interval) -> Cell:
+def _statistic(name: str, interval: Estimate) -> Cell:
     """With its interval on a page; on a terminal the mean overhead alone has one."""
     scale = 100 if name in IN_PERCENT else 1
     mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))

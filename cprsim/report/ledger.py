@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, Hours, JobLedger
+from cprsim.estimate import Estimate
+from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import Period, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.charts import chart_blocks
@@ -211,7 +212,7 @@ def hours_text(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def ends(one: Hours, digits: int = 4) -> str:
+def ends(one: Estimate, digits: int = 4) -> str:
     """The interval; a dash where the log says all."""
     if one.high - one.low <= 1e-6:
         return NO_NUMBER
@@ -282,6 +283,6 @@ def _incident(one: Charged) -> dict[str, Any]:
     }
 
 
-def triple(one: Hours) -> dict[str, float | None]:
+def triple(one: Estimate) -> dict[str, float | None]:
     """Mean and interval."""
     return {"mean": plain(one.mean), "low": plain(one.low), "high": plain(one.high)}

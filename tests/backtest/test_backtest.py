@@ -146,9 +146,9 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
     for kind, true_min in (("save", 3.0), ("load", 6.0), ("detect", 3.0), ("reschedule", 5.0)):
         mean = fits[kind].mean
         error = max((mean.high - mean.low) / 4, 1e-9)
-        assert abs(mean.estimate - true_min / 60) <= 4 * error, kind
+        assert abs(mean.mean - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.fit.mean
-    assert abs(mtbf.estimate - 4.0) <= 4 * mtbf.standard_error
+    assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
     assert "interval: 1.0" in found.text
 
 
@@ -214,7 +214,8 @@ def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
 def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> None:
     log, page = made_up_year / "job-00.jsonl", tmp_path / "page.html"
     done = call("backtest", log, "--page", page, "--recovery", "full,gemini", "--nodes", 64,
-                "--draws", 4, "--set", "cluster.link=100 Gbit/s", "--set", "cluster.state=20 GB")  # fmt: skip
+                "--draws", 4, "--set", "cluster.link=100 Gbit/s",
+                "--set", "cluster.state=20 GB")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Run gemini: it would have saved" in done.stdout
     assert "Run gemini: it would have saved" in page.read_text("utf-8")
