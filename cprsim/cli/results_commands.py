@@ -26,40 +26,22 @@ def compare(
     failures); otherwise the results count as independent samples (Welch). Inputs that differ are
     listed.
     """
-    from cprsim.cli.terminal import Terminal
-    from cprsim.present.terminal import say
-    from cprsim.report.as_json import comparison_as_json
-    from cprsim.report.compare_table import print_comparison, print_inputs
+    from cprsim.present.comparison import comparison_as_json, comparison_of_two
     from cprsim.results import compare as differences
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
     for path in (a, b):
         _require_kind(path, RUNS, "compares two results of `cprsim run`")
     results = load_result(a), load_result(b)
-    inputs = different([inputs_of(result.path, result.manifest) for result in results])
-    table, paired = differences(*results), same_failures(*results)
-    errors = shared_errors(*results)
     if as_json:
-        say_json(comparison_as_json(table, paired, inputs, errors))
+        inputs = different([inputs_of(result.path, result.manifest) for result in results])
+        paired, errors = same_failures(*results), shared_errors(*results)
+        say_json(comparison_as_json(differences(*results), paired, inputs, errors))
         return
-    console = Terminal()
-    say(console, f"A  {a}\nB  {b}")
-    how = (
-        "Both met the same failures: replications are paired."
-        if paired
-        else "They met different failures: independent samples, Welch's intervals."
-    )
-    say(console, how)
-    console.print()
-    print_inputs(console, inputs)
-    console.print()
-    print_comparison(console, table)
-    for sentence in errors:
-        say(console, sentence)
-    names = [{policy.name for policy in result.policies} for result in results]
-    for path, alone in ((a, names[0] - names[1]), (b, names[1] - names[0])):
-        if alone:
-            say(console, f"only in {path}: {', '.join(sorted(alone))}")
+    from cprsim.cli.terminal import Terminal
+    from cprsim.present.terminal import show
+
+    show(Terminal(), comparison_of_two(*results))
 
 
 def plot(

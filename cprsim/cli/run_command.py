@@ -106,11 +106,11 @@ def shortcuts(seed: int | None, replications: int | None) -> list[str]:
 
 def _print(result: Result, *, as_json: bool, found_again: bool) -> None:
     if as_json:
-        from cprsim.report.as_json import run_as_json
+        from cprsim.present.run import run_as_json
 
         say_json(run_as_json(result))
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.run_report import print_run
+    from cprsim.present.run import print_run
 
     print_run(Terminal(), result, found_again=found_again)

@@ -122,12 +122,10 @@ def _print(
         say_json(shown)
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.selection_report import print_selection
+    from cprsim.present.provenance import FOUND_AGAIN, places
+    from cprsim.present.selection import summary
+    from cprsim.present.terminal import show
 
-    console = Terminal()
-    print_selection(console, selection, asked.name, asked.experiment.cluster.n_nodes)
-    again = " (found again, nothing was simulated)" if found_again else ""
-    console.print()
-    console.print(f"results  {folder}{again}", soft_wrap=True, highlight=False, markup=False)
-    figure = folder / "pareto.png"
-    console.print(f"figure   {figure}", soft_wrap=True, highlight=False, markup=False)
+    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes)
+    files = places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")
+    show(Terminal(), [*blocks, files])

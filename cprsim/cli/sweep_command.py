@@ -100,12 +100,12 @@ def sweep(
 
 def _print(result: SweepResult, n_computed: int, *, as_json: bool) -> None:
     if as_json:
-        from cprsim.report.sweep_report import sweep_as_json
+        from cprsim.present.sweep import sweep_as_json
 
         said = sweep_as_json(result, n_computed)
         say_json(said)
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.sweep_report import print_sweep
+    from cprsim.present.sweep import print_sweep
 
     print_sweep(Terminal(), result, n_computed)

@@ -17,6 +17,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from cprsim.results.metrics import known_first
+from cprsim.results.words import PART_LABELS
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -45,9 +46,9 @@ LOOKS = {
     "useful": Look("useful work", "#e3e6e8"),
     "save": Look("save", "#0072b2"),
     "load": Look("load", "#56b4e9", "////"),
-    "lost": Look("lost work, done again", "#d55e00", "xxx"),
+    "lost": Look(PART_LABELS["lost"], "#d55e00", "xxx"),
     "detect": Look("detect", "#4a4a4a", "||||"),
-    "wait": Look("wait for a spare", "#cc79a7", "----"),
+    "wait": Look(PART_LABELS["wait"], "#cc79a7", "----"),
     # no dots or circles: matplotlib spells each one out, a quarter of a megabyte in an SVG
     "reschedule": Look("reschedule", "#e69f00", "+++"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +68,17 @@ def file_listing(path: Path, what: str) -> Listing:
         return Listing(f"{path.name}, {what}", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
+
+
+FOUND_AGAIN = " (found again, nothing was simulated)"
+
+
+def places(folder: Path, files: Iterable[Path], note: str = "") -> Listing:
+    """Where a result and the files that a reader may open are; terminals do not break the lines.
+
+    Parameters
+    ----------
+    note : follows the folder
+    """
+    named = [f"{'figure' if path.suffix == '.png' else 'events'}   {path}" for path in files]
+    return Listing("", "\n".join([f"results  {folder}{note}", *named]))

@@ -8,10 +8,11 @@ from typing import Any
 
 from cprsim.backtest.facts import AS_IT_RAN
 from cprsim.backtest.replaying import Advice, Backtest, Replayed, interval_words
+from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import Estimate
+from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
-from cprsim.report.as_json import number as plain
-from cprsim.report.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text, triple
+from cprsim.report.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.results.words import NO_NUMBER, count
 
 NEVER = "never ends"
@@ -138,7 +139,7 @@ def backtest_as_json(
         "left_out": list(left_out),
         "advice": {
             "system": advised.system,
-            "saved_h": triple(advised.saved_h),
+            "saved_h": interval(advised.saved_h),
             "of_h": advised.of_h,
             "runner_up": advised.runner_up,
             "reversed_by": advised.reversed_by,
@@ -160,15 +161,17 @@ def _job(one: Backtest) -> dict[str, Any]:
             "detect": facts.detect_h,
             "reschedule": facts.reschedule_h,
         },
-        "observed_h": triple(one.observed_h),
+        "observed_h": interval(one.observed_h),
         "observed_parts_h": one.observed_parts_h,
         "systems": [
             {
                 "name": each.system,
                 "interval_h": plain(each.interval_h),
                 "finished": each.finished,
-                "overhead_h": triple(Estimate.of_draws(each.overhead_h)) if each.finished else None,
-                "saved_h": triple(Estimate.of_draws(one.saved_h(each.system)))
+                "overhead_h": interval(Estimate.of_draws(each.overhead_h))
+                if each.finished
+                else None,
+                "saved_h": interval(Estimate.of_draws(one.saved_h(each.system)))
                 if each.finished
                 else None,
                 "parts_h": each.parts_h if each.finished else None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cprsim.backtest.calibrating import FEW_TO_PREDICT, Calibration, Prediction
+from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
     Column,
@@ -16,7 +17,6 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.report.ledger import triple
 
 
 def calibration_blocks(
@@ -114,7 +114,7 @@ def _prediction(one: Prediction) -> dict[str, Any]:
         "n_failures_after": one.n_after,
         "mtbf_h": one.mtbf_h,
         "hours_after": one.hours_after,
-        "predicted_ettr": triple(one.predicted),
-        "observed_ettr": triple(one.observed),
+        "predicted_ettr": interval(one.predicted),
+        "observed_ettr": interval(one.observed),
         "is_inside": one.is_inside,
     }

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from cprsim.codec import finite_or_none as number
 from cprsim.estimate import Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
 from cprsim.present.terminal import plain_table, print_whole, say
-from cprsim.report.as_json import number
 from cprsim.results.words import NO_NUMBER, count
 
 HEADINGS = ("", "family", "AIC", "KS", "p", "mean, 95 % interval", "parameter, 95 % interval")

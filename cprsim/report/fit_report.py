@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.codec import finite_or_none as number
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
@@ -37,7 +38,6 @@ from cprsim.fitting.trend import Trend
 from cprsim.fitting.verdict import Verdict, verdict
 from cprsim.foreign import one_line
 from cprsim.present.terminal import say
-from cprsim.report.as_json import number
 
 TITLES = {
     "gaps": "Gaps between failures of the cluster",

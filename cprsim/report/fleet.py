@@ -23,7 +23,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
 from cprsim.prices import shown
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
@@ -60,8 +60,7 @@ def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Bloc
     ----------
     found_again : nothing was simulated, because the finished folder was there already
     """
-    again = " (found again, nothing was simulated)" if found_again else ""
-    figures = [f"figure   {path}" for path in sorted(result.path.glob("*.png"))]
+    figures = sorted(result.path.glob("*.png"))
     return [
         Words([heading(result)]),
         _options(result),
@@ -70,7 +69,7 @@ def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Bloc
         Words(energy(result)),
         Words(knee_sentences(result)),
         Words(recommendation(result)),
-        Words([f"results  {result.path}{again}", *figures]),
+        places(result.path, figures, FOUND_AGAIN if found_again else ""),
     ]
 
 

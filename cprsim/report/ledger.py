@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
 
+from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import Estimate
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import Period, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
+from cprsim.present.as_json import interval
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
-from cprsim.report.as_json import number as plain
 from cprsim.results.words import NO_NUMBER, count
 
 MOST_JOBS_BRIEF, MOST_JOBS = 20, 200  # on a terminal, on a page; JSON has all
@@ -235,7 +236,7 @@ def ledger_as_json(jobs: Sequence[JobLedger], notes: Sequence[str]) -> dict[str,
         "wall_h": total.wall_h,
         "n_failures": total.n_failures,
         "n_saves": total.n_saves,
-        "hours": {name: triple(one) for name, one in total.hours.items()},
+        "hours": {name: interval(one) for name, one in total.hours.items()},
         "jobs": [_job(job) for job in jobs],
         "over_time": [
             {
@@ -260,9 +261,9 @@ def _job(job: JobLedger) -> dict[str, Any]:
         "ended": job.ended,
         "finished": job.finished,
         "wall_h": job.wall_h,
-        "ettr": triple(job.ettr),
-        "useful_h": triple(job.useful_h),
-        **{f"{name}_h": triple(job.parts[name]) for name in LEDGER_PARTS},
+        "ettr": interval(job.ettr),
+        "useful_h": interval(job.useful_h),
+        **{f"{name}_h": interval(job.parts[name]) for name in LEDGER_PARTS},
         "n_failures": job.n_failures,
         "n_saves": job.n_saves,
         "n_steps": job.n_steps,
@@ -275,14 +276,9 @@ def _incident(one: Charged) -> dict[str, Any]:
     return {
         "job": one.job,
         "at_h": one.at_h,
-        "hours": triple(one.hours),
+        "hours": interval(one.hours),
         "parts_h": one.parts_h,
         "n_failures": one.n_failures,
         "node": one.node,
         "cause": one.cause,
     }
-
-
-def triple(one: Estimate) -> dict[str, float | None]:
-    """Mean and interval."""
-    return {"mean": plain(one.mean), "low": plain(one.low), "high": plain(one.high)}

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from cprsim.codec import finite_or_none as number
 from cprsim.present.terminal import plain_table, print_whole, say
-from cprsim.report.as_json import number
 from cprsim.results.words import NO_NUMBER, percent_number, significant
 from cprsim.sync import SpeedPoint
 

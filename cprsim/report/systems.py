@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from cprsim.codec import finite_or_none as number
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.standings import BEST, TIED
@@ -18,11 +19,12 @@ from cprsim.compare_systems.words import (
     overhead,
 )
 from cprsim.plots.systems import systems_figure
+from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
 from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.run import places_of_run
 from cprsim.recovery.fates import Fate
-from cprsim.report.as_json import number
-from cprsim.results import FINISHED, Result, Spread
+from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
     NO_NUMBER,
@@ -71,16 +73,7 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
         Words(not_compared(comparison)),
         Words([TO_RUN]),
         Listing("For the scenario", entries_text(found)),
-        Words(_places(result, found_again=found_again)),
-    ]
-
-
-def _places(result: Result, *, found_again: bool) -> list[str]:
-    again = " (found again, nothing was simulated)" if found_again else ""
-    figures = [name for name in sorted(result.manifest["files"]) if name.endswith(".png")]
-    return [
-        f"results  {result.path}{again}",
-        *(f"figure   {result.path / name}" for name in figures),
+        places_of_run(result, found_again=found_again),
     ]
 
 
@@ -317,22 +310,18 @@ def _system(one: Standing) -> dict[str, Any]:
         "interval": beside.how,
         "replications": one.summary[FINISHED].n,
         FINISHED: number(one.summary[FINISHED].mean),
-        "overhead_fraction": _triple(one.overhead),
-        "parts": {name: _triple(one.summary[name]) for name in parts_among(one.summary)},
-        "more_than_best": one.more and _triple(one.more),
+        "overhead_fraction": interval(one.overhead),
+        "parts": {name: interval(one.summary[name]) for name in parts_among(one.summary)},
+        "more_than_best": one.more and interval(one.more),
         "verdict": one.verdict,
         **{name: number(one.summary[name].mean) for name in MEANS},
         "accuracy": one.accuracy,
-        "auc_loss": _triple(one.summary["auc_loss"]),
+        "auc_loss": interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": asdict(beside.traffic),
         "after": {name: _fate(fate) for name, fate in beside.fates.items()},
     }
-
-
-def _triple(spread: Spread) -> dict[str, float | None]:
-    return {"mean": number(spread.mean), "low": number(spread.low), "high": number(spread.high)}
 
 
 def _fate(fate: Fate) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cprsim.compare_systems.map_folder import SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
 from cprsim.results.words import NO_NUMBER, count, hours, suited
 
 NOBODY = "-"
@@ -27,13 +27,12 @@ def map_blocks(made: SystemsMap, *, found_again: bool = False) -> list[Block]:
         f"{count(len(made.cells), 'point')}, {count(made.n_replications, 'replication')} each, "
         f"at {intervals}."
     )
-    again = " (found again, nothing was simulated)" if found_again else ""
-    places = [f"results  {made.path}{again}", f"figure   {made.path / 'map.png'}"]
     in_letters = Listing("The map in letters", "\n".join(letters(made)))
     return [
         Words([heading]),
         *([in_letters] if len(first.values) <= WIDEST else []),
-        Words([*answer(made), *places]),
+        Words(answer(made)),
+        places(made.path, [made.path / "map.png"], FOUND_AGAIN if found_again else ""),
     ]
 
 

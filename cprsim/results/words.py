@@ -9,7 +9,13 @@ from cprsim.records import RecoveryPolicy
 from cprsim.setting import n_saves_due
 
 NO_NUMBER = "–"
+PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
+
+
+def part_label(part: str) -> str:
+    """What a part of overhead is called where there is room."""
+    return PART_LABELS.get(part, part)
 
 
 def percent(fraction: float) -> str:

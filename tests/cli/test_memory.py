@@ -22,7 +22,7 @@ from cprsim.assemble import assemble
 from cprsim.cli import main, running
 from cprsim.scenario import load_scenario
 from cprsim.simulate import blocks
-import cprsim.plots, cprsim.report.run_report
+import cprsim.plots, cprsim.present.run
 
 # machine code is what the program is made of: where it finds no room, LLVM ends the process
 experiment, params_of = assemble(load_scenario(sys.argv[2])), blocks.params_of

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from cprsim.curves.choosing import shipped_path
-from cprsim.page.comparison import INPUTS
 from cprsim.page.kinds import page_of
+from cprsim.present.comparison import INPUTS
 from cprsim.present.document import Table
 from tests.page.conftest import REPRODUCTION, made_selection
 

@@ -17,11 +17,11 @@ import pytest
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
 from cprsim.page import page_of, write_page
-from cprsim.page.answer import answer
 from cprsim.plots import overhead_figure
 from cprsim.plots.overhead import mark
 from cprsim.present.document import Document, Listing, Mark, Page, Section, Words
 from cprsim.present.html import inline, render, whole
+from cprsim.present.run_sentences import answer
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles

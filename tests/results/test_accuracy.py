@@ -12,13 +12,12 @@ from rich.console import Console
 from scipy import stats
 
 from cprsim.curves import CurveFile, write_curve
-from cprsim.page.run import document_of_run
+from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table, Words
+from cprsim.present.run import document_of_run, print_run, run_as_json
+from cprsim.present.run_sentences import accuracy_sentences
+from cprsim.present.terminal import show_table
 from cprsim.records import SubSaves
-from cprsim.report.accuracy_sentences import accuracy_sentences
-from cprsim.report.as_json import run_as_json
-from cprsim.report.compare_table import print_comparison
-from cprsim.report.run_report import print_run
 from cprsim.results import (
     Identity,
     compare,
@@ -256,7 +255,7 @@ def test_results_by_one_curve_are_compared_closer_than_by_two(written):
     error = sqrt(2) * LOSSES.mean() / 10
     assert difference == 0
     assert width == pytest.approx(2 * stats.t.ppf(0.975, 8) * error)  # 4 degrees and 4
-    text = text_of(print_comparison, compare(one, other))
+    text = text_of(show_table, differences_table(compare(one, other)))
     assert "AUC loss, ×10⁻⁴" in text
     assert "log-loss rise" not in text  # known to nobody
 

@@ -8,8 +8,8 @@ import json
 import pytest
 from rich.console import Console
 
-from cprsim.report.as_json import comparison_as_json
-from cprsim.report.compare_table import SAME_INPUTS, print_inputs
+from cprsim.present.comparison import SAME_INPUTS, comparison_as_json, table_of_inputs
+from cprsim.present.terminal import show
 from cprsim.results import Identity, compare, different, inputs_of
 
 ONE = """\
@@ -79,7 +79,7 @@ def test_the_same_inputs_are_said_to_be_the_same(differing):
 
 def printed(found) -> str:
     out = io.StringIO()
-    print_inputs(Console(file=out, width=100), found)
+    show(Console(file=out, width=100), [table_of_inputs(found)])
     return out.getvalue()
 
 

@@ -10,15 +10,13 @@ from math import inf, nan
 import pytest
 from rich.console import Console
 
-from cprsim.page.answer import answer
-from cprsim.page.run import document_of_run
 from cprsim.pipeline import Outcome
+from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table, Words
+from cprsim.present.run import document_of_run, print_run, run_as_json
+from cprsim.present.run_sentences import answer, decisions, explain, savings, verdicts
+from cprsim.present.terminal import show_table
 from cprsim.records import Decision, OnFailure, RecoveryPolicy, SubSaves
-from cprsim.report.as_json import run_as_json
-from cprsim.report.compare_table import print_comparison
-from cprsim.report.run_report import print_run
-from cprsim.report.sentences import decisions, explain, savings, verdicts
 from cprsim.results import Identity, Logbook, compare
 from cprsim.results.words import count, hours, percent, saves, significant, with_interval
 
@@ -116,8 +114,8 @@ def test_a_comparison_shows_the_ettr_of_paid_nodes_where_others_are_paid(write, 
     log = Logbook(0, {"full": made.log()})
     b = write(outcome=spared, logbook=log, identity=Identity("spared", "spares: 2", {}))
     a = write()
-    assert "paid" in printed(print_comparison, compare(a, b))
-    assert "paid" not in printed(print_comparison, compare(a, a))
+    assert "paid" in printed(show_table, differences_table(compare(a, b)))
+    assert "paid" not in printed(show_table, differences_table(compare(a, a)))
 
 
 def test_pls_stands_where_recovery_is_partial(write):
@@ -196,7 +194,7 @@ def test_a_comparison_shows_both_means_and_the_difference(write, made):
     b = write(
         outcome=Outcome(made.useful_h, made.cluster, (cheaper,)), identity=Identity("b", "b", {})
     )
-    text = printed(print_comparison, compare(write(), b))
+    text = printed(show_table, differences_table(compare(write(), b)))
     row = next(line for line in text.splitlines() if "overhead, %" in line)
     assert row.split("time")[1].split() == ["25.0", "20.0", "-5.00", "-5.00", "to", "-5.00"]
     assert "PLS" not in text  # zero in both

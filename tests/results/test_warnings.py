@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cprsim.page.run import document_of_run
+from cprsim.present.run import document_of_run
 from cprsim.results import load_result
 from cprsim.results.warnings import warnings
 from tests.making import call, maker, small_scenario

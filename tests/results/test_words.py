@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cprsim.page.answer import spread_in_percent
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.charts import chart_blocks
+from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table
-from cprsim.report.compare_table import print_comparison
+from cprsim.present.run_sentences import spread_in_percent
+from cprsim.present.terminal import show_table
 from cprsim.results.metrics import Spread
 from cprsim.results.words import ends, portion, suited, with_ends, with_interval
 
@@ -75,7 +76,7 @@ def test_a_comparison_keeps_the_digits():
     numbers = {"a": 0.0125, "b": 0.0150, "difference": 0.0025, "low": 0.0021, "high": 0.0029}
     table = pd.DataFrame([{**row, "quantity": "overhead_h", **numbers}])
     out = io.StringIO()
-    print_comparison(Console(file=out, width=100), table)
+    show_table(Console(file=out, width=100), differences_table(table))
     assert out.getvalue().splitlines()[-1].split() == (
         ["full", "overhead,", "h", "0.0125", "0.0150", "0.0025", "0.0021", "to", "0.0029"]
     )

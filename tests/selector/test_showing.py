@@ -16,7 +16,8 @@ from rich.console import Console
 from cprsim.codec import decode, encode
 from cprsim.plots.save import save_figure
 from cprsim.plots.selection import non_dominated, pareto_figure
-from cprsim.report.selection_report import print_selection
+from cprsim.present.selection import summary
+from cprsim.present.terminal import show
 from cprsim.selector import Flip, Limit, Quantity, Selection, select
 from cprsim.selector.folder import candidate_rows
 from cprsim.selector.pricing import interval_with
@@ -38,7 +39,7 @@ def selection() -> Selection:
 
 def said(selection: Selection) -> str:
     console = Console(file=StringIO(), width=120)
-    print_selection(console, selection, "made-up", 256)
+    show(console, summary(selection, "made-up", 256))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 

@@ -15,8 +15,9 @@ from rich.console import Console
 from cprsim.assemble import Experiment, assemble
 from cprsim.codec import decode, encode
 from cprsim.errors import ParameterError
-from cprsim.page.selection import chapter_of_selection, load_selected
 from cprsim.plots.selection import pareto_figure, saves_figure
+from cprsim.present.selection import document_of_selection, load_selected, summary
+from cprsim.present.terminal import show
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery.policy import (
     Capture,
@@ -31,7 +32,6 @@ from cprsim.recovery.policy import (
 )
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.selection_report import print_selection
 from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, select, ways_of
@@ -112,7 +112,7 @@ def known(monkeypatch):
 
 def said(selection: Selection) -> str:
     console = Console(file=StringIO(), width=200)
-    print_selection(console, selection, "made-up", 8)
+    show(console, summary(selection, "made-up", 8))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
@@ -373,7 +373,7 @@ def test_no_limit_is_asked_for_and_the_page_shows_it(program, tmp_path) -> None:
     assert result.exit_code == 0, result.output
     assert "Recommended: gemini, remote_every " in result.stdout
     (folder,) = (tmp_path / "results").iterdir()
-    chapter = chapter_of_selection(load_selected(folder))
+    chapter = document_of_selection(load_selected(folder))
     assert "no limit is needed" in chapter.question
     (table,) = [b for b in chapter.sections[0].blocks if hasattr(b, "rows")]
     assert {len(row) for row in table.rows} == {len(table.columns)} == {4}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from cprsim.plots import timeline_figure
-from cprsim.plots.timeline import Lane, read_lane
+from typing import TYPE_CHECKING
+
 from cprsim.present.document import Block, Column, Picture, Section, Table, Words
 from cprsim.results import Result
 from cprsim.results.words import NO_NUMBER, hours
 
+if TYPE_CHECKING:
+    from cprsim.plots.timeline import Lane
+
 MOST_ROWS = 40  # failures shown: more are a table that nobody reads
 
 
-def course_section(result: Result) -> Section:
+def timeline_section(result: Result) -> Section:
     """The timeline, and a table with a row per strategy and failure."""
+    from cprsim.plots.timeline import read_lane, timeline_figure
+
     number = result.timeline_replication
     events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
     lanes = {policy.name: read_lane(events[policy.name]) for policy in result.policies}

@@ -1,0 +1,491 @@
+"""A result of ``cprsim run``: what failures cost, how bad it gets, one replication along its time.
+
+The terminal gets `summary`, a page `document_of_run`, a script `run_as_json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from cprsim.codec import finite_or_none
+from cprsim.present.as_json import interval
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Listing,
+    Mark,
+    Picture,
+    Price,
+    Scale,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
+from cprsim.present.run_sentences import (
+    accuracy_sentences,
+    answer,
+    decisions,
+    knows_loss,
+    question,
+    savings,
+    spread_in_percent,
+    verdicts,
+)
+from cprsim.present.run_timeline import timeline_section
+from cprsim.present.terminal import show
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results import FINISHED, Result, Spread
+from cprsim.results.metrics import BESIDE, parts_among
+from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
+from cprsim.results.words import (
+    NO_NUMBER,
+    count,
+    hours,
+    part_label,
+    percent,
+    percent_number,
+    portion,
+    saves,
+    significant,
+    suited,
+    ten_thousandths,
+    with_interval,
+    writes_parts_only,
+)
+from cprsim.results.worth_seeing import judged_by, worth_seeing
+from cprsim.setting import n_saves_due
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AS_RUN = "as it was run: overrides, seed and replications inside"
+SHOWN_PERCENT = (10, 50, 90, 95, 99)
+AUC_LOSS = Column("AUC loss, ×10⁻⁴", brief="AUC loss\n×10⁻⁴")
+BRIEF = {  # headings on a terminal of parts of overhead that are not headed by their name
+    "lost": "lost\nwork",
+    "wait": "wait for\nspare",
+    "reschedule": "re-\nschedule",
+}
+
+
+def print_run(console: Console, result: Result, *, found_again: bool = False) -> None:
+    """Print what a run found.
+
+    Parameters
+    ----------
+    found_again : nothing was simulated, because the finished folder was there already
+    """
+    show(console, [*summary(result), places_of_run(result, found_again=found_again)])
+
+
+def summary(result: Result) -> list[Block]:
+    """What is said of a result where there is little room."""
+    return [Words([_heading(result)]), costs_table(result), *map(Words, _remarks(result))]
+
+
+def document_of_run(result: Result) -> Document:
+    """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
+    whole = result.replay is None
+    return Document(
+        title=f"What failures cost: {result.name}",
+        question=question(result),
+        answer=answer(result),
+        sections=[
+            Section("What failures cost, and why", _costs(result)),
+            *([Section("How bad a run can get", _badness(result))] if whole else []),
+            timeline_section(result),
+            Section("The scenario", [file_listing(result.path / "scenario.yaml", AS_RUN)]),
+            Section("Where these numbers come from", provenance(result.manifest, result.path)),
+        ],
+    )
+
+
+def places_of_run(result: Result, *, found_again: bool) -> Listing:
+    """Where the results, the events and the figures are."""
+    files = sorted(result.manifest.get("files", {}))
+    shown = [name for name in files if name.endswith(".png") or name == "events.csv"]
+    note = FOUND_AGAIN if found_again else ""
+    return places(result.path, (result.path / name for name in shown), note)
+
+
+def _heading(result: Result) -> str:
+    n = max(spreads[FINISHED].n for spreads in result.spreads().values())
+    overhead = "Overhead = (wall - useful) / useful"
+    if result.replay is not None:
+        meaning = f"{overhead}; this is replication {result.replay} alone."
+    else:
+        interval = ", ± the half-width of the 95 % interval" if n > 1 else ""
+        meaning = f"{overhead}; means{interval}."
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}. {meaning}"
+    )
+
+
+def _remarks(result: Result) -> list[list[str]]:
+    """Sentences that belong to the table, by what they are about."""
+    whole = result.replay is None
+    return [
+        [f"Log: {note}." for note in result.log_notes],
+        accuracy_sentences(result),
+        decisions(result),
+        verdicts(result),
+        savings(result) if whole else [],
+        _replications_to_replay(result) if whole else [],
+    ]
+
+
+def _replications_to_replay(result: Result) -> list[str]:
+    """Which replications are worth looking at one by one."""
+    numbers = worth_seeing(result)
+    if len(set(numbers.values())) < len(numbers):
+        return []
+    named = ", ".join(f"{number} ({what})" for what, number in numbers.items())
+    return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {named}."]
+
+
+# ------------------------------------------------------------------------------ the table of costs
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyLine:
+    """What is known of one strategy: its policy, and its summary by quantity."""
+
+    policy: RecoveryPolicy
+    spreads: Mapping[str, Spread]
+    useful_h: float
+
+    def mean(self, quantity: str) -> float:
+        return self.spreads[quantity].mean
+
+
+ColumnOfLines = tuple[Column, Callable[[StrategyLine], str | Cell]]
+
+
+def costs_table(result: Result) -> Table:
+    """A row per strategy: overhead and its parts, failures, ETTR, PLS, cost."""
+    spreads = result.spreads()
+    lines = [
+        StrategyLine(policy, spreads[policy.name], result.useful_h) for policy in result.policies
+    ]
+    columns: list[ColumnOfLines] = [
+        (Column("strategy", is_number=False), lambda line: line.policy.name),
+        (Column("saves every", is_number=False, brief="saves\nevery"), _every),
+        (Column("overhead, %", brief="overhead\n% of useful"), _overhead),
+        *_part_columns(result),
+        *_other_columns(result, lines),
+    ]
+    return Table(
+        caption=_caption(result, [column for column, _ in columns]),
+        columns=[column for column, _ in columns],
+        rows=[[cell(line) for _, cell in columns] for line in lines],
+        apart="of which, in % of useful time",
+    )
+
+
+def _caption(result: Result, columns: Sequence[Column]) -> str:
+    headings = [column.heading for column in columns]
+    return (
+        "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
+        "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
+        + (
+            " AUC loss is by the staleness curve, whose error is in it."
+            if AUC_LOSS in columns
+            else ""
+        )
+        + (" ETTR paid counts the nodes beside the job's own." if "ETTR paid" in headings else "")
+    )
+
+
+def parts_shown(result: Result) -> list[str]:
+    """The parts of overhead that cost anything under any strategy."""
+    spreads = result.spreads().values()
+    return [part for part in result.parts if any(of[part].mean > 0 for of in spreads)]
+
+
+def _part_columns(result: Result) -> list[ColumnOfLines]:
+    return [
+        (Column(f"{part_label(part)}, %", brief=BRIEF.get(part, part), apart=True), _share(part))
+        for part in parts_shown(result)
+    ]
+
+
+def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[ColumnOfLines]:
+    """Columns after the parts; those that would say nothing are left out."""
+    stale = any(line.policy.leaves_stale for line in lines)
+    price = result.price
+    columns: list[tuple[bool, ColumnOfLines]] = [
+        (True, (Column("failures", brief="failures\nper job"), _failures)),
+        (True, (Column("ETTR"), lambda line: _fixed(line.mean("ettr"), 3))),
+        (
+            any(line.mean("ettr_paid") < line.mean("ettr") for line in lines),
+            (
+                Column("ETTR paid", brief="ETTR\npaid"),
+                lambda line: _fixed(line.mean("ettr_paid"), 3),
+            ),
+        ),
+        (
+            any(line.policy.extra_nodes for line in lines),
+            (
+                Column("extra nodes", brief="extra\nnodes"),
+                lambda line: significant(line.policy.extra_nodes),
+            ),
+        ),
+        (
+            any(line.policy.extra_memory_fraction for line in lines),
+            (
+                Column("memory, + % of the state", brief="memory\n+ % state"),
+                lambda line: percent_number(line.policy.extra_memory_fraction),
+            ),
+        ),
+        (stale, (Column("PLS"), _pls)),
+        (stale and knows_loss(result), (AUC_LOSS, _auc_loss)),
+        (True, (Column("cost, h", brief="cost\nh", dispensable=True), _cost("overhead_h"))),
+        (True, (Column("cost, node-h", brief="cost\nnode-h"), _cost("overhead_node_h"))),
+    ]
+    if price is not None:
+        money = price.currency or "money"
+        column = Column(f"cost, {money}", brief=f"cost\n{money}")
+        columns.append((True, (column, _cost("overhead_node_h", price.of))))
+    return [column for is_shown, column in columns if is_shown]
+
+
+def _every(line: StrategyLine) -> str:
+    policy, useful_h = line.policy, line.useful_h
+    if policy.save_interval_h == inf:
+        never = policy.on_failure is OnFailure.RESTART
+        return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
+    if n_saves_due(policy.save_interval_h, useful_h):
+        return f"{hours(policy.save_interval_h)}, {policy.interval_rule}"
+    what = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    return f"{what} ({hours(policy.save_interval_h)}, {policy.interval_rule})"
+
+
+def _overhead(line: StrategyLine) -> str:
+    overhead = line.spreads["overhead_fraction"]
+    if isnan(overhead.mean):
+        return f"{percent(line.mean(FINISHED))} done"
+    return with_interval(100 * overhead.mean, 100 * overhead.half_width)
+
+
+def _share(part: str) -> Callable[[StrategyLine], Cell]:
+    """A part of overhead in percent; on a page with its interval, where it has a width."""
+
+    def cell(line: StrategyLine) -> Cell:
+        spread = line.spreads[part]
+        mean = percent_number(spread.mean)
+        if percent_number(spread.half_width) == "0":
+            return Cell(mean, mean)
+        return Cell(with_interval(100 * spread.mean, 100 * spread.half_width), mean)
+
+    return cell
+
+
+def _failures(line: StrategyLine) -> str:
+    return significant(line.mean("failures"))
+
+
+def _pls(line: StrategyLine) -> str:
+    return portion(line.mean("pls")) if line.policy.leaves_stale else NO_NUMBER
+
+
+def _auc_loss(line: StrategyLine) -> str:
+    loss = line.spreads["auc_loss"]
+    return ten_thousandths(loss.mean, loss.half_width)
+
+
+def _cost(
+    quantity: str, price_of: Callable[[float], float] = float
+) -> Callable[[StrategyLine], Cell]:
+    """Hours, node-hours or money; on a page with the interval."""
+
+    def cell(line: StrategyLine) -> Cell:
+        spread = line.spreads[quantity]
+        mean, half_width = price_of(spread.mean), price_of(spread.half_width)
+        return Cell(with_interval(mean, half_width), significant(mean))
+
+    return cell
+
+
+def _fixed(value: float, digits: int) -> str:
+    return NO_NUMBER if isnan(value) else f"{value:.{digits}f}"
+
+
+# ------------------------------------------------------------------------------ sections of a page
+
+
+def _costs(result: Result) -> list[Block]:
+    remarks = [sentence for group in _remarks(result) for sentence in group]
+    return [
+        *([] if result.replay is not None else [_overhead_picture(result)]),
+        costs_table(result),
+        *([Words(remarks)] if remarks else []),
+        _price(result),
+    ]
+
+
+def _price(result: Result) -> Price:
+    spreads = {name: of["overhead_node_h"] for name, of in result.spreads().items()}
+    node_h = {
+        name: (spread.mean, finite_or_none(spread.low), finite_or_none(spread.high))
+        for name, spread in spreads.items()
+        if not isnan(spread.mean)
+    }
+    price = result.price
+    return Price(node_h) if price is None else Price(node_h, price.node_hour, price.currency)
+
+
+def _overhead_picture(result: Result) -> Picture:
+    from cprsim.plots.overhead import mark, overhead_figure
+
+    parts, spreads = parts_shown(result), result.spreads()
+    marks = {
+        mark(i, part): Mark(_piece(policy.name, part, spreads[policy.name][part], result), part)
+        for i, policy in enumerate(result.policies)
+        for part in parts
+        if spreads[policy.name][part].mean > 0
+    }
+    return Picture(
+        caption="Overhead by strategy and cause",
+        alternative=(
+            "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
+            "with the 95 % interval of the total. The table below has the numbers."
+        ),
+        draw=lambda narrow: overhead_figure(result, narrow=narrow),
+        marks=marks,
+        groups={part: part_label(part) for part in parts},
+    )
+
+
+def _piece(strategy: str, part: str, spread: Spread, result: Result) -> str:
+    return (
+        f"{strategy}, {part_label(part)}: {spread_in_percent(spread)} of useful time, "
+        f"{hours(spread.mean * result.useful_h)} per job"
+    )
+
+
+def _badness(result: Result) -> list[Block]:
+    found = overhead_percentiles(result)
+    if not found:
+        return [Words(["No strategy finished every replication: there is nothing to rank."])]
+    return [_percentile_scale(found, result.name), _badness_table(found)]
+
+
+def _percentile_scale(found: dict[str, Percentiles], name: str) -> Scale:
+    from cprsim.plots.percentiles import POINTED_AT, percentiles_figure
+
+    def draw(narrow: bool) -> Figure:
+        return percentiles_figure(found, what=name, narrow=narrow)
+
+    picture = Picture(
+        caption="Overhead over the percentile of the runs",
+        alternative=(
+            "A line per strategy: overhead in percent of useful time over the percentile of the "
+            "runs, with bands of the 95 % intervals. The table below has the numbers."
+        ),
+        draw=draw,
+    )
+    readings = {
+        strategy: [_reading(one.at(int(percent_of))) for percent_of in PERCENT]
+        for strategy, one in found.items()
+    }
+    return Scale(picture, "Percentile of the runs", [int(p) for p in PERCENT], POINTED_AT, readings)
+
+
+def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
+    """Percentiles of the overhead by strategy, of those that finished every replication."""
+    found = {}
+    for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
+        if rows["finished"].all():
+            overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
+            found[str(name)] = percentiles(overhead.to_numpy(np.float64))
+    return found
+
+
+def _reading(spread: Spread) -> str:
+    mean, low, high = _in_percent(spread)
+    return f"{mean} % of useful time (95 % interval {low} to {high})"
+
+
+def _badness_table(found: dict[str, Percentiles]) -> Table:
+    n = max(one.n for one in found.values())
+    return Table(
+        caption=(
+            f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
+            f"interval; {NO_NUMBER} where the runs are too few to bound it."
+        ),
+        columns=[
+            Column("strategy", is_number=False),
+            *(Column(f"P{percent_of}") for percent_of in SHOWN_PERCENT),
+        ],
+        rows=[
+            [name, *(_percentile_cell(one.at(percent_of)) for percent_of in SHOWN_PERCENT)]
+            for name, one in found.items()
+        ],
+    )
+
+
+def _percentile_cell(spread: Spread) -> str:
+    mean, low, high = _in_percent(spread)
+    return f"{mean} ({low} to {high})"
+
+
+def _in_percent(spread: Spread) -> tuple[str, str, str]:
+    return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
+
+
+# ------------------------------------------------------------------------------ for scripts
+
+
+def run_as_json(result: Result) -> dict[str, Any]:
+    """The object that ``cprsim run --json`` prints; docs/metrics.md says what each key means."""
+    return {
+        "name": result.name,
+        "useful_h": result.useful_h,
+        "n_nodes": result.n_nodes,
+        "results": str(result.path),
+        "verdicts": verdicts(result),
+        "warnings": list(result.warnings),
+        "price": result.price and asdict(result.price),
+        "accuracy": accuracy_sentences(result),
+        "curve": result.curve and asdict(result.curve),
+        "log_notes": list(result.log_notes),
+        "worth_seeing": worth_seeing(result),
+        "strategies": [_strategy(policy, result) for policy in result.policies],
+    }
+
+
+def _strategy(policy: RecoveryPolicy, result: Result) -> dict[str, Any]:
+    spreads = result.spreads()[policy.name]
+    return {
+        "name": policy.name,
+        "interval_h": finite_or_none(policy.save_interval_h),
+        "interval_rule": policy.interval_rule,
+        "on_failure": policy.on_failure.value,
+        "decision": policy.decision and policy.decision.chosen,
+        "extra_nodes": policy.extra_nodes,
+        "extra_memory_fraction": policy.extra_memory_fraction,
+        "replications": spreads[FINISHED].n,
+        FINISHED: finite_or_none(spreads[FINISHED].mean),
+        "overhead_fraction": interval(spreads["overhead_fraction"]),
+        **{part: interval(spreads[part]) for part in parts_among(spreads)},
+        **{quantity: finite_or_none(spreads[quantity].mean) for quantity in BESIDE},
+        "intervals": {quantity: interval(spreads[quantity]) for quantity in BESIDE},
+        **_money(spreads["overhead_node_h"], result),
+    }
+
+
+def _money(node_h: Spread, result: Result) -> dict[str, Any]:
+    """What the overhead costs, with the interval of its node-hours."""
+    if (price := result.price) is None:
+        return {}
+    return {"overhead_cost": interval(node_h, price.of)}

@@ -1,0 +1,323 @@
+"""What a run says in sentences: the answer, CPR's decision, verdicts, savings, accuracy lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, isnan
+
+from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
+from cprsim.results import FINISHED, Result, Spread, differences, records_of
+from cprsim.results.words import (
+    NO_NUMBER,
+    count,
+    ends,
+    hours,
+    percent,
+    priced_by,
+    saves,
+    significant,
+    with_ends,
+    writes_parts_only,
+)
+from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
+
+FORMULAS = "By the first-order formulas"
+LIMITS = (
+    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
+    f"{HARDLY_TIMES:g} times the hours of the work done by then, or {HOPELESS_AFTER:,} failures in "
+    "a row without any"
+)
+"""When a replication is given up (docs/model.md, section 12)."""
+
+ROUNDING = 1e-9  # of useful time: two engines differ by less where a strategy costs the same
+
+WHAT_FAILURES_DO = {
+    OnFailure.RESTART: "start again from nothing",
+    OnFailure.ROLL_BACK: "all go back to the last save",
+    OnFailure.RELOAD: "only the failed servers go back, the others go on",
+    OnFailure.BY_RULES: "a recovery system",
+}
+
+HOW_TO = (
+    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "`cprsim measure` makes one, `accuracy: {curve: ...}` names one (docs/staleness.md)."
+)
+
+
+# ------------------------------------------------------------------------------ the answer
+
+
+def question(result: Result) -> str:
+    """What was asked."""
+    job = f"{hours(result.useful_h)} of useful work on {count(result.n_nodes, 'node')}"
+    return (
+        f"What do failures cost a job of {job}, and which way of recovering from them costs least?"
+    )
+
+
+def answer(result: Result) -> list[str]:
+    """The answer first, then what has to be known with it."""
+    spreads = result.spreads()
+    done = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
+    if not done:
+        return ["No strategy reliably gets this job done.", *verdicts(result)]
+    best = min(done, key=lambda policy: spreads[policy.name]["overhead_fraction"].mean)
+    plain = _plain_full(done)
+    sentences = [_cheapest(result, best, spreads[best.name], alone=len(result.policies) == 1)]
+    if plain is not None and plain is not best:
+        sentences[0] = f"{_full(result, plain, spreads[plain.name])} {sentences[0]}"
+    return [*sentences, *_ties(result, best, done), *_staleness(best, spreads[best.name], plain)]
+
+
+def _plain_full(policies: list[RecoveryPolicy]) -> RecoveryPolicy | None:
+    """Full recovery, as most run it: everybody goes back, without a decision."""
+    plain = (p for p in policies if p.on_failure is OnFailure.ROLL_BACK and p.decision is None)
+    return next(plain, None)
+
+
+def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Spread]) -> str:
+    return (
+        f"Under full recovery ({policy.name}, {_saves(policy, result)}), failures and saves cost "
+        f"{spread_in_percent(spreads['overhead_fraction'])} of useful time: {_hours(spreads)}."
+    )
+
+
+def _cheapest(
+    result: Result, policy: RecoveryPolicy, spreads: dict[str, Spread], *, alone: bool
+) -> str:
+    what = f"{policy.name} ({WHAT_FAILURES_DO[policy.on_failure]}; {_saves(policy, result)})"
+    cost = f"{spread_in_percent(spreads['overhead_fraction'])} of useful time, {_hours(spreads)}"
+    if alone:
+        return f"With {what}, failures and saves cost {cost}."
+    return f"Use {what}: it costs least, {cost}."
+
+
+def _saves(policy: RecoveryPolicy, result: Result) -> str:
+    return _saving(policy, result.useful_h, never="without saves")
+
+
+def _hours(spreads: dict[str, Spread]) -> str:
+    cost_h, node_h = spreads["overhead_h"].mean, spreads["overhead_node_h"].mean
+    return f"{hours(cost_h)} or {significant(node_h)} node-hours per job"
+
+
+def spread_in_percent(spread: Spread) -> str:
+    """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
+    if isnan(spread.mean):
+        return NO_NUMBER
+    return with_ends(100 * spread.mean, 100 * spread.low, 100 * spread.high, "%")
+
+
+def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> list[str]:
+    """Strategies whose overhead these replications can't tell from the best one's."""
+    if len(done) < 2:
+        return []
+    table = differences(result.replications, result.n_nodes, best.name)
+    rows = records_of(table[table["quantity"] == "overhead_fraction"])
+    names = {policy.name for policy in done}
+    tied = [str(r["strategy"]) for r in rows if r["strategy"] in names and not r["low"] > 0]
+    if not tied:
+        return []
+    return [
+        f"These replications do not tell {best.name} from {', '.join(tied)}: the 95 % interval of "
+        "the difference has 0 in it, or there is none."
+    ]
+
+
+def _staleness(
+    best: RecoveryPolicy, spreads: dict[str, Spread], plain: RecoveryPolicy | None
+) -> list[str]:
+    """What partial recovery costs besides hours."""
+    if best.on_failure is not OnFailure.RELOAD:
+        return []
+    pls = spreads["pls"]
+    instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
+    return [
+        f"The price of {best.name} besides hours: on average a portion of "
+        f"{with_ends(pls.mean, pls.low, pls.high)} of the samples is lost to the embeddings "
+        f"(PLS). {_accuracy(spreads['auc_loss'])}{instead}"
+    ]
+
+
+def _accuracy(lost: Spread) -> str:
+    """What that does to accuracy, as far as a staleness curve says so."""
+    if isnan(lost.mean):
+        return (
+            "What that does to accuracy is not in these hours; cprsim train shows it on a small "
+            "model."
+        )
+    return f"By the staleness curve it loses {with_ends(lost.mean, lost.low, lost.high)} of AUC."
+
+
+# ------------------------------------------------------------------------------ remarks
+
+
+def decisions(result: Result) -> list[str]:
+    """Why each strategy that decides between partial and full recovery chose what it did."""
+    return [
+        f"{policy.name} {explain(policy, result.useful_h)}"
+        for policy in result.policies
+        if policy.decision is not None
+    ]
+
+
+def explain(policy: RecoveryPolicy, useful_h: float) -> str:
+    """A policy's decision with the first-order prices of both ways; it has to have one."""
+    decision = policy.decision
+    assert decision is not None
+    full = (
+        f"full recovery costs {percent(decision.full_overhead_fraction)} of useful time, "
+        f"{_saving(_whole(policy, decision.full_interval_h), useful_h)}"
+    )
+    if decision.partial_overhead_fraction == inf:
+        return f"falls back to full recovery, as no stale shard is allowed. {FORMULAS}, {full}."
+    as_partial = replace(policy, save_interval_h=decision.partial_interval_h)
+    partial = (
+        f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
+        f"{_saving(as_partial, useful_h)}, at an expected PLS of "
+        f"{decision.expected_pls:.3g}"
+    )
+    if decision.chosen == "partial":
+        return f"chose partial recovery. {FORMULAS}, {partial}; {full}."
+    return f"falls back to full recovery. {FORMULAS}, {full}; {partial}."
+
+
+def _whole(policy: RecoveryPolicy, interval_h: float) -> RecoveryPolicy:
+    """The policy with whole saves at another interval: as full recovery takes them."""
+    return replace(policy, save_interval_h=interval_h, sub_saves=None)
+
+
+def _saving(policy: RecoveryPolicy, useful_h: float, never: str = "never saving") -> str:
+    every = saves(policy, useful_h)
+    return never if "no saves" in every else f"saving {every}"
+
+
+def verdicts(result: Result) -> list[str]:
+    """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
+    sentences, spreads = [f"Warning: {one}" for one in result.warnings], result.spreads()
+    for strategy in result.strategies:
+        name, interval_h = strategy.policy.name, strategy.policy.save_interval_h
+        finished = spreads[name][FINISHED]
+        share, n = finished.mean, finished.n
+        if share == 0:
+            sentences.append(
+                f"{name} never finishes: of {count(n, 'replication')} none was done after "
+                f"{LIMITS}; failures come faster than it recovers."
+            )
+        elif share < 1:
+            sentences.append(
+                f"{name} often does not finish: {percent(share)} of {count(n, 'replication')} "
+                f"were done; the others were stopped after {LIMITS} (95 % interval of the share "
+                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others "
+                "would mislead."
+            )
+        elif interval_h < inf and not n_saves_due(interval_h, result.useful_h):
+            sentences.append(_no_whole_save(strategy.policy, result.useful_h))
+        sentences += _staler_than_expected(strategy.policy, spreads[name]["pls"])
+        sentences += _imprecise(result, name, spreads[name]["overhead_fraction"])
+    return sentences
+
+
+def _no_whole_save(policy: RecoveryPolicy, useful_h: float) -> str:
+    """What to say of an interval that is at least the job: there may be sub-saves all the same."""
+    interval_h = policy.save_interval_h
+    how_long = "longer than" if interval_h > useful_h else "as long as"
+    why = f"its interval of {hours(interval_h)} is {how_long} the job"
+    if not writes_parts_only(policy, useful_h):
+        return f"{policy.name} never saves: {why}."
+    return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
+
+
+def _staler_than_expected(policy: RecoveryPolicy, pls: Spread) -> list[str]:
+    """What to say where more is lost than CPR's formula expects, as with a single trainer."""
+    decision = policy.decision
+    if decision is None or policy.on_failure is not OnFailure.RELOAD:
+        return []
+    if not pls.low > 1.25 * decision.expected_pls:
+        return []
+    return [
+        f"{policy.name} loses more than its formula expects: PLS {pls.mean:.3g} where "
+        f"{decision.expected_pls:.3g} was expected; see docs/model.md, sections 5 and 7."
+    ]
+
+
+def _imprecise(result: Result, name: str, overhead: Spread) -> list[str]:
+    """What to say where the replications allowed were too few for the precision asked for."""
+    wanted = result.precision_fraction
+    if wanted is None or not overhead.half_width > 1.01 * wanted * overhead.mean:
+        return []
+    return [
+        f"{name}: the overhead is known to {percent(overhead.half_width / overhead.mean)} of its "
+        f"mean, not to the {percent(wanted)} asked for: {count(overhead.n, 'replication')} were "
+        "the most allowed."
+    ]
+
+
+def savings(result: Result) -> list[str]:
+    """What each strategy saves against full recovery, paired by replication.
+
+    Full recovery is the first strategy that rolls back without deciding; without one that
+    finished there is nothing to say.
+    """
+    full = [
+        p.name for p in result.policies if p.on_failure is OnFailure.ROLL_BACK and not p.decision
+    ]
+    if not full:
+        return []
+    against = result.spreads()[full[0]]["overhead_fraction"].mean
+    table = differences(result.replications, result.n_nodes, full[0])
+    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
+    return [
+        f"{row['strategy']} removes {percent(-row['mean'] / against)} of {full[0]}'s overhead"
+        + _points(-row["high"], -row["low"])
+        for row in records_of(table)
+    ]
+
+
+def _points(low: float, high: float) -> str:
+    if isnan(low):
+        return "."
+    return f" ({ends(100 * low, 100 * high)} percentage points, 95 % interval)."
+
+
+# ------------------------------------------------------------------------------ accuracy
+
+
+def accuracy_sentences(result: Result) -> list[str]:
+    """Which curve priced the losses, what it does not know, and where it was stretched.
+
+    Empty where no strategy ever keeps a stale shard.
+    """
+    stale = [policy for policy in result.policies if policy.leaves_stale]
+    if not stale:
+        return []
+    if result.curve is None:
+        return [HOW_TO]
+    used = result.curve
+    shown = knows_loss(result)
+    sentences = priced_by(used.name, used.origin, used.notes, used.unpriced, shown=shown)
+    return sentences + [sentence for policy in stale for sentence in _of(policy, result)]
+
+
+def knows_loss(result: Result) -> bool:
+    """Whether there is a mean loss of AUC of any strategy whose shards go stale."""
+    spreads = result.spreads()
+    return any(
+        policy.leaves_stale and not isnan(spreads[policy.name]["auc_loss"].mean)
+        for policy in result.policies
+    )
+
+
+def _of(policy: RecoveryPolicy, result: Result) -> list[str]:
+    found = result.spreads()[policy.name]
+    if found[FINISHED].mean < 1 or (result.curve and policy.name in result.curve.unpriced):
+        return []
+    if isnan(found["auc_loss"].mean):  # a result of an earlier version, which did not say why
+        return [f"{policy.name}: the curve does not say what it loses, saving as it does here."]
+    beyond = found["beyond_measured"].mean
+    if not beyond > 0:
+        return []
+    return [
+        f"{policy.name}: {percent(beyond)} of its jobs lose more than was measured; their loss "
+        "is extrapolated."
+    ]

@@ -1,0 +1,247 @@
+"""A selection of ``cprsim select``: what to run, within which limit, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Listing,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.selection_sentences import (
+    decision,
+    drawn,
+    flips,
+    formula,
+    left_out,
+    sentences,
+    warnings,
+)
+from cprsim.results.manifest import read_manifest
+from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
+from cprsim.selector import Candidate, Limit, Selection
+from cprsim.selector.folder import read_selection
+from cprsim.selector.words import decimals, entries, quantity_of, typed
+
+CHOSEN = "*"
+HOW_TO_RUN = "To run them so, put into the scenario:"
+N_OF_COSTS = 4  # the first columns, which are all where nothing loses samples
+
+
+def summary(selection: Selection, name: str, n_nodes: int) -> list[Block]:
+    """What is said of a selection where there is little room.
+
+    Parameters
+    ----------
+    name, n_nodes : of the scenario and its job
+    """
+    heading = [
+        f"{name}: {hours(selection.useful_h)} of useful work on {count(n_nodes, 'node')}, "
+        f"{count(selection.n_replications, 'replication')}. {asked_of(selection)}"
+    ]
+    if selection.curve is not None and selection.limited:
+        heading.append(f"Staleness curve: {selection.curve}.")
+    return [
+        Words(heading),
+        candidates_table(selection),
+        *map(Words, sentences(selection)),
+        Words([HOW_TO_RUN]),
+        Listing("", entries_text(selection)),
+    ]
+
+
+def entries_text(selection: Selection) -> str:
+    """The section `recovery` of a scenario that runs every strategy as selected."""
+    chosen = selection.chosen.strategy
+    lines = [
+        f"  - {text}{'  # recommended' if strategy == chosen else ''}"
+        for strategy, text in entries(selection).items()
+    ]
+    return "\n".join(["recovery:", *lines])
+
+
+def asked_of(selection: Selection) -> str:
+    """The limit in a sentence, or that there is no need of one."""
+    if not selection.limited:
+        return "Nothing that is compared loses samples, so that no limit is needed."
+    return limit_in_words(selection.limit)
+
+
+def limit_in_words(limit: Limit) -> str:
+    """What is held to the limit, in a sentence."""
+    what, held = quantity_of(limit), f"held at its {100 * limit.confidence:g} % upper bound"
+    if limit.risk is None:
+        return f"Limit: expected {what} at most {limit.most:g}, {held}."
+    jobs = f"{100 * limit.risk:g} % of the jobs"
+    return f"Limit: {what} of {jobs} at most {limit.most:g}, {held}."
+
+
+# ------------------------------------------------------------------------------ the candidates
+
+
+def candidates_table(selection: Selection) -> Table:
+    """A row per candidate: full recovery at its best, the strategies, the paper's formula."""
+    what = quantity_of(selection.limit)
+    bound = f"{100 * selection.limit.confidence:g} % upper bound"
+    columns = [
+        Column("strategy", is_number=False),
+        Column("saves every", is_number=False, brief="saves\nevery"),
+        Column("overhead, %", brief="overhead\n% of useful"),
+        Column("less than full recovery, % points", brief="less than full\n% points"),
+        Column("PLS"),
+        Column(f"expected {what}", brief=f"{what}\nexpected", in_full=what == "PLS"),
+        Column(bound, brief=bound.replace(" bound", "\nbound")),
+        Column("keeps the limit", brief="keeps\nlimit"),
+    ]
+    n = len(columns) if selection.limited else N_OF_COSTS
+    return Table(
+        caption=_caption(selection),
+        columns=columns[:n],
+        rows=[row[:n] for row in _rows(selection)],
+    )
+
+
+def _caption(selection: Selection) -> str:
+    interval = "± the half-width of the 95 % interval."
+    if not selection.limited:
+        return f"Each strategy at its best; {interval}"
+    curve = "" if selection.curve is None else f" Staleness curve: {selection.curve}."
+    return (
+        "Full recovery at its best, each strategy at the best interval that keeps the limit, and "
+        f"the paper's formula; {interval}{curve}"
+    )
+
+
+def _rows(selection: Selection) -> Iterator[list[str | Cell]]:
+    yield _row(selection, selection.full, "full")
+    for name, one in selection.best.items():
+        if one is None:
+            yield _padded([_name(name), "no interval that is worth its saves keeps the limit"])
+        else:
+            yield _row(selection, one, name)
+    for one in selection.formula:
+        yield _row(selection, one, f"{one.strategy}, {one.rule} formula")
+
+
+def _row(selection: Selection, one: Candidate, name: str) -> list[str | Cell]:
+    first: list[str | Cell] = [_name(name, chosen=one is selection.chosen), every(one)]
+    if one.finished_fraction < 1:
+        return _padded([*first, f"{percent(one.finished_fraction)} done"])
+    digits, benefit = decimals(selection.limit.most), one.benefit
+    is_full = one is selection.full
+    same = is_full or isnan(benefit.mean)
+    return [
+        *first,
+        with_interval(100 * one.overhead.mean, 100 * one.overhead.half_width),
+        NO_NUMBER if same else with_interval(100 * benefit.mean, 100 * benefit.half_width),
+        NO_NUMBER if is_full else portion(one.pls.mean),
+        with_interval(one.loss.mean, one.loss.half_width, at_least=digits),
+        f"{one.held:.{digits}f}",
+        "yes" if one.keeps else "no",
+    ]
+
+
+def _name(name: str, *, chosen: bool = False) -> Cell:
+    if chosen:
+        return Cell(f"{name} (recommended)", f"{CHOSEN} {name}")
+    return Cell(name, f"  {name}")
+
+
+def _padded(cells: list[str | Cell]) -> list[str | Cell]:
+    """A row that has no number in its other columns."""
+    return [*cells, *[Cell(NO_NUMBER, "")] * (8 - len(cells))]
+
+
+def every(one: Candidate) -> str:
+    """The interval as it can be typed, and gives the same saves."""
+    in_option = f" ({one.option})" if one.option else ""
+    if one.n_saves == 0:
+        return f"never saves{in_option}"
+    if one.rule or (one.is_system and not one.option):
+        return hours(one.policy.save_interval_h)
+    return f"{typed(one.policy.save_interval_h)}{in_option}"
+
+
+# ------------------------------------------------------------------------------ a page
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A selection as read from its folder."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    selection: Selection
+
+    @property
+    def name(self) -> str:
+        """Of the scenario."""
+        return str(self.manifest["name"]).removesuffix("-select")
+
+
+def load_selected(folder: Path) -> Selected:
+    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    manifest = read_manifest(folder)
+    return Selected(folder, manifest, read_selection(folder))
+
+
+def document_of_selection(made: Selected) -> Document:
+    """Everything about one selection. Raises ResultError for an unreadable file."""
+    chosen = made.selection
+    why: list[Block] = [
+        Words(
+            [
+                *formula(chosen),
+                *flips(chosen),
+                *drawn(chosen),
+                *left_out(chosen),
+            ]
+        )
+    ]
+    return Document(
+        title=f"What to run: {made.name}",
+        question=(
+            f"How should a job of {hours(chosen.useful_h)} of useful work recover from failures, "
+            f"and how often save? {asked_of(chosen)}"
+        ),
+        answer=[*decision(chosen), *warnings(chosen)],
+        sections=[
+            Section("What there is to choose from", [_picture(made), candidates_table(chosen)]),
+            Section("How to run it", [Listing("For the scenario", entries_text(chosen))]),
+            Section("What the decision rests on", why),
+            Section("The scenario", [file_listing(made.path / "scenario.yaml", "as it was read")]),
+            Section("Where these numbers come from", provenance(made.manifest, made.path)),
+        ],
+    )
+
+
+def _picture(made: Selected) -> Picture:
+    from cprsim.plots.selection import selection_figure
+
+    against, line = "the number of saves", "over the number of saves, with the choice marked"
+    if made.selection.limited:
+        against = quantity_of(made.selection.limit)
+        line = (
+            f"over the upper bound of the {against}, from many saves to none, with full recovery, "
+            "the limit and the choice marked"
+        )
+    return Picture(
+        caption=f"Overhead against {against}",
+        alternative=(
+            f"A line per strategy: overhead in percent of useful time {line}. The table below has "
+            "the strategies at their best."
+        ),
+        draw=lambda narrow: selection_figure(made.selection, made.name, narrow=narrow),
+    )

@@ -1,0 +1,295 @@
+"""A sweep: where each strategy is at its best and its worst, and every point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from rich.console import Console
+
+from cprsim.codec import finite_or_none
+from cprsim.present.as_json import interval
+from cprsim.present.document import (
+    Block,
+    Column,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.provenance import file_listing, places, provenance
+from cprsim.present.run import AUC_LOSS
+from cprsim.present.terminal import show
+from cprsim.results import records_of
+from cprsim.results.manifest import read_manifest
+from cprsim.results.words import NO_NUMBER, count, hours, suited, ten_thousandths, with_interval
+from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
+from cprsim.sweeps.summary import OVERHEAD
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 200  # of the table of all points; the rest is in sweep.csv
+CAPTIONS = {
+    "curves": "Overhead along the sweep",
+    "map": "What the strategies cost beside the reference",
+    "tornado": "How far each value moves the overhead",
+}
+
+
+def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
+    """Print what a sweep found.
+
+    Parameters
+    ----------
+    n_computed : points that were not there already
+    """
+    remarks = Words([*result.accuracy, *(f"Warning: {one}" for one in result.warnings)])
+    n_there = result.n_points - n_computed
+    note = f" ({n_there:,} of the points were there already)" if n_there > 0 else ""
+    files = places(result.path, _figures(result), note)
+    show(console, [Words([_heading(result)]), extremes_table(result), remarks, files])
+
+
+def _heading(result: SweepResult) -> str:
+    by = " x ".join(axis.key for axis in result.axes)
+    how = by if result.mode == "grid" else f"{by.replace(' x ', ', ')}, one at a time"
+    n = result.table["n"].agg(["min", "max"])
+    each = count(n["max"], "replication")
+    if n["min"] < n["max"]:
+        each = f"{n['min']:,} to {each}"
+    return (
+        f"{result.name}: {hours(result.useful_h)} of useful work; {how}: "
+        f"{count(result.n_points, 'point')}, {each} each. Overhead in % of useful time, ± "
+        "the half-width of the 95 % interval."
+    )
+
+
+def _figures(result: SweepResult) -> list[Path]:
+    return sorted(result.path.glob("*.png"))
+
+
+# ------------------------------------------------------------------------------ extremes
+
+
+def extremes_table(result: SweepResult) -> Table:
+    """A row per strategy: its lowest and its highest overhead, and where they are."""
+    ends = [column for end in ("lowest", "highest") for column in _end_columns(end, result)]
+    less = f"less than {result.reference} at"
+    names = _short_names(result)
+    return Table(
+        caption=(
+            "Overhead in % of useful time, ± the half-width of its 95 % interval, at the points "
+            "where every replication finishes; points at which it is surely less and more than "
+            f"that of {result.reference}"
+        ),
+        columns=[
+            Column("strategy", is_number=False),
+            *ends,
+            Column(less, brief=less.replace("than ", "than\n")),
+            Column("more at", brief="more\nat"),
+        ],
+        rows=[
+            [
+                summary.strategy,
+                *_end_cells(summary.lowest, names, result.knows_loss),
+                *_end_cells(summary.highest, names, result.knows_loss),
+                *_compared(summary, result.reference),
+            ]
+            for summary in summaries(result)
+        ],
+    )
+
+
+def _end_columns(end: str, result: SweepResult) -> list[Column]:
+    columns = [
+        Column(f"{end} overhead, %", brief=f"{end}\noverhead"),
+        Column("at", is_number=False),
+    ]
+    return [*columns, AUC_LOSS] if result.knows_loss else columns
+
+
+def _short_names(result: SweepResult) -> dict[str, str]:
+    """By column, the last part of each key, or the whole key where two would be the same."""
+    last = {axis.column: axis.key.rpartition(".")[2] for axis in result.axes}
+    taken = list(last.values())
+    return {
+        axis.column: last[axis.column] if taken.count(last[axis.column]) == 1 else axis.key
+        for axis in result.axes
+    }
+
+
+def _end_cells(extreme: Extreme | None, names: Mapping[str, str], priced: bool) -> tuple[str, ...]:
+    """Overhead, where it is so, and where losses are priced what AUC it costs there."""
+    if extreme is None:
+        nowhere = NO_NUMBER, "no point at which every replication finishes"
+        return (*nowhere, NO_NUMBER) if priced else nowhere
+    half_width = 100 * (extreme.high - extreme.low) / 2
+    shown = with_interval(float(100 * extreme.mean), half_width)
+    there = extreme.where.items()
+    where = ", ".join(_at(column, names[column], value) for column, value in there)
+    if not priced:
+        return shown, where
+    loss = extreme.auc_loss
+    return shown, where, NO_NUMBER if loss is None else ten_thousandths(loss.mean, loss.half_width)
+
+
+def _at(column: str, name: str, value: Any) -> str:
+    """``save 30 s`` from the table's column ``costs.save [s]``."""
+    unit = column.partition(" [")[2].rstrip("]")
+    number = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{name} {number} {unit}".rstrip()
+
+
+def _compared(summary: Summary, reference: str) -> tuple[str, str]:
+    if summary.strategy == reference:
+        return NO_NUMBER, NO_NUMBER
+    return f"{summary.n_less:,} of {summary.n_points:,}", f"{summary.n_more:,}"
+
+
+# ------------------------------------------------------------------------------ a page
+
+
+def document_of_sweep(result: SweepResult) -> Document:
+    """Everything about one sweep. Raises ResultError for an unreadable file."""
+    found = summaries(result)
+    manifest = read_manifest(result.path)
+    axes = ", ".join(axis.key for axis in result.axes)
+    return Document(
+        title=f"What becomes of the overhead: {result.name}",
+        question=(
+            f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "
+            f"with {axes}, over {count(result.n_points, 'point')}?"
+        ),
+        answer=_answer(result, found),
+        sections=[
+            Section("Where each strategy is at its best and its worst", [extremes_table(result)]),
+            Section("The sweep in pictures", _pictures(result, axes)),
+            Section("All points", _points(result)),
+            Section(
+                "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
+            ),
+            Section("Where these numbers come from", provenance(manifest, result.path)),
+        ],
+    )
+
+
+def _pictures(result: SweepResult, axes: str) -> list[Block]:
+    from cprsim.plots.sweep import sweep_figures
+
+    figures = cache(lambda narrow: sweep_figures(result, narrow=narrow))
+
+    def draw(name: str, narrow: bool) -> Figure:
+        return figures(narrow)[name]
+
+    return [
+        Picture(
+            caption=CAPTIONS.get(name, name),
+            alternative=(
+                f"{CAPTIONS.get(name, name)}: overhead of each strategy in percent of useful time "
+                f"over {axes}. The table of all points has the numbers."
+            ),
+            draw=partial(draw, name),
+        )
+        for name in figures(False)
+    ]
+
+
+def _answer(result: SweepResult, found: Sequence[Summary]) -> list[str]:
+    """Who costs less than the reference, and where; then how far each strategy's cost goes."""
+    against = [_against(one) for one in found if one.strategy != result.reference]
+    ranges = [
+        f"{one.strategy} {_percent(one.lowest)} to {_percent(one.highest)}"
+        for one in found
+        if one.lowest is not None and one.highest is not None
+    ]
+    beside = [f"Beside {result.reference}: {'; '.join(against)}."] if against else []
+    if not ranges:
+        return [*beside, "At no point does every replication of any strategy finish."]
+    return [*beside, f"Overhead over the whole sweep, in % of useful time: {'; '.join(ranges)}."]
+
+
+def _against(one: Summary) -> str:
+    more = f", more at {one.n_more:,}" if one.n_more else ""
+    return f"{one.strategy} surely costs less at {one.n_less:,} of {one.n_points:,} points{more}"
+
+
+def _percent(extreme: Extreme) -> str:
+    mean, low, high = suited(*(100 * value for value in (extreme.mean, extreme.low, extreme.high)))
+    return f"{mean} % ({low} to {high})"
+
+
+def _points(result: SweepResult) -> list[Block]:
+    rows = result.of(OVERHEAD)
+    names = [axis.column for axis in result.axes]
+    table = Table(
+        caption="Mean overhead in % of useful time, with its 95 % interval",
+        columns=[
+            Column("strategy", is_number=False),
+            *(Column(name) for name in names),
+            Column("overhead, %"),
+            Column("95 % interval"),
+        ],
+        rows=[_point(row, names) for row in records_of(rows.head(MOST_ROWS))],
+    )
+    left = len(rows) - MOST_ROWS
+    more = [Words([f"{left:,} further rows are in sweep.csv of the results folder."])]
+    return [table, *(more if left > 0 else [])]
+
+
+def _point(row: dict[str, Any], names: Sequence[str]) -> list[str]:
+    mean, low, high = suited(*(100 * float(row[name]) for name in ("mean", "low", "high")))
+    within = NO_NUMBER if NO_NUMBER in (low, high) else f"{low} to {high}"
+    places = [_said(row[name]) for name in names]
+    return [str(row["strategy"]), *places, mean, within]
+
+
+def _said(value: Any) -> str:
+    if pd.isna(value):
+        return NO_NUMBER
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# ------------------------------------------------------------------------------ for scripts
+
+
+def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
+    """The object that ``cprsim sweep --json`` prints."""
+    return {
+        "name": result.name,
+        "mode": result.mode,
+        "axes": [axis.column for axis in result.axes],
+        "points": result.n_points,
+        "computed": n_computed,
+        "reference": result.reference,
+        "accuracy": list(result.accuracy),
+        "warnings": list(result.warnings),
+        "results": str(result.path),
+        "figures": [str(path) for path in _figures(result)],
+        "strategies": [_as_json(summary) for summary in summaries(result)],
+    }
+
+
+def _as_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "name": summary.strategy,
+        "lowest": summary.lowest and _extreme_as_json(summary.lowest),
+        "highest": summary.highest and _extreme_as_json(summary.highest),
+        "less_than_reference": summary.n_less,
+        "more_than_reference": summary.n_more,
+        "points": summary.n_points,
+        "engines": list(summary.engines),
+    }
+
+
+def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
+    return {
+        "where": dict(extreme.where),
+        "save_interval_h": finite_or_none(extreme.save_interval_h),
+        **interval(extreme),
+        **({} if extreme.auc_loss is None else {"auc_loss": interval(extreme.auc_loss)}),
+    }
