@@ -40,7 +40,7 @@ def backtest(
     from cprsim.backtest.replaying import advice, backtests
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.backtest import backtest_as_json, backtest_blocks, page_of_backtest
+    from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
 
     events = read_logs(logs, time_unit)
     jobs, entries = ledgers(events, seed=seed), entries_of(recovery)

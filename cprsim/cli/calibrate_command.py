@@ -40,7 +40,7 @@ def calibrate(
     from cprsim.backtest.calibrating import predict
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.calibration import (
+    from cprsim.present.calibration import (
         calibration_as_json,
         calibration_blocks,
         page_of_calibration,

@@ -83,13 +83,13 @@ def compare_systems(
 
 def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
     if as_json:
-        from cprsim.report.systems import comparison_as_json
+        from cprsim.present.systems import comparison_as_json
 
         say_json(comparison_as_json(comparison))
         return
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.systems import systems_blocks
     from cprsim.present.terminal import show
-    from cprsim.report.systems import systems_blocks
 
     show(Terminal(), systems_blocks(comparison, found_again=again))
 
@@ -110,8 +110,8 @@ def _map(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
     from cprsim.compare_systems.map_folder import SystemsMap, load_map
+    from cprsim.present.systems_map import map_as_json, map_blocks
     from cprsim.present.terminal import show
-    from cprsim.report.systems_map import map_as_json, map_blocks
     from cprsim.workers import Workers
 
     rules = comparing_systems.Rules(how[0], tuple(how[1]))

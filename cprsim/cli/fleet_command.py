@@ -72,12 +72,12 @@ def fleet(
 
 def _print(result: FleetResult, *, as_json: bool, found_again: bool) -> None:
     if as_json:
-        from cprsim.report.fleet import fleet_as_json
+        from cprsim.present.fleet import fleet_as_json
 
         say_json(fleet_as_json(result))
         return
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.fleet import fleet_blocks
     from cprsim.present.terminal import show
-    from cprsim.report.fleet import fleet_blocks
 
     show(Terminal(), fleet_blocks(result, found_again=found_again))

@@ -48,7 +48,7 @@ def ledger(
     """
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.ledger import ledger_as_json, ledger_blocks, page_of_ledger
+    from cprsim.present.ledger import ledger_as_json, ledger_blocks, page_of_ledger
 
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)

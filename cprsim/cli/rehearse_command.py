@@ -123,8 +123,8 @@ def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:
         say_json(as_plain(rehearsal) | {"results": folder})
         return
     from cprsim.cli.terminal import Terminal
+    from cprsim.present.rehearsal import rehearsal_blocks
     from cprsim.present.terminal import show
-    from cprsim.report.rehearsal import rehearsal_blocks
 
     show(Terminal(), rehearsal_blocks(rehearsal))
     if folder is not None:

@@ -19,10 +19,10 @@ from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.pipeline import replay, simulate
+from cprsim.present.backtest import backtest_blocks
+from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show
 from cprsim.records import Clock
-from cprsim.report.backtest import backtest_blocks
-from cprsim.report.ledger import ledger_blocks
 from tests.history.making import ledger_of, told
 from tests.making import call, maker
 

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from cprsim.compare_systems import load_comparison
 from cprsim.page.kinds import KINDS, kind_of
+from cprsim.present.systems import document_of_systems, systems_blocks, tables_of
 from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.systems import document_of_systems, systems_blocks, tables_of
 from tests.making import call
 
 WORKERS = """\
@@ -171,7 +171,7 @@ def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -
             for table in tables_of(found)
         ]
 
-    monkeypatch.setattr("cprsim.report.systems.tables_of", renamed)
+    monkeypatch.setattr("cprsim.present.systems.tables_of", renamed)
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)

@@ -12,7 +12,7 @@ from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
-from cprsim.report.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
+from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.results.words import NO_NUMBER, count
 
 NEVER = "never ends"
