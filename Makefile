@@ -27,7 +27,7 @@ test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for o
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q -m "not long"
 
 test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inputs, kills, random scenarios
-	@$(BIN)/pytest -n $(WORKERS) --dist load -q -m long
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long
 
 check: $(VENV)/.has-check style types layers test test-long docs-check notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"

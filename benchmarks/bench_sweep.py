@@ -111,7 +111,7 @@ def empty_tasks(by: Workers, who: str) -> None:
 def keeping_s() -> float:
     """Seconds of the parent per finished point: unpickling it, writing its file."""
     from cprsim.scenario import load_scenario
-    from cprsim.sweeps import Store, points_of, run_points
+    from cprsim.sweeps import PointStore, points_of, run_points
     from cprsim.workers import Workers
 
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def keeping_s() -> float:
         scenario.write_text(SCENARIO, "utf-8")
         said = ["simulation.replications=10"]
         points = points_of(load_scenario(scenario, said, ["recovery.interval=1 h,2 h"]))
-        store = Store(Path(folder))
+        store = PointStore(Path(folder))
         (body, _), _ = run_points(points, store, Workers(1))
         pickled, n = pickle.dumps(body), 500
         began = perf_counter()

@@ -5,39 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
-from pathlib import Path
 from typing import Literal
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.failures.correlated import CorrelatedNodes, Shocks
-from cprsim.failures.distributions import Constant, Distribution, Weibull, with_mean
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
-from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
-from cprsim.failures.outages import Outages
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
-from cprsim.failures.sources import FailureSource, Start
-from cprsim.failures.traces import read_infinitehbd, read_lanl, read_tidy
+from cprsim.failures.sources import FailureSource
 from cprsim.listed import JobNow, ListedSystem
 from cprsim.records import (
-    Clock,
     Cluster,
     Costs,
-    Duration,
     Holds,
     OnFailure,
     RecoveryPolicy,
-    Reliability,
-    Role,
-    SmallTables,
     Storage,
-    SubSaves,
-    Transfer,
 )
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.classic import as_system, draw_names
@@ -46,30 +28,12 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
-from cprsim.scenario.checks import MAX_FAILURES
-from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.costs_schema import DurationSpec, OverLink, SaveCost
-from cprsim.scenario.durations import duration_of
-from cprsim.scenario.failures_schema import (
-    ANY,
-    SYNC_PS,
-    TRAINER,
-    Failures,
-    InjectedFailures,
-    JobFailures,
-    NodeFailures,
-)
-from cprsim.scenario.lifetime_schema import Lifetime
-from cprsim.scenario.recovery_schema import Recovery
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.failures import Failures
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from cprsim.staleness import StalenessCurve
-from cprsim.sync import Algorithm
-
-CostSpec = float | DurationSpec | OverLink | str
-LinksH = tuple[tuple[str, float], ...]
-FEWEST_OUTAGES = 2  # of a trace that is replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +69,7 @@ class Experiment:
     def now_for(self, listed: ListedSystem) -> JobNow:
         """The job as a system that the scenario lists finds it."""
         mtbf_h = self.failures.expected(self.cluster, self.useful_h).mtbf_h
-        own = costs_of(listed.entry, self.costs)
+        own = listed.entry.costs_from(self.costs)
         return JobNow(self.cluster, own, self.scopes, self.expected_shares, mtbf_h)
 
     @property
@@ -118,7 +82,7 @@ class Experiment:
         rates = [share * rate for share in shares.shares]
         for scope, other in zip(shares.of_source, others, strict=True):
             rates[scope] = other
-        return tuple(one / sum(rates) for one in rates) if any(rates) else shares.shares
+        return tuple(rate / sum(rates) for rate in rates) if any(rates) else shares.shares
 
     @property
     def log_notes(self) -> tuple[str, ...]:
@@ -148,14 +112,16 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     """
     scenario = loaded.scenario
     with _blaming(loaded, "cluster"):
-        cluster = _cluster(scenario)
+        cluster = scenario.cluster.record(scenario.sync)
     with _blaming(loaded, "costs"):
-        costs = _costs(scenario)
+        costs = scenario.costs.record(_storage(scenario), scenario.cluster.links_h)
     with _blaming(loaded, "failures"):
         failures = _all_failures(loaded, cluster)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     simulation = scenario.simulation
-    scopes, curve = _scopes(scenario, costs), chosen_curve(loaded)
+    curve = chosen_curve(loaded)
+    scopes = tuple(scope.record(costs.detect) for scope in scenario.scopes)
+    scopes = scopes or (Scope("node", Reach.NODE, costs.detect),)  # every failure kills a node
     experiment = Experiment(
         useful_h=scenario.job.useful_h,
         cluster=cluster,
@@ -182,115 +148,9 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     return replace(experiment, policies=tuple(_policies(loaded, experiment)))
 
 
-def _cluster(scenario: Scenario) -> Cluster:
-    section = scenario.cluster
-    in_step = None if scenario.sync is None else Algorithm(scenario.sync.algorithm)
-    roles = [Role(name, n, Holds.SHARD) for name, n in section.n_nodes_of_stateful.items()]
-    if section.trainers:
-        go_on = in_step is not None and not in_step.holds_all_up
-        roles.append(Role(TRAINER, section.trainers, Holds.REPLICA, go_on))
-    roles += [Role(name, n, Holds.NOTHING) for name, n in section.others.items()]
-    if in_step is not None and (n_servers := scenario.n_nodes_of[SYNC_PS]):
-        holds = Holds.CENTRAL if in_step.has_servers else Holds.NOTHING
-        nobody_waits = in_step.in_background or not in_step.has_servers
-        roles.append(Role(SYNC_PS, n_servers, holds, nobody_waits))
-    repair = None if section.repair is None else duration_of(section.repair)
-    return Cluster(tuple(roles), section.spares, repair)
-
-
-def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
-    """Share of all hours of detection and rescheduling that the others work on, on average.
-
-    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
-    of n trainers 1/n, a sync server nothing.
-    """
-    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
-    saved = 0.0
-    for role in (role for role in cluster.roles if role.others_go_on):
-        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
-        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
-        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
-        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
-        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
-    return saved
-
-
-def _cost(spec: CostSpec, links_h: LinksH) -> Duration | Transfer:
-    if isinstance(spec, OverLink):
-        return Constant(dict(links_h)[spec.link])
-    return Transfer() if isinstance(spec, str) else duration_of(spec)
-
-
-def _costs(scenario: Scenario) -> Costs:
-    section, cluster = scenario.costs, scenario.cluster
-    moved = cluster.largest_bytes or 0.0
-    links_h = tuple((name, moved / bandwidth) for name, bandwidth in cluster.links.items())
-    stall, background = _save_of(section.save, links_h)
-    return Costs(
-        save_stall=stall,
-        save_background=background,
-        load=_cost(section.load, links_h),
-        detect=duration_of(section.detect),
-        reschedule=duration_of(section.reschedule),
-        storage=_storage(scenario),
-        reliability=_reliability(section.save),
-        links_h=links_h,
-    )
-
-
-def _save_of(
-    section: SaveCost, links_h: LinksH
-) -> tuple[Duration | Transfer, Duration | Transfer | None]:
-    background = section.background
-    return (
-        _cost(section.stall, links_h),
-        None if background is None else _cost(background, links_h),
-    )
-
-
-def _reliability(section: SaveCost) -> Reliability:
-    return Reliability(section.fails_fraction, section.corrupt_fraction, section.kept)
-
-
-def costs_of(entry: Recovery, costs: Costs) -> Costs:
-    """The scenario's costs, with those that a strategy has of its own instead."""
-    own = entry.costs
-    if own is None:
-        return costs
-    if own.save is not None:
-        stall, background = _save_of(own.save, costs.links_h)
-        costs = replace(
-            costs,
-            save_stall=stall,
-            save_background=background,
-            reliability=_reliability(own.save),
-        )
-    if own.load is not None:
-        costs = replace(costs, load=_cost(own.load, costs.links_h))
-    if own.detect is not None:
-        costs = replace(costs, detect=duration_of(own.detect))
-    if own.reschedule is not None:
-        costs = replace(costs, reschedule=duration_of(own.reschedule))
-    return costs
-
-
 def _storage(scenario: Scenario) -> Storage | None:
-    section = scenario.storage
-    if section is None:
-        return None
-    link = inf if section.per_server_bytes_per_h is None else section.per_server_bytes_per_h
-    cluster = scenario.cluster
-    mean_bytes = cluster.shard_bytes or 0.0
-    if cluster.roles and cluster.largest_bytes is not None:  # the largest are done with the others
-        link *= mean_bytes / cluster.largest_bytes
-    return Storage(
-        bandwidth_bytes_per_h=section.bandwidth_bytes_per_h,
-        server_bandwidth_bytes_per_h=link,
-        shard_bytes=mean_bytes,
-    )
-
-
-# ----------------------------------------------------------------------------- failures
+    section, cluster = scenario.storage, scenario.cluster
+    return None if section is None else section.record(cluster.shard_bytes, cluster.largest_bytes)
 
 
 def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
@@ -305,120 +165,26 @@ def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:
 
 
 def _failures(loaded: LoadedScenario, section: Failures, cluster: Cluster) -> FailureSource:
-    if isinstance(section, JobFailures):
-        return JobClock(
-            lifetime=_lifetime(section),
-            slots=_slots(cluster, section.role),
-            together=section.together,
-            clock=Clock(section.clock),
-            start=Start(section.start),
-            repair=cluster.repair,
-        )
-    if isinstance(section, NodeFailures):
-        return NodeClocks(
-            lifetimes={role: _lifetime(lifetime) for role, lifetime in section.roles.items()},
-            clock=Clock(section.clock),
-            start=Start(section.start),
-            repair=cluster.repair,
-        )
-    if isinstance(section, CorrelatedFailures):
-        return _correlated(section, cluster, loaded.scenario.job.useful_h)
-    if isinstance(section, InjectedFailures):
-        return _injected(section, cluster, loaded.scenario.job.useful_h)
+    if not isinstance(section, TraceFailures):
+        return section.source(cluster, loaded.scenario.job.useful_h)
     assert loaded.trace_path is not None, "loading sees to it that a trace has a file"
-    outages = _outages(section, loaded.trace_path)
-    if outages.n_outages < FEWEST_OUTAGES:
-        raise ParameterError(
-            f"the trace has {outages.n_outages} outage: what lies between outages can't be told; "
-            f"replay needs {FEWEST_OUTAGES} at least"
-        )
-    return Replay(outages)
+    return section.source(loaded.trace_path)
 
 
-def _lifetime(section: Lifetime) -> Distribution:
-    if section.ages_h is not None and section.hazards_per_h is not None:
-        return PiecewiseHazard(section.ages_h, section.hazards_per_h).simulable()
-    return with_mean(section.family, section.mtbf_h, section.spread)
+def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
+    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
+    reaches = tuple(scope.reach for scope in scopes)
+    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
+    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
 
 
-def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-    nodes = CorrelatedNodes(
-        lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
-        frailty=_frailty(section),
-        shocks=_shocks(section),
-        clock=Clock(section.clock),
-        start=Start(section.start),
-        watched_h=section.watched_h,
-        repair=cluster.repair,
-    )
-    # how often nodes that differ fail does not follow from `mtbf` alone
-    n_failures = useful_h / nodes.expected(cluster, useful_h).mtbf_h
-    if n_failures > MAX_FAILURES:
-        raise ParameterError(
-            f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
-        )
-    return nodes
-
-
-def _frailty(section: CorrelatedFailures) -> Frailty:
-    others = ALIKE if section.frailty is None else GammaFrailty(section.frailty.shape)
-    lemons = section.lemons
-    return others if lemons is None else Lemons(lemons.share_fraction, lemons.factor, others)
-
-
-def _shocks(section: CorrelatedFailures) -> Shocks | None:
-    seen = section.shocks
-    if seen is None:
-        return None
-    total = sum(seen.sizes.values())
-    shares = tuple(weight / total for weight in seen.sizes.values())
-    return Shocks(1 / seen.every_h, tuple(seen.sizes), shares, seen.nodes)
-
-
-def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
-    slots = _slots(cluster, section.role)
-
-    def named(servers: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(slots[number] for number in servers)
-
-    each_time, at = section.servers_each_time, section.servers_at
-    return Injected(
-        useful_h=useful_h,
-        slots=slots if each_time is None else named(each_time),
-        together=section.n_together,
-        at_h=section.at_h,
-        count=section.count or 0,
-        repair=cluster.repair,
-        clock=Clock(section.clock),
-        slots_at=None if at is None else tuple(map(named, at)),
-    )
-
-
-def _slots(cluster: Cluster, role: str) -> range:
-    return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
-
-
-def _outages(section: TraceFailures, path: Path) -> Outages:
-    outages = _read_log(section, path)
-    return outages if section.cause is None else outages.of_cause(section.cause)
-
-
-def _read_log(section: TraceFailures, path: Path) -> Outages:
-    if section.format == "infinitehbd":
-        return read_infinitehbd(path, n_nodes=section.nodes)
-    observed = section.period
-    period = (None, None) if observed is None else (observed.first, observed.last)
-    if section.format == "lanl":
-        return read_lanl(path, system=section.system, period=period, n_nodes=section.nodes)
-    named = section.columns
-    return read_tidy(
-        path,
-        columns={} if named is None else named.other_names,
-        time_unit=section.time_unit,
-        n_nodes=section.nodes,
-        period=period,
-        repair_h=section.repair_h,
-    )
+@contextmanager
+def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
+    """Say where in the scenario stands what a model refuses."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
 
 
 # ----------------------------------------------------------------------------- recovery
@@ -443,13 +209,11 @@ class Planner:
     def policy(self, entry: Recovery) -> RecoveryPolicy:
         """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
         experiment = self._experiment
-        own = costs_of(entry, experiment.costs)
         if entry.strategy in SYSTEMS:
             listed = ListedSystem(self._scenario, entry)
             return listed.policy(experiment.now_for(listed))
-        return with_own_costs(
-            _policy(entry, self._planning(own), experiment.curve), entry, experiment
-        )
+        planning = self._planning(entry.costs_from(experiment.costs))
+        return with_own_costs(_policy(entry, planning, experiment.curve), entry, experiment)
 
     def _planning(self, costs: Costs) -> Planning:
         n, expected = self._experiment.cluster.n_emb_ps, self._expected
@@ -465,6 +229,23 @@ class Planner:
         )
 
 
+def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float) -> float:
+    """Share of all hours of detection and rescheduling that the others work on, on average.
+
+    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
+    of n trainers 1/n, a sync server nothing.
+    """
+    mtbf_h = failures.expected(cluster, useful_h).mtbf_h
+    saved = 0.0
+    for role in (role for role in cluster.roles if role.others_go_on):
+        holds = {role.name: Holds.SHARD}  # so that what is known of shards is asked of this role
+        roles = (replace(one, holds=holds.get(one.name, Holds.NOTHING)) for one in cluster.roles)
+        struck = failures.expected(replace(cluster, roles=tuple(roles)), useful_h)
+        missing = struck.n_shards_together / role.n_nodes if role.holds is Holds.REPLICA else 0.0
+        saved += mtbf_h / struck.mtbf_shard_h * (1.0 - missing)
+    return saved
+
+
 def with_own_costs(
     policy: RecoveryPolicy, entry: Recovery, experiment: Experiment
 ) -> RecoveryPolicy:
@@ -472,7 +253,7 @@ def with_own_costs(
 
     Raises ParameterError where that makes no sense for the job.
     """
-    own = costs_of(entry, experiment.costs)
+    own = entry.costs_from(experiment.costs)
     system = as_system(policy, own, experiment.cluster)
     require_legal(system, experiment.cluster, experiment.scopes)
     if entry.costs is None:
@@ -482,67 +263,9 @@ def with_own_costs(
     return replace(policy, system=system)
 
 
-def _scopes(scenario: Scenario, costs: Costs) -> tuple[Scope, ...]:
-    if not scenario.scopes:
-        return (Scope("node", Reach.NODE, costs.detect),)
-    return tuple(
-        Scope(
-            scope.name,
-            Reach[scope.reach.upper()],
-            costs.detect if scope.detect is None else duration_of(scope.detect),
-            scope.replaces,
-            scope.notice_h,
-        )
-        for scope in scenario.scopes
-    )
-
-
-def _shares(scenario: Scenario, scopes: tuple[Scope, ...], cluster: Cluster) -> ScopeShares:
-    shares = tuple(scope.share or 0.0 for scope in scenario.scopes) or (1.0,)
-    reaches = tuple(scope.reach for scope in scopes)
-    own = tuple(i for i, scope in enumerate(scenario.scopes) if scope.failures is not None)
-    return ScopeShares(shares, reaches, cluster.n_nodes, scenario.cluster.rack, own)
-
-
 def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:
-    sub_saves = _sub_saves(entry)
+    sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)
     job = planning.with_options(entry.interval, entry.target_pls, sub_saves)
     return STRATEGIES[entry.strategy].plan(entry.name, job)
-
-
-def sub_saves_of(loaded: LoadedScenario) -> dict[str, SubSaves]:
-    """The settings of priority saving that the scenario gives, by strategy; the first counts."""
-    found: dict[str, SubSaves] = {}
-    for entry in loaded.scenario.recovery:
-        if entry.sub_saves is not None and (settings := _sub_saves(entry)) is not None:
-            found.setdefault(entry.strategy, settings)
-    return found
-
-
-def _sub_saves(entry: Recovery) -> SubSaves | None:
-    """How an entry's strategy cuts its intervals; None where it does not."""
-    strategy, section = STRATEGIES[entry.strategy], entry.sub_saves
-    if not strategy.takes_sub_saves:
-        return None
-    tracker = strategy.name.removeprefix("cpr-")
-    if section is None:
-        return SubSaves(tracker)
-    return SubSaves(
-        tracker,
-        fraction=section.fraction,
-        extra_h=section.selection_h + section.latency_h,
-        n_large_tables=section.large_tables,
-        small_tables=SmallTables(section.small_tables),
-        sample_period=section.sample_period,
-    )
-
-
-@contextmanager
-def _blaming(loaded: LoadedScenario, key: str) -> Iterator[None]:
-    """Say where in the scenario stands what a model refuses."""
-    try:
-        yield
-    except ParameterError as error:
-        raise ScenarioError.at(loaded.place(key), str(error), key=key) from error

@@ -1,7 +1,7 @@
 """Frozen dataclasses as what JSON can hold, and back, from their type hints.
 
 A record is the schema of its file: each field is a key, and its type hint says what the key holds.
-Where a file differs from that, the field's hint is annotated: with `Key`, `Null` or a `Mark`.
+Where a file differs from that, the field's hint is annotated: with `Key`, `Null` or a `FieldMark`.
 
 JSON has neither NaN nor infinity: NaN becomes null, infinity the text ``inf`` or ``-inf``.
 """
@@ -43,7 +43,7 @@ class Null:
     value: Any
 
 
-class Mark(Enum):
+class FieldMark(Enum):
     """How else a field may differ from what its hint says."""
 
     NOT_STORED = auto()  # the reader knows it from elsewhere
@@ -57,7 +57,7 @@ class Mark(Enum):
 Endless = Annotated[float, Null(inf)]
 """A number of which infinity stands as null: an interval at which nothing is ever saved."""
 
-Finite = Annotated[float, Mark.FINITE]
+Finite = Annotated[float, FieldMark.FINITE]
 """A number that is kept only where it is finite."""
 
 
@@ -117,7 +117,7 @@ class _Stored:
     null: Any  # the value that null stands for
     is_required: bool
 
-    def marked(self, mark: Mark) -> bool:
+    def marked(self, mark: FieldMark) -> bool:
         return mark in self.marks
 
 
@@ -126,7 +126,7 @@ def _layout(kind: Any) -> tuple[_Stored, ...]:
     """The fields of a record that stand in its file, in order."""
     hints = get_type_hints(kind, include_extras=True)
     stored = (_stored(field, hints[field.name]) for field in fields(kind))
-    return tuple(one for one in stored if not one.marked(Mark.NOT_STORED))
+    return tuple(one for one in stored if not one.marked(FieldMark.NOT_STORED))
 
 
 def _stored(field: Field[Any], hint: Any) -> _Stored:
@@ -135,7 +135,7 @@ def _stored(field: Field[Any], hint: Any) -> _Stored:
         name=field.name,
         key=next((note.name for note in notes if isinstance(note, Key)), field.name),
         hint=hint,
-        marks=frozenset(note for note in notes if isinstance(note, Mark)),
+        marks=frozenset(note for note in notes if isinstance(note, FieldMark)),
         null=_null(hint, notes),
         is_required=field.default is MISSING and field.default_factory is MISSING,
     )
@@ -190,23 +190,23 @@ def _encoded_record(record: Any, tagged: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {TAG: kind.__name__} if tagged else {}
     for stored in _layout(kind):
         value = getattr(record, stored.name)
-        if stored.marked(Mark.INLINE):
+        if stored.marked(FieldMark.INLINE):
             plain |= encode(value)
-        elif value is not None or not stored.marked(Mark.OMIT_NONE):
+        elif value is not None or not stored.marked(FieldMark.OMIT_NONE):
             plain[stored.key] = _encoded_field(stored, value, tagged)
     return plain
 
 
 def _encoded_field(stored: _Stored, value: Any, tagged: bool) -> Any:
-    if stored.marked(Mark.BY_NAME):
+    if stored.marked(FieldMark.BY_NAME):
         return value.name.lower()
-    if stored.marked(Mark.FINITE):
+    if stored.marked(FieldMark.FINITE):
         return finite_or_none(value)
     if value == stored.null:
         return None
     if _is_nan(value) and not _is_nan(stored.null):
         raise ValueError(f"{stored.key} is NaN, which its file can't hold")
-    return encode(value, tagged=tagged or stored.marked(Mark.TAGGED))
+    return encode(value, tagged=tagged or stored.marked(FieldMark.TAGGED))
 
 
 def _is_nan(value: Any) -> bool:
@@ -247,7 +247,7 @@ def _record(kind: Any, plain: Any, place: str, given: Mapping[str, Any]) -> Any:
     values = dict(given)
     for stored in _layout(kind):
         where = f"{place}.{stored.key}".lstrip(".")
-        if stored.marked(Mark.INLINE):
+        if stored.marked(FieldMark.INLINE):
             values[stored.name] = _record(stored.hint, plain, place, {})
         elif stored.key in plain:
             values[stored.name] = _field(stored, plain[stored.key], where)
@@ -259,7 +259,7 @@ def _record(kind: Any, plain: Any, place: str, given: Mapping[str, Any]) -> Any:
 def _field(stored: _Stored, plain: Any, place: str) -> Any:
     if plain is None and stored.null is not None:
         return stored.null
-    if stored.marked(Mark.BY_NAME):
+    if stored.marked(FieldMark.BY_NAME):
         names = {one.name.lower(): one for one in stored.hint}
         return _chosen(plain, names, place)
     return _value(stored.hint, plain, place)

@@ -16,8 +16,8 @@ from cprsim.recovery.policy import Capture, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, dump_entry
-from cprsim.scenario.recovery_schema import Recovery
-from cprsim.scenario.system_schema import options_of
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.system_options import options_of
 
 SELECTED = "selected"  # how the interval came about
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones

@@ -6,7 +6,7 @@ parts is the total. Currencies are labels and never converted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -136,19 +136,6 @@ def bill_of(prices: Prices, usage: Usage) -> Bill:
 def to_cents(amount: Decimal) -> int:
     """Whole cents, halves to even."""
     return int((amount * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
-
-
-def sum_of(bills: Iterable[Bill]) -> Bill:
-    """Several bills in one currency as one. Raises ValueError where the labels differ."""
-    cents: dict[str, int] = {}
-    labels: set[str] = set()
-    for bill in bills:
-        labels.add(bill.currency)
-        for part, amount in bill.cents.items():
-            cents[part] = cents.get(part, 0) + amount
-    if len(labels) > 1:
-        raise ValueError(f"bills in {' and '.join(sorted(labels))} have no sum")
-    return Bill(next(iter(labels), ""), cents)
 
 
 def shown(cents: float, currency: str) -> str:

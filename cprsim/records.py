@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.codec import Endless, Key, Mark
+from cprsim.codec import Endless, FieldMark, Key
 
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 
@@ -110,11 +110,6 @@ class Cluster:
     @property
     def replica_slots(self) -> range:
         return self.slots_that_hold(Holds.REPLICA)
-
-    @property
-    def slots_beside(self) -> list[int]:
-        """Slots without which the others go on under partial recovery."""
-        return [slot for role in self.roles if role.others_go_on for slot in self.slots(role.name)]
 
     @property
     def n_emb_ps(self) -> int:
@@ -257,7 +252,7 @@ class RecoveryPolicy:
     decision: Decision | None = None
     sub_saves: SubSaves | None = None  # None: every save is whole
     # a `recovery.policy.Policy`; None: what `on_failure` says
-    system: Annotated[Any, Mark.TAGGED] = None
+    system: Annotated[Any, FieldMark.TAGGED] = None
 
     @property
     def extra_nodes(self) -> float:

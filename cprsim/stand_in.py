@@ -14,7 +14,7 @@ from cprsim.kernel.shape import PRESETS, ModelShape, TableLayout
 from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.scenario.kernel import ClickFile, Kernel
 
 LEAST_TRAINED = 100  # clicks
 SOURCE = (

@@ -20,13 +20,10 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.durations import duration_of
 from cprsim.stand_in import ProxyModel
 from cprsim.sync import (
     ALL,
-    Algorithm,
     Outage,
-    Stragglers,
     SyncEvent,
     SyncLog,
     SyncSetting,
@@ -43,27 +40,8 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
     if section is None:
         message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
         raise ScenarioError.at(loaded.place("sync"), message, key="sync")
-    link, slow = section.trainer_bandwidth_bytes_per_h, section.stragglers
     try:
-        return SyncSetting(
-            algorithm=Algorithm(section.algorithm),
-            n_trainers=n_trainers,
-            n_threads=section.threads,
-            batch=section.batch,
-            iteration=duration_of(section.iteration).simulable(),
-            dense_bytes=section.dense_size_bytes,
-            server_bandwidth_bytes_per_h=section.n_servers
-            * (section.server_bandwidth_bytes_per_h or 0.0),
-            n_servers=section.n_servers,
-            trainer_bandwidth_bytes_per_h=float("inf") if link is None else link,
-            every_iterations=section.every_iterations,
-            every_h=section.every_h,
-            elastic=section.elastic,
-            momentum=section.momentum or 0.0,
-            block_rate=section.block_rate or 1.0,
-            stragglers=Stragglers() if slow is None else Stragglers(slow.trainers, slow.factor),
-            shadow_cost_fraction=section.shadow_cost_fraction,
-        )
+        return section.setting(n_trainers)
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("sync"), str(error), key="sync") from error
 

@@ -94,7 +94,7 @@ class Dimension:
             number = _number(match["number"])
             if match["unit"] is None:
                 raise ParameterError("has no unit")
-            return _as_float(number * self._factor(match["unit"]))
+            return as_float(number * self._factor(match["unit"]))
         except ParameterError as error:
             raise ParameterError(f"{error}: write for example {hint or self.hint}") from None
 
@@ -245,7 +245,8 @@ def _number(text: str) -> Fraction:
     return Fraction(text) if number else Fraction(0)
 
 
-def _as_float(value: Fraction) -> float:
+def as_float(value: Fraction) -> float:
+    """The nearest float. Raises ParameterError where it is too large for one."""
     try:
         return float(value)
     except OverflowError:

@@ -10,9 +10,9 @@ from dataclasses import Field, fields
 from itertools import groupby
 from typing import Any
 
+from cprsim.present.systems_listing import Entry, after_failures, listing, made_up_job
+from cprsim.present.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.systems_listing import Entry, after_failures, listing, made_up_job
-from cprsim.report.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.reproduce.rendering import markdown
 from cprsim.results.words import hours, percent_number, significant, with_interval
 from cprsim.units import BANDWIDTH, SIZE, TIME

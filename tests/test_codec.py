@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from cprsim import codec
-from cprsim.codec import CodecError, Endless, Finite, Key, Mark, Null, decode, encode
+from cprsim.codec import CodecError, Endless, FieldMark, Finite, Key, Null, decode, encode
 
 
 class Colour(Enum):
@@ -39,11 +39,11 @@ class Other:
 
 @dataclass(frozen=True)
 class Everything:
-    path: Annotated[Path, Mark.NOT_STORED]
+    path: Annotated[Path, FieldMark.NOT_STORED]
     name: str
     every_h: Annotated[Endless, Key("every")]
-    level: Annotated[Level, Mark.BY_NAME]
-    inner: Annotated[Inner, Mark.INLINE]
+    level: Annotated[Level, FieldMark.BY_NAME]
+    inner: Annotated[Inner, FieldMark.INLINE]
     colour: Colour = Colour.RED
     tier: Annotated[str, Key("from"), Null("")] = ""
     best: Mapping[str, Inner | None] | None = None
@@ -52,8 +52,8 @@ class Everything:
     how: Literal["line", "steps"] = "line"
     count: int | float = 1
     share: Finite = nan
-    price: Annotated[float | None, Mark.OMIT_NONE] = None
-    system: Annotated[Any, Mark.TAGGED] = None
+    price: Annotated[float | None, FieldMark.OMIT_NONE] = None
+    system: Annotated[Any, FieldMark.TAGGED] = None
     free: Any = None
 
 

@@ -30,7 +30,7 @@ from cprsim.reproduce import runner
 from cprsim.reproduce.summary import Row, Summary
 from cprsim.reproduce.verdicts import Finding, Verdict
 from cprsim.results import Identity
-from cprsim.results.folder import Target, write_csv
+from cprsim.results.folder import ResultTarget, write_csv
 from cprsim.sweeps.folder import SHOWN, SweepResult, write_sweep
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\rfake\x08\u202egnp.exe\u2028\u200b\ufeff\x7f\x00"
@@ -168,7 +168,7 @@ def cells_of(path: Path) -> list[str]:
 def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
     table = pd.DataFrame({"accuracy.curve": list(FORMULAS), **dict.fromkeys(SHOWN, -1.0)})
     sweep = SweepResult(tmp_path, "a", "grid", (), "full", 1.0, table)
-    target = Target(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
+    target = ResultTarget(tmp_path, Identity("a", "seed: 1\n", {}), datetime.now(UTC))
     result = write_sweep(target, sweep, lambda _: [])
     cells = cells_of(result.path / "sweep.csv")
     assert "-1.0" in cells

@@ -204,3 +204,15 @@ def allows(requirement: Requirement, pins: dict[str, str]) -> bool:
 def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
     cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if "outputs" in cell]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]+\.py)`", text))
+    assert len(named) > 40
+    missing = [
+        one
+        for one in sorted(named)
+        if not any((ROOT / at / one).is_file() for at in ("cprsim", ""))
+    ]
+    assert not missing

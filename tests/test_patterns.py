@@ -223,9 +223,9 @@ def test_a_bad_pattern_would_be_found(pattern, method) -> None:
 
 def test_patterns_are_found_wherever_they_stand() -> None:
     found = {one.pattern for one in all_patterns()}
-    from cprsim.scenario import ranges, schema, yaml_text
+    from cprsim.scenario import schema, sweep, yaml_text
 
-    assert {ranges._RANGE.pattern, yaml_text._FLOAT.pattern, schema.SCENARIO_NAME} <= found
+    assert {sweep._RANGE.pattern, yaml_text._FLOAT.pattern, schema.SCENARIO_NAME} <= found
     assert {one.pattern for one in units.DIMENSIONS} <= found
     assert r"[^\w.-]+" in found  # of a call of re.sub
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from cprsim.backtest.facts import experiment_of
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.traces.times import HOURS
 from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
 from cprsim.fitting.cost_fragment import costs_fragment
 from cprsim.fitting.families import Fit
 from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.history.ledger import Hours, JobLedger
+from cprsim.history.ledger import JobLedger
 from cprsim.history.summing import of_all
 from cprsim.pipeline import simulate
 from cprsim.records import Floats
@@ -52,8 +53,8 @@ class Prediction:
     n_failures: int  # of the earlier half
     n_after: int
     mtbf_h: float
-    predicted: Hours  # ETTR: mean, and a 90 % predictive interval
-    observed: Hours  # ETTR of the later half; interval of what the logs do not say
+    predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
+    observed: Estimate  # ETTR of the later half; interval of what the logs do not say
     hours_after: float
 
     @property
@@ -142,14 +143,14 @@ def _text(
     strategy, every_h = ran
     role = "emb_ps" if strategy == "partial" else "workers"
     interval = f"{every_h!r} h" if isfinite(every_h) else "never"
-    shape = "".join(f", {p.name}: {p.estimate!r}" for p in fit.parameters if p.name in SHAPES)
+    shape = "".join(f", {p.name}: {p.mean!r}" for p in fit.parameters if p.name in SHAPES)
     return (
         "name: calibrated\n"
         f"job: {{useful: {useful_h!r} h{horizon}{step}}}\n"
         f"cluster: {{{role}: {n_nodes}}}\n"
         "failures: {kind: job, role: "
         f"{'emb_ps' if strategy == 'partial' else 'worker'}, family: {fit.family}, "
-        f"mtbf: {fit.mean.estimate!r} h{shape}}}\n"
+        f"mtbf: {fit.mean.mean!r} h{shape}}}\n"
         + costs_fragment(costs, "the logs")
         + f"recovery:\n  - {{strategy: {strategy}, name: as it ran, interval: {interval}}}\n"
         "simulation: {seed: 1, replications: 1000}\n"
@@ -166,7 +167,7 @@ def _origins(
          f"median of {len(jobs)} job(s)"),
         ("step", f"{np.median(steps):.5g} s" if steps else "–",
          "median over jobs of the time of a step between saves"),
-        ("MTBF", f"{best.mean.estimate:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
+        ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{ran[1]:.4g} h of progress", f"steps of the saves; {ran[0]} recovery ran"),
     ]  # fmt: skip
@@ -175,7 +176,7 @@ def _origins(
         rows.append(
             (
                 one.kind,
-                f"{mean.estimate * 3600:.4g} s",
+                f"{mean.mean * 3600:.4g} s",
                 f"{one.family}, {one.durations.n} whole ones",
             )
         )
@@ -220,14 +221,14 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> Predic
         early, fit, fits, ran, n_nodes,
         useful_h=BEYOND * hours_after, horizon_h=hours_after,
     )  # fmt: skip
-    save_h = next((one.mean.estimate for one in fits if one.kind == "save"), 0.0)
-    ettr = _futures(text, fit.mean.estimate, save_h, n, seed)
+    save_h = next((one.mean.mean for one in fits if one.kind == "save"), 0.0)
+    ettr = _futures(text, fit.mean.mean, save_h, n, seed)
     low, high = np.quantile(ettr, LEVELS)
     observed = _observed(jobs, until_h)
     n_after = sum(one.at_h >= until_h[job.job] for job in jobs for one in job.incidents)
     return Prediction(
-        cut_ns, n, n_after, fit.mean.estimate,
-        Hours(float(ettr.mean()), float(low), float(high)), observed, hours_after,
+        cut_ns, n, n_after, fit.mean.mean,
+        Estimate(float(ettr.mean()), float(low), float(high)), observed, hours_after,
     )  # fmt: skip
 
 
@@ -276,7 +277,7 @@ def _futures(text: str, mtbf_h: float, save_h: float, n_failures: int, seed: int
     return np.concatenate(found)
 
 
-def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Hours:
+def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:
     useful_h = total_h = 0.0
     for job in jobs:
         cut_h = until_h[job.job]
@@ -287,4 +288,4 @@ def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Hours:
     total = of_all(jobs).hours["useful"]
     open_ = (total.high - total.low) / 2 / total_h if total_h else 0.0
     share = useful_h / total_h
-    return Hours(share, share - open_, share + open_)
+    return Estimate(share, share - open_, share + open_)

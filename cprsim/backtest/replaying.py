@@ -20,7 +20,8 @@ from cprsim.backtest.facts import (
     with_own_costs,
 )
 from cprsim.errors import ParameterError
-from cprsim.history.ledger import Hours, JobLedger
+from cprsim.estimate import Estimate
+from cprsim.history.ledger import JobLedger
 from cprsim.pipeline import simulate
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
@@ -50,7 +51,7 @@ class Backtest:
 
     job: str
     facts: JobFacts
-    observed_h: Hours  # of overhead
+    observed_h: Estimate  # of overhead
     observed_parts_h: dict[str, float]
     systems: tuple[Replayed, ...]  # the one that ran first
 
@@ -65,7 +66,7 @@ class Advice:
     """What to run, by all jobs together."""
 
     system: str
-    saved_h: Hours  # beside what ran
+    saved_h: Estimate  # beside what ran
     of_h: float  # wall hours of all jobs
     runner_up: str
     reversed_by: str  # the input that would reverse it, in words
@@ -115,7 +116,7 @@ def _replayed(
     draws = [int(one) for one in np.linspace(0, n_known - 1, n_draws)]
     runs = [_simulated(experiment, facts, job, draw, rng) for draw in draws]
     systems = tuple(_together([run[place] for run in runs]) for place in range(len(runs[0])))
-    observed = Hours.of(job.wall_h - job.draws["useful"] - job.draws["start"])
+    observed = Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
     parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
     return Backtest(job.job, facts, observed, parts, systems)
 
@@ -173,7 +174,7 @@ def advice(
     tried = [(one, by_name[one.job]) for one in found[:MOST_TRIED]]
     return Advice(
         best,
-        Hours.of(saved) if np.isfinite(saved).all() else Hours(inf, inf, inf),
+        Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),
         sum(one.facts.wall_h for one in found),
         second,
         _reversal(tried, best, recovery, n_nodes, overrides, seed),

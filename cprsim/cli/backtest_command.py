@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, Seed, TimeUnit
+from cprsim.cli.ledger_command import Logs, PageFile, Seed, TimeUnit, show_logs
 from cprsim.cli.options import AsJson, Overrides
-from cprsim.cli.saying import say_json
 
 
 def backtest(
@@ -28,6 +27,7 @@ def backtest(
     ] = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
     draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 20,
+    page: PageFile = None,
     time_unit: TimeUnit = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -40,7 +40,7 @@ def backtest(
     from cprsim.backtest.replaying import advice, backtests
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.backtest_report import backtest_as_json, print_backtest
+    from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
 
     events = read_logs(logs, time_unit)
     jobs, entries = ledgers(events, seed=seed), entries_of(recovery)
@@ -49,12 +49,13 @@ def backtest(
     )
     advised = advice(found, jobs, entries, n_nodes=nodes, overrides=overrides, seed=seed)
     notes = [*events.notes, *left_out]
-    if as_json:
-        say_json(backtest_as_json(found, advised, notes))
-        return
-    from cprsim.cli.terminal import Terminal
-
-    print_backtest(Terminal(), found, advised, notes)
+    show_logs(
+        page,
+        as_json,
+        page_of=lambda: page_of_backtest(found, advised, notes),
+        as_plain=lambda: backtest_as_json(found, advised, notes),
+        blocks_of=lambda: backtest_blocks(found, advised, notes),
+    )
 
 
 def entries_of(recovery: list[str]) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cprsim.cli.ledger_command import Logs, Seed, TimeUnit
+from cprsim.cli.ledger_command import Logs, PageFile, Seed, TimeUnit, show_logs
 from cprsim.cli.options import AsJson, settled
-from cprsim.cli.saying import say, say_json
+from cprsim.cli.saying import say
 from cprsim.errors import ParameterError, ResultError
 
 
@@ -27,6 +27,7 @@ def calibrate(
     bootstrap: Annotated[
         int, typer.Option(help="Samples behind each p-value; 0 for none.", min=0, max=100_000)
     ] = 0,
+    page: PageFile = None,
     time_unit: TimeUnit = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -39,7 +40,11 @@ def calibrate(
     from cprsim.backtest.calibrating import predict
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
-    from cprsim.report.calibration_report import calibration_as_json, print_calibration
+    from cprsim.present.calibration import (
+        calibration_as_json,
+        calibration_blocks,
+        page_of_calibration,
+    )
     from cprsim.whole_file import write_whole
 
     if save is not None and save.exists():
@@ -56,11 +61,13 @@ def calibrate(
             write_whole(save, found.text)
         except OSError as error:
             raise ResultError(f"can't write {save}: {error.strerror or error}") from error
-    if as_json:
-        say_json(calibration_as_json(found, predicted, why_not, events.notes))
-        return
-    from cprsim.cli.terminal import Terminal
-
-    print_calibration(Terminal(), found, predicted, why_not, events.notes)
-    if save is not None:
+    notes = events.notes
+    show_logs(
+        page,
+        as_json,
+        page_of=lambda: page_of_calibration(found, predicted, why_not, notes),
+        as_plain=lambda: calibration_as_json(found, predicted, why_not, notes),
+        blocks_of=lambda: calibration_blocks(found, predicted, why_not, notes),
+    )
+    if save is not None and not as_json:
         say(save)

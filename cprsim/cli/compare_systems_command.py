@@ -83,14 +83,15 @@ def compare_systems(
 
 def _print(comparison: Comparison, *, as_json: bool, again: bool) -> None:
     if as_json:
-        from cprsim.report.systems_report import comparison_as_json
+        from cprsim.present.systems import comparison_as_json
 
         say_json(comparison_as_json(comparison))
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.systems_report import print_comparison
+    from cprsim.present.systems import systems_blocks
+    from cprsim.present.terminal import show
 
-    print_comparison(Terminal(), comparison, found_again=again)
+    show(Terminal(), systems_blocks(comparison, found_again=again))
 
 
 def _map(
@@ -109,7 +110,8 @@ def _map(
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
     from cprsim.compare_systems.map_folder import SystemsMap, load_map
-    from cprsim.report.systems_map_report import map_as_json, print_map
+    from cprsim.present.systems_map import map_as_json, map_blocks
+    from cprsim.present.terminal import show
     from cprsim.workers import Workers
 
     rules = comparing_systems.Rules(how[0], tuple(how[1]))
@@ -125,4 +127,4 @@ def _map(
     if as_json:
         say_json(map_as_json(made))
     else:
-        print_map(Terminal(), made, found_again=there)
+        show(Terminal(), map_blocks(made, found_again=there))

@@ -24,12 +24,12 @@ from cprsim.plots.save import save_figure
 from cprsim.plots.systems import systems_figure
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.results import Result, write_result
-from cprsim.results.folder import Target, write_record
+from cprsim.results.folder import ResultTarget, write_record
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
-from cprsim.sweeps import Store
+from cprsim.sweeps import PointStore
 from cprsim.workers import Workers
 
 
@@ -98,7 +98,7 @@ def map_asked(
     return MapAsked(loaded, axes_of(loaded), rules)
 
 
-def map_into(target: Target, wanted: MapAsked, workers: Workers, kept: Kept) -> SystemsMap:
+def map_into(target: ResultTarget, wanted: MapAsked, workers: Workers, kept: Kept) -> SystemsMap:
     """Compute what is missing of a map, and write its folder.
 
     Parameters
@@ -110,7 +110,7 @@ def map_into(target: Target, wanted: MapAsked, workers: Workers, kept: Kept) -> 
     CprsimError : of whatever goes wrong; finished points are kept
     """
     points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
-    store = Store(target.root)
+    store = PointStore(target.root)
     kept.say = lambda: store.finished(points)
     with progress("points") as on_progress:
         bodies, _ = run_points(points, store, workers, on_progress)
@@ -125,7 +125,7 @@ def map_into(target: Target, wanted: MapAsked, workers: Workers, kept: Kept) -> 
     )
 
 
-def compare_into(target: Target, wanted: Asked) -> Comparison:
+def compare_into(target: ResultTarget, wanted: Asked) -> Comparison:
     """Find each system's best interval, run all of them, and write the folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cprsim.cli.saying import complain
 from cprsim.results import folder
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
 from cprsim.scenario import LoadedScenario
 
@@ -25,7 +25,7 @@ def target_of(
     *,
     replay: int | None = None,
     identity: Identity | None = None,
-) -> Target:
+) -> ResultTarget:
     """The results folder of a scenario under `root`.
 
     Parameters
@@ -38,11 +38,11 @@ def target_of(
     ResultError : an input can't be read
     """
     about = {"command": ["cprsim", *sys.argv[1:]], "seed": loaded.scenario.simulation.seed}
-    return Target(root, identity or identity_of(loaded, kind, replay), started, about)
+    return ResultTarget(root, identity or identity_of(loaded, kind, replay), started, about)
 
 
 def finished_or_make(
-    target: Target,
+    target: ResultTarget,
     read: Callable[[Path], Made],
     make: Callable[[], Made],
     *,

@@ -210,7 +210,7 @@ def fit(
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.since_last import compared, read_before
     from cprsim.fitting.trace_fit import fit_trace
-    from cprsim.report.fit_report import (
+    from cprsim.present.fit import (
         FitReport,
         causes_as_json,
         fit_as_json,
@@ -290,7 +290,7 @@ def presets(as_json: AsJson = False) -> None:
 
     from cprsim.cli.terminal import Terminal
     from cprsim.failures.presets import PRESETS
-    from cprsim.report.fit_report import print_presets
+    from cprsim.present.fit import print_presets
 
     if as_json:
         say_json([asdict(one) for one in PRESETS])

@@ -72,11 +72,12 @@ def fleet(
 
 def _print(result: FleetResult, *, as_json: bool, found_again: bool) -> None:
     if as_json:
-        from cprsim.report.fleet_report import fleet_as_json
+        from cprsim.present.fleet import fleet_as_json
 
         say_json(fleet_as_json(result))
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.fleet_report import print_fleet
+    from cprsim.present.fleet import fleet_blocks
+    from cprsim.present.terminal import show
 
-    print_fleet(Terminal(), result, found_again=found_again)
+    show(Terminal(), fleet_blocks(result, found_again=found_again))

@@ -20,7 +20,7 @@ from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests
 from cprsim.results.identity import identity_of
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import values_along
+from cprsim.scenario.sweep import values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 

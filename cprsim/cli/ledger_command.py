@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cprsim.cli.options import AsJson, settled
 from cprsim.cli.saying import say, say_json
+
+if TYPE_CHECKING:
+    from cprsim.present.document import Block, Page
 
 Logs = Annotated[
     list[Path],
@@ -24,13 +28,15 @@ TimeUnit = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Of the draws of what the logs do not say.", min=0)]
 
+PageFile = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write one HTML file, too.", callback=settled),
+]
+
 
 def ledger(
     logs: Logs,
-    page: Annotated[
-        Path | None,
-        typer.Option("--page", metavar="FILE", help="Write one HTML file, too.", callback=settled),
-    ] = None,
+    page: PageFile = None,
     time_unit: TimeUnit = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -42,22 +48,38 @@ def ledger(
     """
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
+    from cprsim.present.ledger import ledger_as_json, ledger_blocks, page_of_ledger
 
     events = read_logs(logs, time_unit)
     jobs = ledgers(events, seed=seed)
+    show_logs(
+        page,
+        as_json,
+        page_of=lambda: page_of_ledger(jobs, events.notes),
+        as_plain=lambda: ledger_as_json(jobs, events.notes),
+        blocks_of=lambda: ledger_blocks(jobs, events.notes),
+    )
+
+
+def show_logs(
+    page: Path | None,
+    as_json: bool,
+    *,
+    page_of: Callable[[], Page],
+    as_plain: Callable[[], dict[str, Any]],
+    blocks_of: Callable[[], Sequence[Block]],
+) -> None:
+    """Write the page where one is asked for; print one JSON object, or what a terminal shows."""
     if page is not None:
-        from cprsim.page.ledger import page_of_ledger
         from cprsim.present.writing import write_page
 
-        write_page(page_of_ledger(jobs, events.notes), page)
+        write_page(page_of(), page)
     if as_json:
-        from cprsim.report.ledger_report import ledger_as_json
-
-        say_json(ledger_as_json(jobs, events.notes))
+        say_json(as_plain())
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.ledger_report import print_ledger
+    from cprsim.present.terminal import show
 
-    print_ledger(Terminal(), jobs, events.notes)
+    show(Terminal(), blocks_of())
     if page is not None:
         say(page)

@@ -123,8 +123,9 @@ def _show(rehearsal: Rehearsal, result: Result | None, as_json: bool) -> None:
         say_json(as_plain(rehearsal) | {"results": folder})
         return
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.rehearsal_table import print_rehearsal
+    from cprsim.present.rehearsal import rehearsal_blocks
+    from cprsim.present.terminal import show
 
-    print_rehearsal(Terminal(), rehearsal)
+    show(Terminal(), rehearsal_blocks(rehearsal))
     if folder is not None:
         say(f"Results in {folder}")

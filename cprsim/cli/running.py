@@ -14,17 +14,17 @@ from cprsim.curves import curve_path
 from cprsim.prices import mean_node_hour
 from cprsim.records import EventLog
 from cprsim.results import Logbook, Result, write_result
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import failures_digest
 from cprsim.results.run import Price
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.failures_schema import ANY
+from cprsim.scenario.failures import ANY
 
 SHOWN = 0  # the replication of the timeline, where none is asked for
 
 
-def simulate_into(target: Target, loaded: LoadedScenario, experiment: Experiment) -> Result:
+def simulate_into(target: ResultTarget, loaded: LoadedScenario, experiment: Experiment) -> Result:
     """Simulate, and write the results folder.
 
     Raises
@@ -44,7 +44,9 @@ def simulate_into(target: Target, loaded: LoadedScenario, experiment: Experiment
     )
 
 
-def with_numbers(target: Target, loaded: LoadedScenario, outcome: pipeline.Outcome) -> Target:
+def with_numbers(
+    target: ResultTarget, loaded: LoadedScenario, outcome: pipeline.Outcome
+) -> ResultTarget:
     """What the manifest of a run says besides: numbers of replications, and which failures."""
     return target.with_about(
         replications={one.policy.name: one.costs.n_replications for one in outcome.strategies},
@@ -57,7 +59,8 @@ def _price(loaded: LoadedScenario) -> Price | None:
     if section is None or not section.node_hour:
         return None
     nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
-    return Price(mean_node_hour(section.prices, nodes), section.prices.currency)
+    prices = section.record()
+    return Price(mean_node_hour(prices, nodes), prices.currency)
 
 
 def _draw(result: Result) -> None:

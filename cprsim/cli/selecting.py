@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cprsim.assemble import Experiment, assemble, sub_saves_of
+from cprsim.assemble import Experiment, assemble
 from cprsim.cli.progress import counting
 from cprsim.cli.pulse import pulse
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, loses, select, ways_of
 from cprsim.selector.folder import write_selection
@@ -66,7 +66,7 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
 def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
     """What is compared with full recovery. Raises ScenarioError where a system does not fit."""
     try:
-        ways = ways_of(experiment, {**WAYS, **sub_saves_of(loaded)})
+        ways = ways_of(experiment, {**WAYS, **loaded.scenario.sub_saves_of})
     except ParameterError as error:
         raise ScenarioError.at(loaded.place("recovery"), str(error), key="recovery") from None
     for number, entry in enumerate(loaded.scenario.recovery):
@@ -137,7 +137,7 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
 
 
-def select_into(target: Target, wanted: Asked) -> Selection:
+def select_into(target: ResultTarget, wanted: Asked) -> Selection:
     """Select, and write the results folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.

@@ -12,7 +12,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain
 from cprsim.scenario import LoadedScenario
 from cprsim.sweeps import (
-    Store,
+    PointStore,
     SweepResult,
     load_sweep,
     points_of,
@@ -42,7 +42,7 @@ def sweep_into(
     CprsimError : of whatever goes wrong; finished points are kept
     """
     require_sweep(loaded)
-    target, store, n_computed = target_of(root, loaded, started, "sweep"), Store(root), 0
+    target, store, n_computed = target_of(root, loaded, started, "sweep"), PointStore(root), 0
 
     def make() -> SweepResult:
         nonlocal n_computed
@@ -65,7 +65,7 @@ def sweep_into(
     return result, n_computed
 
 
-def _tell_damage(store: Store) -> None:
+def _tell_damage(store: PointStore) -> None:
     if store.damaged:
         which = f"{store.damaged[0]}" + (", ..." if len(store.damaged) > 1 else "")
         n = len(store.damaged)

@@ -12,7 +12,7 @@ from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from cprsim.report.systems_listing import Asked
+    from cprsim.present.systems_listing import Asked
 
 WIDEST = 100  # characters of a line of prose
 
@@ -36,7 +36,7 @@ def systems(
 
     What a system needs and what a failure takes the job back to follow from its records.
     """
-    from cprsim.report.systems_listing import entry_of, listing, plain_entry
+    from cprsim.present.systems_listing import entry_of, listing, plain_entry
 
     asked = _asked(job, overrides)
     if name is None:
@@ -45,7 +45,7 @@ def systems(
             say_json({"job": asked.words, "systems": [plain_entry(one) for one in entries]})
             return
         from cprsim.cli.terminal import Terminal
-        from cprsim.report.systems_words import print_listing
+        from cprsim.present.systems_words import print_listing
 
         print_listing(Terminal(), entries, asked)
         return
@@ -61,7 +61,7 @@ def systems(
 
 
 def _asked(job: Path | None, overrides: list[str]) -> Asked:
-    from cprsim.report.systems_listing import made_up_job, scenario_job
+    from cprsim.present.systems_listing import made_up_job, scenario_job
 
     if job is None:
         if overrides:
@@ -75,8 +75,8 @@ def _asked(job: Path | None, overrides: list[str]) -> Asked:
 def _explain(entry: object, asked: Asked) -> None:
     """One of them in words, folded at the width of the terminal."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.report.systems_listing import Entry
-    from cprsim.report.systems_words import explained
+    from cprsim.present.systems_listing import Entry
+    from cprsim.present.systems_words import explained
 
     assert isinstance(entry, Entry)
     width = min(WIDEST, Terminal().width)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from cprsim.assemble import Experiment, costs_of, with_own_costs
+from cprsim.assemble import Experiment, with_own_costs
 from cprsim.compare_systems.lineup import Entrant, Lineup
 from cprsim.errors import ParameterError
 from cprsim.listed import ListedSystem
@@ -133,7 +133,7 @@ def _full(one: Entrant, experiment: Experiment, bench: Bench, decided: Decided) 
 
 def _at_own_costs(one: Entrant, bench: Bench) -> Bench:
     """Where full recovery with costs of its own is priced."""
-    experiment, own = bench.experiment, costs_of(one.entry, bench.experiment.costs)
+    experiment, own = bench.experiment, one.entry.costs_from(bench.experiment.costs)
     scopes = experiment.scopes
     if one.entry.costs is not None and one.entry.costs.detect is not None:
         scopes = tuple(replace(scope, detect=own.detect) for scope in scopes)

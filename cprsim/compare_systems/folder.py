@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from cprsim.codec import Key, Mark
+from cprsim.codec import FieldMark, Key
 from cprsim.compare_systems.best import Found
 from cprsim.compare_systems.lineup import Lineup
 from cprsim.records import Cluster
@@ -60,7 +60,7 @@ class Comparison:
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
     beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
-    result: Annotated[Result, Mark.NOT_STORED]
+    result: Annotated[Result, FieldMark.NOT_STORED]
 
 
 def compared(

@@ -12,8 +12,8 @@ from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.failures_schema import EMB_PS
-from cprsim.scenario.recovery_schema import NEEDS_TARGET, Recovery
+from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.recovery import NEEDS_TARGET, Recovery
 from cprsim.selector import WAYS, Limit
 from cprsim.staleness import StalenessCurve
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from cprsim.codec import Key, Mark
+from cprsim.codec import FieldMark, Key
 from cprsim.compare_systems.mapping import MapPoint, tied_with_best
-from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
+from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column
 
@@ -34,8 +34,8 @@ class MapAxis:
 class SystemsMap:
     """A map of systems; `map.json` holds all of it."""
 
-    path: Annotated[Path, Mark.NOT_STORED]
-    manifest: Annotated[Mapping[str, Any], Mark.NOT_STORED]
+    path: Annotated[Path, FieldMark.NOT_STORED]
+    manifest: Annotated[Mapping[str, Any], FieldMark.NOT_STORED]
     name: str
     fixed: bool
     useful_h: float
@@ -73,7 +73,7 @@ class SystemsMap:
 
 
 def write_map(
-    target: Target,
+    target: ResultTarget,
     name: str,
     fixed: bool,
     axes: Sequence[Axis],

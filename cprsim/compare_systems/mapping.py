@@ -33,9 +33,9 @@ from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
-from cprsim.sweeps.store import Body, Store, Task, finish_points
+from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
 from cprsim.workers import Workers
 
 N_AXES = 2
@@ -111,15 +111,15 @@ def _digest(varied: LoadedScenario, lineup: Lineup) -> str:
 
 def run_points(
     points: Sequence[MapPoint],
-    store: Store,
+    store: PointStore,
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
     """The numbers of all points of a map, and how many were computed; see `finish_points`."""
 
-    def tasks_of(missing: Sequence[MapPoint]) -> list[Task]:
+    def tasks_of(missing: Sequence[MapPoint]) -> list[PointsTask]:
         return [
-            Task(f"point {number} of the map", (point.digest,), _bodies_of, point.lineup)
+            PointsTask(f"point {number} of the map", (point.digest,), _bodies_of, point.lineup)
             for number, point in enumerate(missing)
         ]
 

@@ -13,7 +13,7 @@ from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, identity, kernel_block
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.recovery_schema import choices
+from cprsim.scenario.quantities import choices
 from cprsim.staleness import StalenessCurve
 
 KEY = "accuracy.curve"

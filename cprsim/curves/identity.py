@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from cprsim.codec import canonical_digest
-from cprsim.scenario.kernel_schema import Kernel
+from cprsim.scenario.kernel import Kernel
 
 
 def kernel_block(section: Kernel) -> dict[str, Any]:

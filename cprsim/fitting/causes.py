@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
-from scipy import special
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.exposure import node_hours
@@ -52,9 +52,7 @@ class OfCause:
     uptimes: Fit | None  # Weibull, other causes censoring; None where it can't be fitted
     why_not: str
     incidence: Incidence
-    job_rate_per_h: float  # of failures that strike the job
-    low_per_h: float  # exact Poisson interval of 95 %
-    high_per_h: float
+    job_rate_per_h: Estimate  # of failures that strike the job
     mean_repair_h: float  # NaN where no end is known
     saved: float  # overhead of the job that would go with the cause, a share of useful time
 
@@ -148,7 +146,7 @@ def _of_cause(
     first: FirstUptime,
 ) -> OfCause:  # fmt: skip
     n = int((outages.in_window & outages.chosen).sum())
-    low, high = poisson_interval(n)
+    seen = Estimate.of_count(n)
     fitted, why_not = None, ""
     try:
         fitted = fit(WEIBULL, uptimes(outages, first))
@@ -158,7 +156,9 @@ def _of_cause(
     known = repairs.duration_h[repairs.observed]
     return OfCause(
         name, outages, n, fitted, why_not, incidence,
-        rate, rate * low / n if n else 0.0, rate * high / n if n else inf,
+        Estimate(
+            rate, rate * seen.low / n if n else 0.0, rate * seen.high / n if n else inf, n, seen.how
+        ),
         float(known.mean()) if len(known) else float("nan"),
         overhead(all_rates) - overhead(max(all_rates - rate, 0.0)),
     )  # fmt: skip
@@ -178,12 +178,6 @@ def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTA
     exact where both are small).
     """
     return sqrt(2 * save_h * rate_per_h) + restart_h * rate_per_h
-
-
-def poisson_interval(n: int) -> tuple[float, float]:
-    """Exact 95 % interval of the mean of a Poisson number of which `n` was seen (Garwood 1936)."""
-    low = float(special.gammaincinv(n, 0.025)) if n else 0.0
-    return low, float(special.gammaincinv(n + 1, 0.975))
 
 
 @dataclass(frozen=True, slots=True)

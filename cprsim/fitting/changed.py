@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.records import Floats, Ints
 
 LEVEL = 0.05
@@ -23,9 +24,7 @@ class Change:
     n_since: int
     before_h: float  # node-hours watched
     since_h: float
-    ratio: float  # of the rate since over that before; inf or NaN where there was none before
-    low: float  # exact 95 % interval
-    high: float
+    ratio: Estimate  # of the rate since over that before; infinite where there was none before
     p_value: float
     power_of_doubling: float  # probability that a doubled rate would have been noticed at 5 %
     least_noticed: (
@@ -57,12 +56,12 @@ def change(n_before: int, before_h: float, n_since: int, since_h: float) -> Chan
     if n == 0:
         raise ParameterError("no failure before or since: no rate can be told")
     share = since_h / (before_h + since_h)
-    low, high = _interval(n_since, n)
-    odds = before_h / since_h
+    since = Estimate.of_share(n_since, n)  # of all failures
+    ratio, low, high = (_odds(end) * (before_h / since_h) for end in since.triple)
     rate = n_before / before_h
     return Change(
         n_before, n_since, before_h, since_h,
-        _odds(n_since / n) * odds, _odds(low) * odds, _odds(high) * odds,
+        Estimate(ratio, low, high, n, since.how),
         float(p_values(n_before, np.array([n_since]), share)[0]),
         power(n_before, rate * since_h, share, 2.0),
         _least_noticed(n_before, rate * since_h, share),
@@ -101,12 +100,6 @@ def _least_noticed(n_before: int, expected_since: float, share: float) -> float:
         if power(n_before, expected_since, share, float(ratio)) >= WORTH_POWER:
             return float(ratio)
     return inf
-
-
-def _interval(k: int, n: int) -> tuple[float, float]:
-    """Exact 95 % interval of a share of which `k` of `n` were seen (Clopper & Pearson 1934)."""
-    low = float(special.betaincinv(k, n - k + 1, 0.025)) if k else 0.0
-    return low, float(special.betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
 
 
 def _odds(share: float) -> float:

@@ -10,6 +10,7 @@ from math import isfinite, nan
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE
@@ -69,17 +70,15 @@ class Compared:
     """One statistic of the trace beside the same of simulated traces."""
 
     name: str
-    trace: float  # NaN where the log is too short to have it, as are then the others
-    mean: float
-    low: float  # 95 % of the simulated traces lie between
-    high: float
+    trace: float  # NaN where the log is too short to have it, as is then the other
+    simulated: Estimate  # 95 % of the simulated traces lie between its ends
 
     @property
     def inside(self) -> bool | None:
         """Whether the trace's lies within the interval; None where there is none to compare."""
-        if not (isfinite(self.trace) and isfinite(self.low)):
+        if not (isfinite(self.trace) and self.simulated.has_interval):
             return None
-        return self.low <= self.trace <= self.high
+        return self.simulated.low <= self.trace <= self.simulated.high
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
@@ -233,7 +232,5 @@ def _oldest_h(lives: tuple[Floats, Floats, Floats]) -> float:
 def _compared(name: str, real: Portrait, simulated: list[Portrait]) -> Compared:
     values = np.array([getattr(one, name) for one in simulated])
     known = values[np.isfinite(values)]
-    if len(known) == 0:
-        return Compared(name, getattr(real, name), nan, nan, nan)
-    low, high = np.quantile(known, [0.025, 0.975])
-    return Compared(name, getattr(real, name), float(known.mean()), float(low), float(high))
+    simulated_ones = Estimate.of_draws(known) if len(known) else Estimate(nan)
+    return Compared(name, getattr(real, name), simulated_ones)

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import HIGH, Z_95, Estimate, How
 from cprsim.failures.distributions import Constant, Distribution
 from cprsim.fitting.goodness import Judged, Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
-from cprsim.fitting.likelihood import Z95
 from cprsim.records import Bools, Floats
 
 KINDS = ("save", "load", "detect", "reschedule")
@@ -44,30 +44,15 @@ class Transfers:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean duration [h] and its 95 % interval, NaN where there is none."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Bandwidth:
     """Bytes over hours of what names its bytes."""
 
     n: int
-    bytes_per_h: float
-    standard_error: float  # NaN for one alone
+    rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
+    standard_error: float  # of the rate; NaN for one alone
     mean_bytes: float
     duration_cv: float  # standard deviation over mean of the durations
     per_byte_cv: float  # and of the durations per byte
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 %, symmetric in the logarithm; (NaN, NaN) for one alone."""
-        factor = exp(Z95 * self.standard_error / self.bytes_per_h)
-        return self.bytes_per_h / factor, self.bytes_per_h * factor
 
     @property
     def verdict(self) -> str:
@@ -84,7 +69,7 @@ class CostFit:
     kind: str
     durations: Lifetimes
     resolution_h: float
-    fixed: Mean | None  # where one time explains the log, or nothing else can be said
+    fixed: Estimate | None  # where one time explains the log, or nothing else can be said
     fixed_aic: float  # as if it had a density; NaN where no fixed time explains the log
     ranking: Ranking | None  # of the families; None where there was nothing to fit
     bandwidth: Bandwidth | None
@@ -102,7 +87,7 @@ class CostFit:
         return "fixed" if self.best is None else self.best.fit.family
 
     @property
-    def mean(self) -> Mean:
+    def mean(self) -> Estimate:
         if self.best is None:
             assert self.fixed is not None
             return self.fixed
@@ -111,10 +96,10 @@ class CostFit:
     @property
     def distribution(self) -> Distribution:
         best = self.best
-        return Constant(self.mean.estimate) if best is None else best.fit.distribution
+        return Constant(self.mean.mean) if best is None else best.fit.distribution
 
 
-def mean_of(judged: Judged) -> Mean:
+def mean_of(judged: Judged) -> Estimate:
     """The mean of a fit, with an interval that holds for few durations too.
 
     Notes
@@ -123,9 +108,9 @@ def mean_of(judged: Judged) -> Mean:
     degrees of freedom takes the normal one's place, and n - 1 that of n under the root.
     """
     mean, n = judged.fit.mean, judged.fit.n_observed
-    wider = float(special.stdtrit(n - 1, 0.975)) / Z95 * sqrt(n / (n - 1))
-    low, high = (mean.estimate * (end / mean.estimate) ** wider for end in (mean.low, mean.high))
-    return Mean(mean.estimate, low, high)
+    wider = float(special.stdtrit(n - 1, HIGH)) / Z_95 * sqrt(n / (n - 1))
+    low, high = (mean.mean * (end / mean.mean) ** wider for end in (mean.low, mean.high))
+    return Estimate(mean.mean, low, high, n, How.STUDENT)
 
 
 def fit_costs(
@@ -177,7 +162,7 @@ def _fit(kind: str, transfers: Transfers, mine: Bools, n_bootstrap: int, seed: i
 
 def _can_be_named(judged: Judged) -> bool:
     """Whether a scenario takes this member of the family."""
-    shapes = [p.estimate for p in judged.fit.parameters if p.name == "shape"]
+    shapes = [p.mean for p in judged.fit.parameters if p.name == "shape"]
     try:
         judged.fit.distribution.simulable()
     except ParameterError:
@@ -192,7 +177,7 @@ def _is_for_want_of_others(ranking: Ranking | None, duration_h: Floats) -> bool:
     return len(ranking.failed) > 0 and _cv(duration_h) < LIKE_EXPONENTIAL
 
 
-def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Mean | None, float]:
+def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Estimate | None, float]:
     """The one time that explains all durations, and its AIC; (None, NaN) where none does.
 
     Notes
@@ -210,17 +195,17 @@ def _fixed(duration_h: Floats, resolution_h: float) -> tuple[Mean | None, float]
     shares = np.array([n - n_longer, n_longer]) / n
     log_likelihood = n * float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
     bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
-    mean = Mean(float(duration_h.mean()), *bounds)
+    mean = Estimate(float(duration_h.mean()), *bounds, n, How.BOUNDS)
     return mean, 2 - 2 * (log_likelihood - n * log(resolution_h))
 
 
-def _undecided(duration_h: Floats) -> Mean:
+def _undecided(duration_h: Floats) -> Estimate:
     """The mean as a fixed time, for want of anything better."""
-    mean_h = float(duration_h.mean())
-    if len(duration_h) < FEWEST:
-        return Mean(mean_h, nan, nan)
-    half_h = Z95 * float(duration_h.std(ddof=1)) / sqrt(len(duration_h))
-    return Mean(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h)
+    mean_h, n = float(duration_h.mean()), len(duration_h)
+    if n < FEWEST:
+        return Estimate(mean_h, n=n)
+    half_h = Z_95 * float(duration_h.std(ddof=1)) / sqrt(n)
+    return Estimate(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h, n, How.NORMAL)
 
 
 def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
@@ -241,12 +226,14 @@ def bandwidth_of(n_bytes: Floats, duration_h: Floats) -> Bandwidth | None:
     if n == 0:
         return None
     rate = float(n_bytes.sum() / duration_h.sum())
-    error = nan
+    error, factor = nan, nan
     if n > 1:
         residual = n_bytes - rate * duration_h
         error = sqrt(float((residual**2).sum()) / (n - 1) / n) / float(duration_h.mean())
+        factor = exp(Z_95 * error / rate)
     per_byte = duration_h / n_bytes
-    return Bandwidth(n, rate, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
+    interval = Estimate(rate, rate / factor, rate * factor, n, How.NORMAL)
+    return Bandwidth(n, interval, error, float(n_bytes.mean()), _cv(duration_h), _cv(per_byte))
 
 
 def _cv(values: Floats) -> float:
@@ -274,9 +261,9 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
             f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
             f"varies; {FEWEST} are the fewest to fit, {FEW} to trust"
         )
-    elif n < FEW and isfinite(mean.low) and found.best is not None:
+    elif n < FEW and mean.has_interval and found.best is not None:
         notes.append(
-            f"only {n} {kind}s: their mean of {mean.estimate * 3600:.3g} s may be anything from "
+            f"only {n} {kind}s: their mean of {mean.mean * 3600:.3g} s may be anything from "
             f"{mean.low * 3600:.3g} to {mean.high * 3600:.3g} s (95 %), and the intervals of other "
             "parameters are too narrow with so few"
         )
@@ -292,11 +279,11 @@ def _notes(found: CostFit, overlapping: int) -> list[str]:
         )
     if found.durations.n_zero:
         notes.append(f"{count(found.durations.n_zero, kind)} of no time at all left out")
-    if found.resolution_h > COARSE * mean.estimate:
+    if found.resolution_h > COARSE * mean.mean:
         notes.append(
             f"the log writes the times of its {kind}s in steps of "
             f"{found.resolution_h * 3600:.3g} s, which is coarse for a mean of "
-            f"{mean.estimate * 3600:.3g} s"
+            f"{mean.mean * 3600:.3g} s"
         )
     if overlapping:
         notes.append(

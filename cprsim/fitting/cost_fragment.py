@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 
-from cprsim.fitting.cost_fit import Bandwidth, CostFit, Mean, count
+from cprsim.estimate import Estimate
+from cprsim.fitting.cost_fit import Bandwidth, CostFit, count
 
 ONE_BY_ONE = {"save": "  save: {stall: %s}", "load": "  load: %s"}
 UNITS = {"s": (3600.0, 120.0), "min": (60.0, 120.0), "h": (1.0, float("inf"))}  # of an hour; up to
@@ -43,11 +44,11 @@ def _line(one: CostFit) -> str:
 
 
 def _duration(one: CostFit) -> str:
-    mean = _time(one.mean.estimate)
+    mean = _time(one.mean.mean)
     if one.best is None:
         return mean
     fit = one.best.fit
-    shapes = [f", {p.name}: {p.estimate:.6g}" for p in fit.parameters if p.name in _SHAPES]
+    shapes = [f", {p.name}: {p.mean:.6g}" for p in fit.parameters if p.name in _SHAPES]
     return f"{{family: {fit.family}, mean: {mean}{''.join(shapes)}}}"
 
 
@@ -67,10 +68,10 @@ def _said(one: CostFit) -> str:
     return "; ".join(said)
 
 
-def _interval_of(mean: Mean, what: str) -> str:
-    if not isfinite(mean.low):
+def _interval_of(mean: Estimate, what: str) -> str:
+    if not mean.has_interval:
         return "no interval: too few"
-    unit = unit_of(mean.estimate)
+    unit = unit_of(mean.mean)
     low, high = (time_h * UNITS[unit][0] for time_h in (mean.low, mean.high))
     return f"{what} {low:.4g} {'to' if what.endswith(':') else 'and'} {high:.4g} {unit}"
 
@@ -98,18 +99,18 @@ def _alternative(by_kind: dict[str, CostFit]) -> list[str]:
     size = f"{first.mean_bytes / 1e9:.6g} GB"
     return [
         f"# or from the bytes: `{kind}: transfer`, {size} over `emb_ps` as `shard_size`, and",
-        f"# storage: {{bandwidth: {first.bytes_per_h / GBIT_S:.6g} Gbit/s}}",
+        f"# storage: {{bandwidth: {first.rate.mean / GBIT_S:.6g} Gbit/s}}",
         *(f"# {bandwidth_of(name, bandwidth)}" for name, bandwidth in known),
     ]
 
 
 def bandwidth_of(kind: str, bandwidth: Bandwidth) -> str:
     """A bandwidth in words."""
-    low, high = (rate / GBIT_S for rate in bandwidth.interval)
+    low, high = bandwidth.rate.low / GBIT_S, bandwidth.rate.high / GBIT_S
     interval = f"95 %: {low:.4g} to {high:.4g}" if isfinite(low) else "no interval: one alone"
     return (
         f"{count(bandwidth.n, kind)} with bytes, {bandwidth.mean_bytes / 1e9:.4g} GB on average: "
-        f"{bandwidth.bytes_per_h / GBIT_S:.4g} Gbit/s ({interval})"
+        f"{bandwidth.rate.mean / GBIT_S:.4g} Gbit/s ({interval})"
     )
 
 

@@ -18,10 +18,9 @@ from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import (
     FLAT,
     STEP,
-    Estimate,
     NotConvergedError,
+    Parameter,
     covariances,
-    estimate,
     maximum,
 )
 from cprsim.records import Floats, Ints
@@ -38,8 +37,8 @@ class Fit:
     log_likelihood: float  # with times in hours
     n_parameters: int
     n_observed: int
-    parameters: tuple[Estimate, ...]
-    mean: Estimate  # of the lifetime [h]
+    parameters: tuple[Parameter, ...]
+    mean: Parameter  # of the lifetime [h]
 
     @property
     def aic(self) -> float:
@@ -51,7 +50,7 @@ class Fit:
         """Schwarz's criterion, by the number of observed ends: smaller is better."""
         return self.n_parameters * log(self.n_observed) - 2 * self.log_likelihood
 
-    def parameter(self, name: str) -> Estimate:
+    def parameter(self, name: str) -> Parameter:
         """One parameter. Raises KeyError for a name that the family does not have."""
         for parameter in self.parameters:
             if parameter.name == name:
@@ -158,17 +157,17 @@ def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = F
 
 def _estimates(
     family: Family, point: Floats, covariance: Floats, clustered: Floats
-) -> tuple[Estimate, ...]:
+) -> tuple[Parameter, ...]:
     errors, clustered_errors = np.sqrt(np.diag(covariance)), np.sqrt(np.diag(clustered))
     return tuple(
-        estimate(name, float(at), float(error), float(clustered_error), logarithm=is_log)
+        Parameter.of_search(name, float(at), float(error), float(clustered_error), logarithm=is_log)
         for name, is_log, at, error, clustered_error in zip(
             family.parameters, family.is_logarithm, point, errors, clustered_errors, strict=True
         )
     )
 
 
-def _mean(family: Family, point: Floats, covariance: Floats, clustered: Floats) -> Estimate:
+def _mean(family: Family, point: Floats, covariance: Floats, clustered: Floats) -> Parameter:
     """The mean lifetime [h], its errors by the delta method on the logarithm."""
     steps = STEP * np.eye(len(point))
     slope = np.array(
@@ -176,7 +175,7 @@ def _mean(family: Family, point: Floats, covariance: Floats, clustered: Floats) 
     ) / (2 * STEP)
     error, clustered_error = (sqrt(float(slope @ m @ slope)) for m in (covariance, clustered))
     at = log(family.make(point).mean_h)
-    return estimate("mean_h", at, error, clustered_error, logarithm=True)
+    return Parameter.of_search("mean_h", at, error, clustered_error, logarithm=True)
 
 
 # ------------------------------------------------------------------------------- the families

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.correlated import Shocks
 from cprsim.failures.distributions import Distribution, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
@@ -20,7 +21,7 @@ from cprsim.fitting.correlation import Togetherness
 from cprsim.fitting.families import Fit
 from cprsim.fitting.frailty_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
-from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.trace_fit import TraceFit
 from cprsim.records import Cluster, Holds, Role
 
@@ -94,7 +95,7 @@ def correlated_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None =
         "failures:",
         "  kind: correlated",
         f"  mtbf: {_exactly(mean_h)} h  # of a node with factor 1",
-        *_time_interval(scale_h, mean_h / scale_h.estimate, "as the scale's"),
+        *_time_interval(scale_h, mean_h / scale_h.mean, "as the scale's"),
         f"  shape: {_exactly(best.lifetime.shape)}",
         *_spread_interval(best.parameters[0]),
         *_frailty_lines(best),
@@ -266,10 +267,10 @@ def _job_share(n_job: int, n_nodes: int, share: float) -> list[str]:
 
 def _job_support(fitted: TraceFit, judged: Judged, share: float) -> list[str]:
     times = fitted.gaps.lifetimes
-    if not times.extrapolates(judged.fit.mean.estimate):
+    if not times.extrapolates(judged.fit.mean.mean):
         return []
     return [
-        f"# the mean of {judged.fit.mean.estimate / share:.4g} h is extrapolated: the longest gap "
+        f"# the mean of {judged.fit.mean.mean / share:.4g} h is extrapolated: the longest gap "
         f"seen is {times.longest_h:.4g} h (of the log);",
         f"# the log supports one failure in {times.hours_per_end / share:.4g} h",
     ]
@@ -325,12 +326,12 @@ def _family_lines(fit: Fit, distribution: Distribution, stretch: float) -> list[
     lines = [f"  family: {fit.family}", *mtbf]
     shape = _shape(fit)
     if shape is not None:
-        lines.append(f"  {shape.name}: {_exactly(shape.estimate)}")
+        lines.append(f"  {shape.name}: {_exactly(shape.mean)}")
         lines += _spread_interval(shape)
     return lines
 
 
-def _shape(fit: Fit) -> Estimate | None:
+def _shape(fit: Fit) -> Parameter | None:
     """Shape of Weibull and gamma, sigma of lognormal."""
     for parameter in fit.parameters:
         if parameter.name in ("shape", "sigma"):
@@ -385,10 +386,10 @@ def _repair_lines(fitted: TraceFit) -> list[str]:
         best = best_for_scenario(Ranking(tuple(named), ()), limits.REPAIR_H)[0].fit
     except ParameterError as error:
         return [f"# no repair times: {error}"]
-    text = f"family: {best.family}, mean: {_exactly(best.mean.estimate)} h"
+    text = f"family: {best.family}, mean: {_exactly(best.mean.mean)} h"
     shape = _shape(best)
     if shape is not None:
-        text += f", {shape.name}: {_exactly(shape.estimate)}"
+        text += f", {shape.name}: {_exactly(shape.mean)}"
     doubt = "; none fits the repair times" if ranking.none_fits else ""
     return [f"# under cluster, with spares: repair: {{{text}}}{doubt}"]
 

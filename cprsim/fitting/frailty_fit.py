@@ -13,10 +13,9 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import (
-    Estimate,
     NotConvergedError,
+    Parameter,
     covariances,
-    estimate,
     maximum,
 )
 from cprsim.records import Floats, Ints
@@ -33,8 +32,8 @@ class FrailtyFit:
     lifetime: Weibull  # of a node with the factor 1
     frailty: Frailty
     log_likelihood: float
-    parameters: tuple[Estimate, ...]  # shape, scale_h, then those of the frailty
-    lemon_scale_h: Estimate | None = None  # of a lemon's lifetime, where there are lemons
+    parameters: tuple[Parameter, ...]  # shape, scale_h, then those of the frailty
+    lemon_scale_h: Parameter | None = None  # of a lemon's lifetime, where there are lemons
     fitted_every: int = 1  # fitted to every n-th of the nodes alone
 
     @property
@@ -52,11 +51,11 @@ class FrailtyFit:
             return None
         shape, _, logit, factor, *others = self.parameters
         frailty = Lemons(1 - self.frailty.share, 1 / self.frailty.factor, self.frailty.others)
-        odds = replace(logit, estimate=-logit.estimate, low=-logit.high, high=-logit.low)
-        inverse = 1 / factor.estimate
+        odds = replace(logit, mean=-logit.mean, low=-logit.high, high=-logit.low)
+        inverse = 1 / factor.mean
         smaller = replace(
             factor,
-            estimate=inverse,
+            mean=inverse,
             standard_error=factor.standard_error * inverse**2,
             low=1 / factor.high,
             high=1 / factor.low if factor.low > 0 else inf,
@@ -64,7 +63,7 @@ class FrailtyFit:
         )
         return replace(
             self,
-            lifetime=Weibull(self.lifetime.shape, self.lemon_scale_h.estimate),
+            lifetime=Weibull(self.lifetime.shape, self.lemon_scale_h.mean),
             frailty=frailty,
             parameters=(shape, self.lemon_scale_h, odds, smaller, *others),
             lemon_scale_h=None,
@@ -160,21 +159,21 @@ def _fit(form: _Form, lifetimes: Lifetimes) -> FrailtyFit:
         float(each(point).sum()),
         tuple(
             # nodes are the units already: both errors are the same
-            estimate(name, float(at), float(error), float(error), logarithm=is_log)
+            Parameter.of_search(name, float(at), float(error), float(error), logarithm=is_log)
             for name, at, error, is_log in zip(names, point, errors, logarithms, strict=True)
         ),
         _lemon_scale(point, covariance) if isinstance(frailty, Lemons) else None,
     )
 
 
-def _lemon_scale(point: Floats, covariance: Floats) -> Estimate:
+def _lemon_scale(point: Floats, covariance: Floats) -> Parameter:
     """Scale [h] of a lemon's lifetime, ``scale * factor**(-1 / shape)``, by the delta method."""
     shape, log_factor = exp(point[0]), float(point[3])
     at = float(point[1]) - log_factor / shape
     slope = np.zeros(len(point))
     slope[[0, 1, 3]] = log_factor / shape, 1.0, -1 / shape
     error = sqrt(max(float(slope @ covariance @ slope), 0.0))
-    return estimate("scale_h", at, error, error, logarithm=True)
+    return Parameter.of_search("scale_h", at, error, error, logarithm=True)
 
 
 def _likelihood(

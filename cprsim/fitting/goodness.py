@@ -181,7 +181,7 @@ def _fit_again(fitted: Fit, sample: Lifetimes) -> Distribution:
         return fit_piecewise(sample).distribution
     family = FAMILIES[fitted.family]
     numbers = zip(fitted.parameters, family.is_logarithm, strict=True)
-    start = np.array([np.log(p.estimate) if is_log else p.estimate for p, is_log in numbers])
+    start = np.array([np.log(p.mean) if is_log else p.mean for p, is_log in numbers])
     return family.make(search(family, sample, start, ROUGHLY_FLAT))
 
 

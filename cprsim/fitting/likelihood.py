@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, isfinite
+from typing import Self
 
 import numpy as np
-from scipy import linalg, optimize, special
+from scipy import linalg, optimize
 
 from cprsim.errors import CprsimError, ParameterError
+from cprsim.estimate import Z_95, Estimate, How
 from cprsim.records import Floats, Ints
 
-Z95 = float(special.ndtri(0.975))
 STEP = 1e-4  # of numerical derivatives, in search numbers
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
 FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
@@ -27,15 +28,40 @@ class NotConvergedError(CprsimError):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number, its standard error and its 95 % interval."""
+class Parameter(Estimate):
+    """A fitted number: its name, and its standard errors beside the interval."""
 
-    name: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    clustered_error: float  # standard error that allows times of one node to resemble each other
+    name: str = field(kw_only=True)
+    standard_error: float = field(kw_only=True)
+    # the standard error that allows times of one node to resemble each other
+    clustered_error: float = field(kw_only=True)
+
+    @classmethod
+    def of_search(
+        cls, name: str, at: float, error: float, clustered: float, *, logarithm: bool
+    ) -> Self:
+        """The parameter that belongs to a search number: that number itself, or its exponential.
+
+        Parameters
+        ----------
+        name : of the parameter
+        at, error, clustered : search number and its two standard errors
+        logarithm : whether it is the parameter's logarithm; the interval is then symmetric in it
+        """
+        value, low, high = at, at - Z_95 * error, at + Z_95 * error
+        slope = 1.0  # of the parameter over the search number
+        if logarithm:
+            value, low, high = (exp(min(end, 700.0)) for end in (value, low, high))
+            slope = value
+        return cls(
+            value,
+            low,
+            high,
+            how=How.LIKELIHOOD,
+            name=name,
+            standard_error=slope * error,
+            clustered_error=slope * clustered,
+        )
 
 
 def maximum(
@@ -125,21 +151,3 @@ def _curvature(each: LogLikelihoods, point: Floats, sides: list[tuple[Floats, Fl
             along = float((each(point + both) + each(point - both) - 2 * middle).sum())
             curvature[i, j] = curvature[j, i] = (along - curvature[i, i] - curvature[j, j]) / 2
     return curvature / STEP**2
-
-
-def estimate(name: str, at: float, error: float, clustered: float, *, logarithm: bool) -> Estimate:
-    """A search number as the user's: its logarithm was searched, or itself.
-
-    Parameters
-    ----------
-    name : of the number
-    at, error, clustered : search number and its two standard errors
-    logarithm : whether it is the number's logarithm; then the interval is symmetric in it
-    """
-    low, high = at - Z95 * error, at + Z95 * error
-    if not logarithm:
-        return Estimate(name, at, error, low, high, clustered)
-    value = exp(min(at, 700.0))
-    return Estimate(
-        name, value, value * error, exp(min(low, 700.0)), exp(min(high, 700.0)), value * clustered
-    )

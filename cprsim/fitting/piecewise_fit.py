@@ -10,7 +10,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.fitting.families import Fit
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import NotConvergedError, estimate
+from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.records import Floats
 
 N_PIECES = 5
@@ -46,12 +46,14 @@ def fit_piecewise(lifetimes: Lifetimes, n_pieces: int = N_PIECES) -> Fit:
     log_likelihood = float((n_ends * np.log(rates)).sum() - n_ends.sum())
     errors = 1 / np.sqrt(n_ends)  # of the logarithms
     parameters = tuple(
-        estimate(f"hazard_from_{begin:.4g}_h", log(rate), error, error, logarithm=True)
+        Parameter.of_search(f"hazard_from_{begin:.4g}_h", log(rate), error, error, logarithm=True)
         for begin, rate, error in zip(from_h, rates, errors, strict=True)
     )
     n_numbers = len(rates) + len(from_h) - 1
     mean_error = _log_mean_error(distribution, errors)
-    mean = estimate("mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True)
+    mean = Parameter.of_search(
+        "mean_h", log(distribution.mean_h), mean_error, mean_error, logarithm=True
+    )
     return Fit("piecewise", distribution, log_likelihood, n_numbers, len(ends_h), parameters, mean)
 
 

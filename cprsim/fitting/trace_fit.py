@@ -12,7 +12,7 @@ from cprsim.fitting.correlation import Portrait, Togetherness, portrait_of, toge
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.goodness import MOST_FITTED, Ranking, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
-from cprsim.fitting.likelihood import Estimate, NotConvergedError
+from cprsim.fitting.likelihood import NotConvergedError, Parameter
 from cprsim.fitting.observation import Observation, Source, observation
 from cprsim.fitting.trend import Trend, silences, trend
 
@@ -176,8 +176,7 @@ def _of_ages(outages: Outages, observed: Observation) -> list[str]:
     if not any(_differ(*pair) for pair in zip(new.parameters, unknown.parameters, strict=True)):
         return []
     said = (
-        f"shape {one.parameters[0].estimate:.3g}, mean {one.mean.estimate:.4g} h"
-        for one in (new, unknown)
+        f"shape {one.parameters[0].mean:.3g}, mean {one.mean.mean:.4g} h" for one in (new, unknown)
     )
     return [
         "the nodes' ages when the log begins are unknown, and matter: Weibull up-times have {} "
@@ -186,7 +185,7 @@ def _of_ages(outages: Outages, observed: Observation) -> list[str]:
     ]
 
 
-def _differ(one: Estimate, other: Estimate) -> bool:
+def _differ(one: Parameter, other: Parameter) -> bool:
     """Whether two estimates of a positive number, the second of fewer data, disagree at 1 %.
 
     And by so much that it matters: `WORTH_SAYING`.
@@ -195,7 +194,7 @@ def _differ(one: Estimate, other: Estimate) -> bool:
     less that of the other (Hausman 1978), here of the logarithms and for times of one node that may
     resemble each other.
     """
-    errors = [each.clustered_error / each.estimate for each in (one, other)]
+    errors = [each.clustered_error / each.mean for each in (one, other)]
     squared = abs(errors[1] ** 2 - errors[0] ** 2)
-    apart = abs(log(other.estimate / one.estimate))
+    apart = abs(log(other.mean / one.mean))
     return apart > max(Z99 * sqrt(squared), log(WORTH_SAYING))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, inf, isfinite, sqrt
 
+from cprsim.estimate import ROUNDED_Z_95, Estimate, How
 from cprsim.fitting.correlation import WEEK_H
 from cprsim.fitting.exposure import node_hours
 from cprsim.fitting.fragments import asks_for_correlation, share_of_job
 from cprsim.fitting.observation import Source
 from cprsim.fitting.trace_fit import TraceFit
 
-Z95 = 1.96
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 FEW_FAILURES = 20
 
@@ -20,9 +20,7 @@ FEW_FAILURES = 20
 class Verdict:
     """How often a job fails, and what to think of that."""
 
-    mtbf_h: float  # of the job
-    low_h: float  # 95 % interval
-    high_h: float
+    mtbf_h: Estimate  # of the job
     sentences: tuple[str, str, str]
 
 
@@ -41,19 +39,19 @@ def verdict(fitted: TraceFit, n_job: int) -> Verdict:
     known = isfinite(bunching) and outages.window_h >= FEW_WEEKS * WEEK_H
     wider = max(bunching, 1.0) if known else 1.0
     mtbf_h, error = 1 / rate if rate > 0 else inf, sqrt(wider / n_events)
-    low_h, high_h = mtbf_h * exp(-Z95 * error), mtbf_h * exp(Z95 * error)
+    low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
+    mtbf = Estimate(mtbf_h, low_h, high_h, n_events, How.NORMAL)
     how_often = (
         f"A job on {n_job} of the {outages.n_nodes} nodes meets a failure every "
         f"{_time(mtbf_h)} on average."
     )
     return Verdict(
-        mtbf_h, low_h, high_h,
-        (how_often, _how_sure(n_events, low_h, high_h, wider, known=known), _what_not(fitted)),
+        mtbf, (how_often, _how_sure(mtbf, wider, known=known), _what_not(fitted))
     )  # fmt: skip
 
 
-def _how_sure(n: int, low_h: float, high_h: float, wider: float, *, known: bool) -> str:
-    few = " few" if n < FEW_FAILURES else ""
+def _how_sure(mtbf_h: Estimate, wider: float, *, known: bool) -> str:
+    few = " few" if mtbf_h.n < FEW_FAILURES else ""
     bunching = (
         f"allowing for failures that bunch ({wider:.2g} times a Poisson variance)"
         if known and wider > 1
@@ -61,8 +59,8 @@ def _how_sure(n: int, low_h: float, high_h: float, wider: float, *, known: bool)
         + ("" if known else f", which a log under {FEW_WEEKS} weeks can't tell")
     )
     return (
-        f"With 95 % it is between {_time(low_h)} and {_time(high_h)}, from{few} {n} "
-        f"failures, {bunching}."
+        f"With 95 % it is between {_time(mtbf_h.low)} and {_time(mtbf_h.high)}, "
+        f"from{few} {mtbf_h.n} failures, {bunching}."
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.coalescing import coalesced, n_failures
 from cprsim.failures.outages import Outages
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import gaps, uptimes
-from cprsim.fitting.likelihood import Estimate, NotConvergedError
+from cprsim.fitting.likelihood import NotConvergedError
 
 WINDOWS_H = (
     0.0, 10 / 3600, 1 / 60, 2 / 60, 5 / 60, 10 / 60, 20 / 60, 0.5, 1.0, 2.0, 4.0, 8.0, 24.0,

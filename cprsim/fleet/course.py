@@ -13,7 +13,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble, costs_of
+from cprsim.assemble import Experiment, assemble
 from cprsim.engines import Engine
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.fleet.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
@@ -25,7 +25,7 @@ from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.scenario import LoadedScenario, dump_scenario
-from cprsim.scenario.fleet_schema import Fleet
+from cprsim.scenario.fleet import Fleet
 from cprsim.setting import n_saves_due
 from cprsim.simulate.events.replication import numbers_as_objects
 from cprsim.simulate.numbers import Numbers
@@ -148,7 +148,7 @@ def _with_spares(kind: KindOfJob, n_spares: int | None) -> KindOfJob:
 def _kind(loaded: LoadedScenario, n_jobs: int) -> KindOfJob:
     experiment, section = assemble(loaded), loaded.scenario.cluster
     n_holding = section.n_nodes_of[section.state_role]
-    costs = [costs_of(entry, experiment.costs) for entry in loaded.scenario.recovery]
+    costs = [entry.costs_from(experiment.costs) for entry in loaded.scenario.recovery]
     return KindOfJob(
         experiment,
         n_jobs,

@@ -11,11 +11,12 @@ import numpy as np
 
 from cprsim.codec import Finite
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import priced
-from cprsim.fleet.options import Axis, Interval, Option, prices_of, run_options, saving, varied
+from cprsim.fleet.options import Axis, Option, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values, values_along
+from cprsim.scenario.sweep import Values, values_along
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers
@@ -64,17 +65,12 @@ class Decision:
 
     best: str
     present: str
-    saves: Interval
+    saves: Estimate
     flips: tuple[Flip, ...]
     share: Finite
     n_draws: int
     others: Mapping[str, int]
     n_left_out: int
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval of what is saved lies above nothing."""
-        return self.best == self.present or self.saves.low > 0
 
 
 def decide(
@@ -107,7 +103,7 @@ def decide(
     return Decision(
         best=best.name,
         present=present.name,
-        saves=saving(present, best) if present.finished else Interval(float("nan")),
+        saves=saving(present, best) if present.finished else Estimate(float("nan")),
         flips=flips,
         share=counted[best.name] / n_draws if n_draws else float("nan"),
         n_draws=n_draws,

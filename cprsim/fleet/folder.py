@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from cprsim.codec import Finite, Key, Mark
+from cprsim.codec import FieldMark, Finite, Key
+from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
 from cprsim.fleet.deciding import Decision, Knee
-from cprsim.fleet.options import Axis, Interval, Option
-from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
+from cprsim.fleet.options import Axis, Option
+from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario
 
@@ -39,7 +40,7 @@ class OptionRow:
     where: Mapping[str, Any]
     finished: bool
     engine: str
-    statistics: Mapping[str, Interval]
+    statistics: Mapping[str, Estimate]
     cost: Finite
     node_h: Mapping[str, float]
     cents: Mapping[str, int] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class OptionRow:
 class FleetResult:
     """A finished fleet; `fleet.json` holds all of it."""
 
-    path: Annotated[Path, Mark.NOT_STORED]
+    path: Annotated[Path, FieldMark.NOT_STORED]
     name: str
     n_jobs: Annotated[int, Key("jobs")]
     n_kinds: Annotated[int, Key("kinds")]
@@ -75,7 +76,7 @@ class FleetResult:
 
 
 def write_fleet(
-    target: Target,
+    target: ResultTarget,
     loaded: LoadedScenario,
     axes: Sequence[Axis],
     options: Sequence[Option],

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import sqrt
 
 import numpy as np
-from scipy import stats
 
-from cprsim.codec import Finite
 from cprsim.errors import Place, ScenarioError
+from cprsim.estimate import HIGH, LOW, Estimate, How
 from cprsim.fleet.cells import Cell, Priced, cell_of, priced
 from cprsim.fleet.course import prepare, run_history
 from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.ranges import Values
+from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers, run_each
@@ -53,15 +51,6 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate and its 95 % interval; NaN where nothing tells how sure it is."""
-
-    mean: Finite
-    low: Finite = float("nan")
-    high: Finite = float("nan")
-
-
-@dataclass(frozen=True, slots=True)
 class Option:
     """A strategy at some values, as it turned out."""
 
@@ -80,13 +69,13 @@ class Option:
         """Mean per month over the histories: cents, or node-hours."""
         return float(np.mean([one.cost for one in self.priced]))
 
-    def statistic(self, name: str) -> Interval:
+    def statistic(self, name: str) -> Estimate:
         """A statistic of the jobs, mean over the histories."""
         values = np.array([cell.statistics[name] for cell in self.cells])
         if len(values) > 1:
-            return _over_histories(values)
+            return Estimate.of_mean(values)
         if name not in OF_KINDS:
-            return Interval(float(values[0]))
+            return Estimate(float(values[0]))
         return _over_kinds(self.cells[0], OF_KINDS[name])
 
     @property
@@ -104,37 +93,30 @@ OF_KINDS: dict[str, Callable[[Floats], Floats]] = {
 """Statistics that are means over jobs, of the sums `cells.BY_KIND`."""
 
 
-def saving(base: Option, other: Option) -> Interval:
+def saving(base: Option, other: Option) -> Estimate:
     """What the other option costs less per month, paired: both meet the same failures."""
     of_histories = np.array(
         [a.cost - b.cost for a, b in zip(base.priced, other.priced, strict=True)]
     )
     if len(of_histories) > 1:
-        return _over_histories(of_histories)
+        return Estimate.of_mean(of_histories)
     by_kind = base.priced[0].cost_by_kind - other.priced[0].cost_by_kind
     mean = float(of_histories[0])
     if len(by_kind) < FEWEST_KINDS:
-        return Interval(mean)
+        return Estimate(mean)
     drawn = by_kind[_kinds_again(len(by_kind))].sum(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975]) + (mean - by_kind.sum())  # what spares cost
-    return Interval(mean, float(low), float(high))
+    low, high = np.quantile(drawn, (LOW, HIGH)) + (mean - by_kind.sum())  # what spares cost
+    return Estimate(mean, float(low), float(high), len(by_kind), How.QUANTILES)
 
 
-def _over_histories(values: Floats) -> Interval:
-    mean = float(values.mean())
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1))
-    half /= sqrt(len(values))
-    return Interval(mean, mean - half, mean + half)
-
-
-def _over_kinds(cell: Cell, statistic: Callable[[Floats], Floats]) -> Interval:
+def _over_kinds(cell: Cell, statistic: Callable[[Floats], Floats]) -> Estimate:
     mean = float(statistic(cell.by_kind.sum(axis=0)))
     n = len(cell.by_kind)
     if n < FEWEST_KINDS:
-        return Interval(mean)
+        return Estimate(mean)
     drawn = statistic(cell.by_kind[_kinds_again(n)].sum(axis=1))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(mean, float(low), float(high))
+    low, high = np.quantile(drawn, (LOW, HIGH))
+    return Estimate(mean, float(low), float(high), n, How.QUANTILES)
 
 
 def _kinds_again(n: int) -> np.ndarray:
@@ -163,7 +145,7 @@ def varied(loaded: LoadedScenario, where: Mapping[str, Plain], option: str) -> L
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices."""
     section = loaded.scenario.prices
-    return None if section is None else section.prices
+    return None if section is None else section.record()
 
 
 def run_options(

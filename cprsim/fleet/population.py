@@ -16,8 +16,8 @@ from scipy import special
 from cprsim.errors import Place, ScenarioError
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.failures_schema import ANY, JobFailures
-from cprsim.scenario.fleet_schema import MOST_JOBS, MOST_KINDS, Fleet, VariesNodes
+from cprsim.scenario.failures import ANY, JobFailures
+from cprsim.scenario.fleet import MOST_JOBS, MOST_KINDS, Fleet, VariesNodes
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 

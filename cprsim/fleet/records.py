@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -105,14 +104,3 @@ class JobRows:
             return np.zeros(len(self.kind))
         hours: Floats = self.hours[:, self.parts.index(part)]
         return hours
-
-
-def chained(rows: Sequence[JobRows]) -> JobRows:
-    """The jobs of several histories, one after the other."""
-    first = rows[0]
-    joined = {
-        one.name: np.concatenate([getattr(each, one.name) for each in rows])
-        for one in fields(JobRows)
-        if one.name not in ("parts", "by_events")
-    }
-    return JobRows(parts=first.parts, by_events=first.by_events, **joined)

@@ -8,6 +8,7 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
+from cprsim.estimate import Estimate
 from cprsim.history.clocks import corrected
 from cprsim.history.course import Course, Incident, Run, Save, course_of
 from cprsim.history.filling import Filled, Usual, filled
@@ -25,26 +26,10 @@ from cprsim.streams import stream
 
 N_DRAWS = 400
 ON_GRID = 1e-6  # of an interval: a step that is a multiple of it
-LEVELS = (0.025, 0.975)  # of the intervals
 S_PER_H = 3600.0
 MORE_PARTS = ("regroup", "replay", "rebuild", "degraded", "start")
 LEDGER_PARTS = (*PARTS, *MORE_PARTS)
 FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
-
-
-@dataclass(frozen=True, slots=True)
-class Hours:
-    """A number of hours and its 95 % interval: of what the log does not say alone."""
-
-    mean: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, draws: Floats) -> Hours:
-        """Of equally likely values."""
-        low, high = np.quantile(draws, LEVELS)
-        return cls(float(draws.mean()), float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +38,7 @@ class Charged:
 
     job: str
     at_h: float  # of the job's wall time
-    hours: Hours
+    hours: Estimate
     parts_h: dict[str, float]  # what it stood still for, and the work done again after it
     node: str
     cause: str
@@ -70,8 +55,8 @@ class JobLedger:
     finished: bool
     ended: bool
     wall_h: float
-    useful_h: Hours
-    parts: dict[str, Hours]
+    useful_h: Estimate
+    parts: dict[str, Estimate]
     n_failures: int
     n_saves: int
     n_steps: float  # the furthest that the job came
@@ -86,11 +71,11 @@ class JobLedger:
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
 
     @property
-    def ettr(self) -> Hours:
+    def ettr(self) -> Estimate:
         """Useful hours over wall hours."""
         if self.wall_h <= 0:
-            return Hours(nan, nan, nan)
-        return Hours.of(self.draws["useful"] / self.wall_h)
+            return Estimate(nan)
+        return Estimate.of_draws(self.draws["useful"] / self.wall_h)
 
 
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
@@ -307,7 +292,7 @@ class _Booking:
             Charged(
                 self._course.job,
                 float(all_of.failed_s.mean()) / S_PER_H,
-                Hours.of(total),
+                Estimate.of_draws(total),
                 {name: float(one.mean()) for name, one in hours.items() if one.any()},
                 incident.node,
                 incident.cause,
@@ -347,8 +332,8 @@ class _Booking:
             finished=course.finished,
             ended=course.ended,
             wall_h=course.wall_s / S_PER_H,
-            useful_h=Hours.of(self._draws["useful"]),
-            parts={name: Hours.of(self._draws[name]) for name in LEDGER_PARTS},
+            useful_h=Estimate.of_draws(self._draws["useful"]),
+            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
             n_failures=course.n_failures,
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()),

@@ -8,7 +8,8 @@ from math import nan
 
 import numpy as np
 
-from cprsim.history.ledger import LEDGER_PARTS, Charged, Hours, JobLedger
+from cprsim.estimate import Estimate
+from cprsim.history.ledger import LEDGER_PARTS, Charged, JobLedger
 
 N_WORST = 10
 N_PERIODS = 12
@@ -22,7 +23,7 @@ class Total:
     wall_h: float
     n_failures: int
     n_saves: int
-    hours: dict[str, Hours]  # useful and the parts
+    hours: dict[str, Estimate]  # useful and the parts
 
 
 def of_all(jobs: Sequence[JobLedger]) -> Total:
@@ -33,7 +34,7 @@ def of_all(jobs: Sequence[JobLedger]) -> Total:
         sum(job.wall_h for job in jobs),
         sum(job.n_failures for job in jobs),
         sum(job.n_saves for job in jobs),
-        {name: Hours.of(one) for name, one in draws.items()},
+        {name: Estimate.of_draws(one) for name, one in draws.items()},
     )
 
 

@@ -41,7 +41,7 @@ from cprsim.measuring.runs import (
 from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
 from cprsim.stand_in import SOURCE
 from cprsim.whole_file import write_whole

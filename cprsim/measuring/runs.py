@@ -21,7 +21,7 @@ from cprsim.measuring.own_code import make_trainer
 from cprsim.measuring.plugged import PluggedSetting, layout_of
 from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.kernel_schema import ClickFile, Kernel
+from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
 from cprsim.stand_in import ProxyModel, stand_in
 from cprsim.streams import stream

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.estimate import Estimate
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import Estimate
 from cprsim.fitting.trace_fit import Subject, TraceFit
 from cprsim.fitting.windows import ByWindow
 from cprsim.plots.axes import title_axes, title_figure
@@ -209,8 +209,8 @@ def _shape_line(
     known = [(x, one) for x, one in zip(within_min, shapes, strict=True) if one is not None]
     if not known:
         return
-    at = np.array([one.estimate for _, one in known])
-    apart = np.array([[one.estimate - one.low, one.high - one.estimate] for _, one in known]).T
+    at = np.array([one.mean for _, one in known])
+    apart = np.array([[one.mean - one.low, one.high - one.mean] for _, one in known]).T
     line = series_line(number)
     axes.errorbar(
         [x for x, _ in known], at, yerr=apart, color=line.colour, linestyle=line.dashes,

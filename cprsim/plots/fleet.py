@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from cprsim.fleet.cells import USEFUL
 from cprsim.fleet.folder import FleetResult, OptionRow
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
@@ -22,15 +20,16 @@ def draw_fleet(
     result: FleetResult, folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
     """Draw the figures into a folder that is there; the paths."""
-    return save_figures(fleet_figures(result), folder, formats=formats)
+    figures = {name: chart_figure(chart) for name, chart in fleet_charts(result).items()}
+    return save_figures(figures, folder, formats=formats)
 
 
-def fleet_figures(result: FleetResult, *, narrow: bool = False) -> dict[str, Figure]:
-    """The figures that suit the fleet, by name."""
+def fleet_charts(result: FleetResult) -> dict[str, Chart]:
+    """The charts that suit the fleet, by name."""
     charts = {"fleet": _bars(result)}
     if (curve := _curve(result)) is not None:
         charts["curve"] = curve
-    return {name: chart_figure(chart, narrow=narrow) for name, chart in charts.items()}
+    return charts
 
 
 def shown_options(result: FleetResult) -> list[OptionRow]:
@@ -114,6 +113,6 @@ def _curve(result: FleetResult) -> Chart | None:
 
 def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
     """Values as numbers in the unit of the first; None where they are words."""
-    from cprsim.scenario.ranges import values_along
+    from cprsim.scenario.sweep import values_along
 
     return values_along(list(values)).numbers  # type: ignore[arg-type]

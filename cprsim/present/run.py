@@ -44,7 +44,7 @@ from cprsim.present.run_timeline import timeline_section
 from cprsim.present.terminal import show
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results import FINISHED, Result, Spread
-from cprsim.results.metrics import parts_among
+from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
 from cprsim.results.words import (
     NO_NUMBER,
@@ -75,20 +75,6 @@ BRIEF = {  # headings on a terminal of parts of overhead that are not headed by 
     "wait": "wait for\nspare",
     "reschedule": "re-\nschedule",
 }
-MEANS_IN_JSON = (
-    "failures",
-    "saves",
-    "pls",
-    "pls_net",
-    "auc_loss",
-    "log_loss_rise",
-    "beyond_measured",
-    "ettr",
-    "ettr_paid",
-    "overhead_h",
-    "overhead_node_h",
-    "wall_h",
-)
 
 
 def print_run(console: Console, result: Result, *, found_again: bool = False) -> None:
@@ -492,8 +478,8 @@ def _strategy(policy: RecoveryPolicy, result: Result) -> dict[str, Any]:
         FINISHED: finite_or_none(spreads[FINISHED].mean),
         "overhead_fraction": interval(spreads["overhead_fraction"]),
         **{part: interval(spreads[part]) for part in parts_among(spreads)},
-        **{quantity: finite_or_none(spreads[quantity].mean) for quantity in MEANS_IN_JSON},
-        "intervals": {quantity: interval(spreads[quantity]) for quantity in MEANS_IN_JSON},
+        **{quantity: finite_or_none(spreads[quantity].mean) for quantity in BESIDE},
+        "intervals": {quantity: interval(spreads[quantity]) for quantity in BESIDE},
         **_money(spreads["overhead_node_h"], result),
     }
 

@@ -15,7 +15,7 @@ from enum import IntEnum
 from math import inf
 from typing import Annotated
 
-from cprsim.codec import Endless, Key, Mark, Null
+from cprsim.codec import Endless, FieldMark, Key, Null
 from cprsim.failures.distributions import Constant
 from cprsim.records import Cluster
 from cprsim.recovery.policy import (
@@ -50,7 +50,7 @@ class Kind(IntEnum):
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
 
-    kind: Annotated[Kind, Key("takes"), Mark.BY_NAME]
+    kind: Annotated[Kind, Key("takes"), FieldMark.BY_NAME]
     up_to_h: Endless = 0.0
     # where the content lies that is gone back to
     tier: Annotated[str, Key("from"), Null("")] = ""

@@ -17,13 +17,15 @@ from cprsim.records import RecoveryPolicy, stacked
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Logbook, Result, write_result
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 
 PREDICTED, MEASURED = "predicted", "measured"
 FILE = "rehearsal.json"
 
 
-def keep(target: Target, rehearsal: Rehearsal, draw: Callable[[Result], object]) -> Result | None:
+def keep(
+    target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], object]
+) -> Result | None:
     """Write the results folder; None where no run of any strategy was valid.
 
     Parameters

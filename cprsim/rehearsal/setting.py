@@ -14,7 +14,7 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse, saves_due
 from cprsim.rehearsal.shard import TRACKERS
 from cprsim.scenario import Scenario
-from cprsim.scenario.failures_schema import InjectedFailures
+from cprsim.scenario.failures import InjectedFailures
 from cprsim.stand_in import ProxyModel
 
 HEARTBEATS = 8  # in the time that detection takes

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 
 from cprsim.codec import finite_or_none as number
-from cprsim.fitting.cost_fit import Bandwidth, CostFit, Mean, mean_of
+from cprsim.estimate import Estimate
+from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
-from cprsim.fitting.likelihood import Estimate
 from cprsim.present.terminal import plain_table, print_whole, say
 from cprsim.results.words import NO_NUMBER, count
 
@@ -66,7 +66,7 @@ def _rows(one: CostFit) -> list[list[str]]:
     return rows
 
 
-def _row(judged: Judged, like: Mean) -> list[str]:
+def _row(judged: Judged, like: Estimate) -> list[str]:
     fit = judged.fit
     shapes = [p for p in fit.parameters if p.name in ("shape", "sigma")]
     return [
@@ -75,14 +75,14 @@ def _row(judged: Judged, like: Mean) -> list[str]:
         f"{judged.ks:.3f}",
         NO_NUMBER if isnan(judged.p_value) else f"{judged.p_value:.3f}",
         _mean_text(mean_of(judged), like),
-        "".join(f"{p.name} {p.estimate:.4g}, {p.low:.4g} to {p.high:.4g}" for p in shapes),
+        "".join(f"{p.name} {p.mean:.4g}, {p.low:.4g} to {p.high:.4g}" for p in shapes),
     ]
 
 
-def _mean_text(mean: Mean, like: Mean) -> str:
-    unit = unit_of(like.estimate)
+def _mean_text(mean: Estimate, like: Estimate) -> str:
+    unit = unit_of(like.mean)
     per_hour = UNITS[unit][0]
-    text = f"{mean.estimate * per_hour:.4g} {unit}"
+    text = f"{mean.mean * per_hour:.4g} {unit}"
     if isnan(mean.low):
         return text
     return f"{text}, {mean.low * per_hour:.4g} to {mean.high * per_hour:.4g}"
@@ -101,7 +101,7 @@ def _kind(one: CostFit) -> dict[str, Any]:
         "n_zero": one.durations.n_zero,
         "resolution_h": one.resolution_h,
         "family": one.family,
-        "mean_h": _triple(mean.estimate, mean.low, mean.high),
+        "mean_h": _interval(mean),
         "families": [*_fixed(one), *(_judged(each) for each in judged)],
         "not_fitted": dict(one.ranking.failed) if one.ranking else {},
         "bandwidth": None if one.bandwidth is None else _bandwidth(one.bandwidth),
@@ -121,7 +121,7 @@ def _fixed(one: CostFit) -> list[dict[str, Any]]:
             "aic": number(one.fixed_aic),
             "ks": None,
             "p_value": None,
-            "parameters": {"time_h": _triple(fixed.estimate, fixed.low, fixed.high)},
+            "parameters": {"time_h": _interval(fixed)},
         }
     ]
 
@@ -135,23 +135,19 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "ks": judged.ks,
         "p_value": number(judged.p_value),
         "parameters": {p.name: _interval(p) for p in fit.parameters},
-        "mean_h": _triple(mean.estimate, mean.low, mean.high),
+        "mean_h": _interval(mean),
     }
 
 
 def _interval(estimate: Estimate) -> dict[str, float | None]:
-    return _triple(estimate.estimate, estimate.low, estimate.high)
-
-
-def _triple(estimate: float, low: float, high: float) -> dict[str, float | None]:
-    return {"estimate": number(estimate), "low": number(low), "high": number(high)}
+    mean, low, high = estimate.triple
+    return {"estimate": number(mean), "low": number(low), "high": number(high)}
 
 
 def _bandwidth(bandwidth: Bandwidth) -> dict[str, Any]:
-    low, high = bandwidth.interval
     return {
         "n": bandwidth.n,
-        "bytes_per_h": _triple(bandwidth.bytes_per_h, low, high),
+        "bytes_per_h": _interval(bandwidth.rate),
         "mean_bytes": bandwidth.mean_bytes,
         "duration_cv": number(bandwidth.duration_cv),
         "per_byte_cv": number(bandwidth.per_byte_cv),

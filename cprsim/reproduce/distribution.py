@@ -34,7 +34,7 @@ from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 
 N_EMB_PS = 18
 SHORT_H = 50.0  # a job beside which the one of 200 h is long
@@ -257,7 +257,7 @@ def five_forms(
 
 
 def _gaps_shape(outages: Outages, family: str) -> float:
-    return fit(FAMILIES[family], gaps(outages)).parameter("shape").estimate
+    return fit(FAMILIES[family], gaps(outages)).parameter("shape").mean
 
 
 def with_mtbf(

@@ -61,8 +61,8 @@ class GammaFit:
         gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
         return cls(
             lifetimes.n,
-            gamma.parameter("shape").estimate,
-            gamma.mean.estimate,
+            gamma.parameter("shape").mean,
+            gamma.mean.mean,
             float(gamma.distribution.quantile(np.array([0.5]))[0]),
             distances(gamma.distribution, lifetimes)[1],
             distances(exponential.distribution, lifetimes)[1],

@@ -31,7 +31,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResultTarget:
     """The results folder that is to be made.
 
     Parameters
@@ -52,7 +52,7 @@ class Target:
         """Where it stands once it is finished."""
         return self.root / self.identity.folder_name
 
-    def with_about(self, **about: Any) -> Target:
+    def with_about(self, **about: Any) -> ResultTarget:
         """The same, of which the manifest says more."""
         return replace(self, about={**self.about, **about})
 
@@ -95,7 +95,7 @@ def finished_or_make(
 
 
 @contextmanager
-def new_folder(target: Target) -> Iterator[Path]:
+def new_folder(target: ResultTarget) -> Iterator[Path]:
     """A folder to write into, in place with scenario and manifest when the block has ended.
 
     Raises ResultError where it can't be written; nothing is left behind.

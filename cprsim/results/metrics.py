@@ -65,7 +65,7 @@ def _ettr_paid(rows: Columns, n_nodes: int) -> Any:
 _OVERHEAD: Mapping[str, Metric] = {
     "overhead_fraction": lambda rows, n_nodes: _overhead_h(rows) / rows["useful_h"],
 }
-_BESIDE: Mapping[str, Metric] = {
+BESIDE: dict[str, Metric] = {
     "failures": lambda rows, n_nodes: rows["n_failures"].astype(float),
     "saves": lambda rows, n_nodes: rows["n_saves"].astype(float),
     "pls": lambda rows, n_nodes: rows["pls"],
@@ -77,6 +77,7 @@ _BESIDE: Mapping[str, Metric] = {
     "overhead_node_h": _overhead_node_h,
     "wall_h": lambda rows, n_nodes: rows["wall_h"],
 }
+"""Beside the overhead and its parts, in the order of files and JSON objects."""
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
@@ -88,7 +89,7 @@ _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
 
 def metrics_of(parts: Iterable[str]) -> dict[str, Metric]:
     """All metrics of replications whose overhead has these parts, in the order of tables."""
-    return {**_OVERHEAD, **{part: _part(part) for part in parts}, **_BESIDE}
+    return {**_OVERHEAD, **{part: _part(part) for part in parts}, **BESIDE}
 
 
 METRICS: Mapping[str, Metric] = metrics_of(IN_TABLES)
@@ -103,7 +104,7 @@ def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
 
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
-    others = {*_OVERHEAD, *_BESIDE, FINISHED}
+    others = {*_OVERHEAD, *BESIDE, FINISHED}
     return known_first((name for name in quantities if name not in others), IN_TABLES)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 
 from cprsim import codec
-from cprsim.codec import Mark
+from cprsim.codec import FieldMark
 from cprsim.failures import distributions
 from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.foreign import read_json
@@ -19,7 +19,7 @@ from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.recovery import policy as recovery_policy
 from cprsim.results.accuracy_rows import why_unpriced, with_accuracy_columns
 from cprsim.results.folder import (
-    Target,
+    ResultTarget,
     new_folder,
     read_table,
     readable,
@@ -70,7 +70,7 @@ class Price:
 class Recovered:
     """How one strategy of a result recovered, and whether it was given up."""
 
-    policy: Annotated[RecoveryPolicy, Mark.INLINE]
+    policy: Annotated[RecoveryPolicy, FieldMark.INLINE]
     gave_up: bool  # stopped early because no replication finished
 
 
@@ -105,14 +105,14 @@ class Result:
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `results.warnings`
     # of a node-hour, where the scenario says it
-    price: Annotated[Price | None, Mark.OMIT_NONE] = None
+    price: Annotated[Price | None, FieldMark.OMIT_NONE] = None
     strategies: tuple[Recovered, ...]
-    path: Annotated[Path, Mark.NOT_STORED]
-    manifest: Annotated[Mapping[str, Any], Mark.NOT_STORED]
-    replications: Annotated[pd.DataFrame, Mark.NOT_STORED]
-    losses: Annotated[pd.DataFrame, Mark.NOT_STORED]
-    timeline: Annotated[pd.DataFrame, Mark.NOT_STORED]
-    summary: Annotated[pd.DataFrame, Mark.NOT_STORED]
+    path: Annotated[Path, FieldMark.NOT_STORED]
+    manifest: Annotated[Mapping[str, Any], FieldMark.NOT_STORED]
+    replications: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    losses: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    timeline: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
+    summary: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """The summary by strategy and quantity."""
@@ -138,7 +138,7 @@ class Logbook:
 
 
 def write_result(
-    target: Target,
+    target: ResultTarget,
     outcome: Outcome,
     logbook: Logbook,
     *,

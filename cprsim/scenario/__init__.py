@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cprsim.scenario.dumping import dump_entry, dump_scenario, json_schema
 from cprsim.scenario.loading import LoadedScenario, load_scenario
-from cprsim.scenario.schema import Scenario
+from cprsim.scenario.schema import Scenario, dump_entry, dump_scenario, json_schema
 
 __all__ = [
     "LoadedScenario",

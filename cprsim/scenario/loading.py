@@ -17,7 +17,7 @@ from cprsim.scenario.option_tables import file_of, tables_in, throughput_from, w
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 from cprsim.scenario.yaml_text import Document, KeyPath, Plain, as_written, read_document
 
 MAX_BYTES = 500_000
@@ -180,16 +180,16 @@ def _complete(
     if not tables:
         return _validated(data, places, problems)
     scenario = _validated(with_values(data, tables, lambda _: None), places, problems)
-    found: dict[str, list[Plain]] = {}
+    values: dict[str, list[Plain]] = {}
     for table in tables:
         place = nearest(places, ("recovery", table.entry, "options", table.option))
         try:
-            file, column = file_of(table.said)
-            there = input_file(file, path, place, table.key, "a table of throughput by nodes")
-            found[table.key] = list(throughput_from(there, column, scenario, table))
+            file, column = file_of(table.written)
+            table_path = input_file(file, path, place, table.key, "a table of throughput by nodes")
+            values[table.key] = list(throughput_from(table_path, column, scenario, table))
         except ParameterError as error:
             raise ScenarioError.at(place, str(error), table.key) from None
-    return _validated(with_values(data, tables, lambda one: found[one.key]), places, [])
+    return _validated(with_values(data, tables, lambda table: values[table.key]), places, [])
 
 
 def _validated(
@@ -199,8 +199,8 @@ def _validated(
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
-        found = problems_of(error, Scenario, data, lambda path: nearest(places, path))
-        raise ScenarioError(in_order([*problems, *found])) from None
+        by_schema = problems_of(error, Scenario, data, lambda path: nearest(places, path))
+        raise ScenarioError(in_order([*problems, *by_schema])) from None
     if problems:
         raise ScenarioError(problems)
     return scenario

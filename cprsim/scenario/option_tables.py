@@ -34,7 +34,7 @@ class OptionTable:
 
     entry: int
     option: str
-    said: Any
+    written: Any  # as the scenario has it
 
     @property
     def key(self) -> str:
@@ -57,9 +57,9 @@ def _table_options(strategy: object) -> Iterator[str]:
     system = SYSTEMS.get(strategy) if isinstance(strategy, str) else None
     if system is not None:
         yield from (
-            one.name
-            for one in fields(system.options)
-            if one.metadata.get("kind") == "table" and one.name in BY_NODES
+            option.name
+            for option in fields(system.options)
+            if option.metadata.get("kind") == "table" and option.name in BY_NODES
         )
 
 
@@ -73,12 +73,12 @@ def with_values(
     return made
 
 
-def file_of(said: Any) -> tuple[str, str | None]:
+def file_of(written: Any) -> tuple[str, str | None]:
     """The file that an option names, and its column. Raises ParameterError for what is none."""
-    if isinstance(said, str):
-        said = {"file": said}
-    unknown = set(said) - KEYS
-    file, named = said.get("file"), said.get("column")
+    if isinstance(written, str):
+        written = {"file": written}
+    unknown = set(written) - KEYS
+    file, named = written.get("file"), written.get("column")
     if unknown or not isinstance(file, str) or not isinstance(named, str | None):
         raise ParameterError(f"is no table: {HOW}")
     if not file.lower().endswith(".csv"):
@@ -104,19 +104,19 @@ def throughput_from(
     cluster = scenario.cluster
     n = cluster.n_nodes_of[cluster.state_role]
     step = (scenario.recovery[table.entry].options or {}).get(UNIT) or 1
-    found = []
+    numbers = []
     while n in by_nodes and n > 0:
-        found.append(by_nodes[n])
+        numbers.append(by_nodes[n])
         n -= step
-    first = n + step * len(found)
-    if not found:
+    first = n + step * len(numbers)
+    if not numbers:
         raise ParameterError(f"{path.name} has no row for the job's {first} nodes")
     below = [nodes for nodes in by_nodes if nodes < n and (first - nodes) % step == 0]
     if below:
         raise ParameterError(
             f"{path.name} has no row for {n} nodes, but one for {max(below)}: units are of {step}"
         )
-    return found
+    return numbers
 
 
 def read_table(path: Path, named: str | None) -> dict[int, float]:
@@ -127,15 +127,15 @@ def read_table(path: Path, named: str | None) -> dict[int, float]:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.DictReader(lines)
             name = _column(path, list(reader.fieldnames or ()), named)
-            found: dict[int, float] = {}
+            by_nodes: dict[int, float] = {}
             for row in reader:
                 nodes, value = _numbers(f"{path.name}:{reader.line_num}", row, name)
-                if nodes in found:
+                if nodes in by_nodes:
                     raise ParameterError(f"{path.name}:{reader.line_num}: {nodes} nodes again")
-                found[nodes] = value
+                by_nodes[nodes] = value
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParameterError(f"{path.name} can't be read: {one_line(str(error), 200)}") from error
-    return found
+    return by_nodes
 
 
 def _column(path: Path, names: list[str], named: str | None) -> str:
@@ -156,9 +156,9 @@ def _numbers(place: str, row: Mapping[str, Any], name: str) -> tuple[int, float]
     try:
         nodes, value = int(row[NODES]), float(row[name])
     except (TypeError, ValueError):
-        said = f"{row.get(NODES)}, {row.get(name)}"
+        text = f"{row.get(NODES)}, {row.get(name)}"
         raise ParameterError(
-            f"{place}: `{one_line(said)}` is no number of nodes and no throughput"
+            f"{place}: `{one_line(text)}` is no number of nodes and no throughput"
         ) from None
     if nodes < 1 or not isfinite(value) or value < 0:
         raise ParameterError(f"{place}: {nodes} nodes, {value}: at least 1 node, nothing negative")

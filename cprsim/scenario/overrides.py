@@ -123,25 +123,27 @@ def _section(
         here = here[key]
 
 
-def _step(here: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
+def _step(section: Any, parts: list[str], place: Place) -> tuple[int, str | int]:
     """How many parts of the key name the next step, and the step."""
-    if isinstance(here, dict):
+    if isinstance(section, dict):
         return 1, parts[0]
-    if not isinstance(here, list):
+    if not isinstance(section, list):
         raise ScenarioError.at(
-            place, f"{shown(parts[0])} has no place: what holds it is {shown(here)}, not a section"
+            place,
+            f"{shown(parts[0])} has no place: what holds it is {shown(section)}, not a section",
         )
     number = entry_number(parts[0])
-    if number is not None and number < len(here):
+    if number is not None and number < len(section):
         return 1, number
-    names = [_name(entry) for entry in here]
+    names = [_name(entry) for entry in section]
     for n_used in range(len(parts), 0, -1):  # a name may hold dots
         if (name := ".".join(parts[:n_used])) in names:
             return n_used, names.index(name)
     known = ", ".join(one_line(str(name)) for name in names if name) or "none with a name"
     raise ScenarioError.at(
         place,
-        f"no entry {shown(parts[0])}: give a number from 0 to {len(here) - 1} or a name: {known}",
+        f"no entry {shown(parts[0])}: give a number from 0 to {len(section) - 1} or a name: "
+        f"{known}",
     )
 
 

@@ -11,9 +11,8 @@ from pydantic_core import ErrorDetails
 
 from cprsim.errors import Place, Problem
 from cprsim.foreign import one_line
-from cprsim.scenario.failures_schema import KINDS
-from cprsim.scenario.quantities import CHECKS, PREDICATE
-from cprsim.scenario.recovery_schema import choices
+from cprsim.scenario.failures import KINDS
+from cprsim.scenario.quantities import CHECKS, PREDICATE, choices
 from cprsim.scenario.yaml_text import KeyPath, Plain, as_written, dotted
 
 MAX_PROBLEMS = 50  # lines; more than that nobody reads
@@ -39,9 +38,6 @@ _PREDICATES: dict[str, str] = {
     "string_too_long": "is longer than {max_length} characters",
     "too_short": "is empty: it needs at least {min_length}",
     "too_long": "has {actual_length} entries; at most {max_length} are possible",
-    "date_from_datetime_parsing": "is not a day: write for example 2000-01-01",
-    "date_parsing": "is not a day: write for example 2000-01-01",
-    "date_type": "is not a day: write for example 2000-01-01",
 }
 
 
@@ -146,8 +142,8 @@ def _meaning(model: type[BaseModel] | None, key: str) -> str:
     """What a missing key would say, from the schema."""
     for name, field in model.model_fields.items() if model is not None else ():
         if (field.alias or name) == key:
-            said = (field.description or "").split(". ")[0].rstrip(".")
-            return f" ({said[:1].lower()}{said[1:]})"
+            meaning = (field.description or "").split(". ")[0].rstrip(".")
+            return f" ({meaning[:1].lower()}{meaning[1:]})"
     return ""
 
 

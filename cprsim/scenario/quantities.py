@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import isfinite
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -22,7 +23,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from cprsim.errors import ParameterError
-from cprsim.units import TIME, Dimension
+from cprsim.units import BANDWIDTH, SIZE, TIME, Dimension
 
 MAX_NODES = 100_000
 PREDICATE = "predicate"  # type of errors whose message is one of our predicates
@@ -50,6 +51,12 @@ class Model(BaseModel):
 def predicate(message: str) -> PydanticCustomError:
     """An error whose message goes on where the value found ends."""
     return PydanticCustomError(PREDICATE, "{message}", {"message": message})
+
+
+def choices(found: object, known: tuple[str, ...]) -> str:
+    """Tell what there is to choose from, the nearest first."""
+    near = get_close_matches(str(found), known, n=1)
+    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,46 +104,8 @@ class Quantity:
 
 PositiveTime = Annotated[float, Quantity(TIME, "1 us", "10000 h", "5.9 h")]
 Mtbf = Annotated[float, Quantity(TIME, "1 s", "100000000 h", "28 h")]
+UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
+ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
+Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
 NodeCount = Annotated[int, Field(strict=True, ge=0, le=MAX_NODES)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MAX_NODES)]
-Family = Literal["exponential", "gamma", "weibull", "lognormal"]
-
-
-class Spread(Model):
-    """How a random time scatters about its mean."""
-
-    family: str = Field(description="Distribution; those who inherit this say which there are.")
-    shape: float | None = Field(
-        None,
-        strict=True,
-        ge=0.1,
-        le=100,
-        description="Shape of gamma or weibull, no unit; 1 is exponential, below 1 clusters.",
-        examples=[0.67],
-    )
-    sigma: float | None = Field(
-        None,
-        strict=True,
-        gt=0,
-        le=3.7,
-        description="Of lognormal: standard deviation of the logarithm, no unit.",
-        examples=[1.2],
-    )
-
-    @property
-    def spread(self) -> float | None:
-        """The one parameter beside the mean: shape, or sigma; None for exponential."""
-        return self.sigma if self.family == "lognormal" else self.shape
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family."""
-        wanted = {"gamma": "shape", "weibull": "shape", "lognormal": "sigma"}.get(self.family)
-        if wanted is not None and self.spread is None:
-            yield wanted, f"is missing: {self.family} needs it"
-        for key in ("shape", "sigma"):
-            if key != wanted and getattr(self, key) is not None:
-                yield (
-                    key,
-                    f"is no parameter of {self.family}"
-                    + (f", which takes {wanted}" if wanted else ""),
-                )

@@ -34,5 +34,5 @@ def about(path: Path) -> str:
     lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
     comment = takewhile(lambda line: line.startswith("#"), lines)
     text = " ".join(line.removeprefix("#").strip() for line in comment)
-    found = _ABOUT.match(text)
-    return found[1] if found else text
+    sentence = _ABOUT.match(text)
+    return sentence[1] if sentence else text

@@ -1,5 +1,6 @@
-"""YAML text to plain data with the line of every key; nothing in the text can hang or explode it.
+"""YAML text to plain data with the line of every key, and back.
 
+Nothing in the text can hang or explode the reader.
 The events of PyYAML's parser are folded into a tree here, so that duplicate keys are seen, nesting
 and size are bounded while reading, and scalars follow the core schema of YAML 1.2: `4e9` is a
 number, `no` and `2000-01-01` are text. Aliases are spelled out within a budget of nodes.
@@ -10,7 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import yaml
 from yaml.events import (
@@ -238,3 +241,30 @@ class _Plainly:
                 f"is there twice: line {first} has it already",
             )
         )
+
+
+# ---------------------------------------------------------------------------- and back
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes the texts that our reader would take for numbers or truth values."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if scalar(text) == text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump_plain(data: Plain, *, on_one_line: bool = False) -> str:
+    """YAML text that reads back to the same plain data."""
+    text: str = yaml.dump(
+        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True,
+        default_flow_style=on_one_line, width=inf if on_one_line else 100,
+    )  # fmt: skip
+    return text

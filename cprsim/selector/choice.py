@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cprsim.codec import Endless, Key, Mark
+from cprsim.codec import Endless, FieldMark, Key
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results.metrics import Spread
 from cprsim.selector.limit import Limit
@@ -19,7 +19,7 @@ class Candidate:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
 
     strategy: str
-    policy: Annotated[RecoveryPolicy, Mark.INLINE]
+    policy: Annotated[RecoveryPolicy, FieldMark.INLINE]
     rule: str = ""  # of the paper's formula, where the interval is its
     option: str = ""  # of a recovery system, that its interval is; none where it has no interval
     entry: str = ""  # of a recovery system, in a scenario that runs it

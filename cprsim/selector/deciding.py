@@ -18,7 +18,7 @@ from cprsim.listed import ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.metrics import Spread, interval_of_mean
-from cprsim.scenario.failures_schema import EMB_PS
+from cprsim.scenario.failures import EMB_PS
 from cprsim.selector.limit import Limit, pls_alone
 from cprsim.selector.pricing import FULL, Bench, Priced, Way, common
 from cprsim.selector.search import (

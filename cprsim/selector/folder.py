@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cprsim.results.folder import Target, new_folder, read_record, write_csv, write_record
+from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.selector.choice import Candidate, Selection
 
 SELECTION = "selection.json"
@@ -15,7 +15,7 @@ SPREADS = ("overhead", "pls", "loss", "benefit")
 
 
 def write_selection(
-    target: Target, selection: Selection, draw: Callable[[Path], object]
+    target: ResultTarget, selection: Selection, draw: Callable[[Path], object]
 ) -> Selection:
     """Write a selection into its folder, whole or not at all; returns it.
 

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.stats import qmc
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.failures_schema import JobFailures, NodeFailures
-from cprsim.scenario.lifetime_schema import Lifetime
+from cprsim.scenario.distributions import Lifetime
+from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
 from cprsim.selector.choice import Drawn
 from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.flips import contenders
@@ -66,6 +64,8 @@ def variants(loaded: LoadedScenario, n_replications: int) -> tuple[Experiment, .
     parameters = _parameters(loaded)
     if not parameters:
         return ()
+    from scipy.stats import qmc  # takes longer to import than all else that selecting needs
+
     rng = stream(loaded.scenario.simulation.seed, 0, "select/parameters")
     uniform = qmc.LatinHypercube(len(parameters), rng=rng).random(N_DRAWS)
     normal: Floats = special.ndtri(uniform)

@@ -20,7 +20,7 @@ from cprsim.sweeps.folder import (
 )
 from cprsim.sweeps.points import Point, points_of, require_sweep
 from cprsim.sweeps.running import run_points
-from cprsim.sweeps.store import Store
+from cprsim.sweeps.store import PointStore
 from cprsim.sweeps.summary import Extreme, Summary, summaries
 from cprsim.sweeps.table import column
 
@@ -28,7 +28,7 @@ __all__ = [
     "AxisColumn",
     "Extreme",
     "Point",
-    "Store",
+    "PointStore",
     "Summary",
     "SweepResult",
     "column",

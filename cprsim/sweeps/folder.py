@@ -11,13 +11,13 @@ from typing import Annotated
 import pandas as pd
 
 from cprsim.assemble import Experiment
-from cprsim.codec import Mark, decode
+from cprsim.codec import FieldMark, decode
 from cprsim.errors import ResultError
 from cprsim.foreign import one_line, read_json
 from cprsim.records import OnFailure
 from cprsim.results.accuracy_rows import why_unpriced
 from cprsim.results.folder import (
-    Target,
+    ResultTarget,
     new_folder,
     read_table,
     readable,
@@ -29,7 +29,7 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.staleness import strategy_key
 from cprsim.sweeps.points import Point, require_sweep
 from cprsim.sweeps.store import Body
@@ -67,13 +67,13 @@ class AxisColumn:
 class SweepResult:
     """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_table`."""
 
-    path: Annotated[Path, Mark.NOT_STORED]
+    path: Annotated[Path, FieldMark.NOT_STORED]
     name: str
     mode: str
     axes: tuple[AxisColumn, ...]
     reference: str
     useful_h: float
-    table: Annotated[pd.DataFrame, Mark.NOT_STORED]
+    table: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
     warnings: tuple[str, ...] = ()
 
@@ -125,7 +125,7 @@ def sweep_result(
 
 
 def write_sweep(
-    target: Target, result: SweepResult, draw: Callable[[SweepResult], object]
+    target: ResultTarget, result: SweepResult, draw: Callable[[SweepResult], object]
 ) -> SweepResult:
     """Write a finished sweep into its folder, whole or not at all.
 

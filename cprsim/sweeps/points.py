@@ -18,8 +18,8 @@ from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
-from cprsim.scenario.recovery_schema import Recovery
-from cprsim.scenario.sweep_schema import Axis, Sweep
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.sweep import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
 BESIDE_THE_FAILURES = {"costs", "storage", "recovery", "simulation"}  # of which the seed counts

@@ -12,7 +12,7 @@ from cprsim.pipeline import compile_engine
 from cprsim.results.metrics import FINISHED, Spread, interval_of_share
 from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point
-from cprsim.sweeps.store import Body, Store, Task, finish_points
+from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
 from cprsim.workers import Workers
 
 MOST_TOGETHER = 16  # points of one task: what a kill may cost, against drawing failures anew
@@ -22,13 +22,13 @@ NONE = [None, None, None]
 
 def run_points(
     points: Sequence[Point],
-    store: Store,
+    store: PointStore,
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
     """The numbers of all points of a sweep, and how many were computed; see `finish_points`."""
 
-    def tasks_of(missing: Sequence[Point]) -> list[Task]:
+    def tasks_of(missing: Sequence[Point]) -> list[PointsTask]:
         if missing and workers.backend == "local":
             compile_engine(missing[0].experiment)
         groups = list(_groups(missing, workers))
@@ -62,14 +62,14 @@ class SharedFailures:
     references: tuple[str, ...]
 
 
-def task_of(points: Sequence[Point], name: str) -> Task:
+def task_of(points: Sequence[Point], name: str) -> PointsTask:
     """The work on points that meet the same failures."""
     failures = points[0].experiment.failures  # one object for all: a trace travels once
     group = SharedFailures(
         tuple(replace(point.experiment, failures=failures) for point in points),
         tuple(point.reference for point in points),
     )
-    return Task(name, tuple(point.digest for point in points), bodies_of, group)
+    return PointsTask(name, tuple(point.digest for point in points), bodies_of, group)
 
 
 # --------------------------------------------------------------------------- numbers of a point

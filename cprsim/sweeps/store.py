@@ -41,7 +41,7 @@ Some = TypeVar("Some", bound=Addressed)
 
 
 @dataclass
-class Store:
+class PointStore:
     """The finished points under one results folder.
 
     Parameters
@@ -133,7 +133,7 @@ def _digest(said: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PointsTask:
     """Some points, as a worker gets them.
 
     Parameters
@@ -153,9 +153,9 @@ class Task:
 
 def finish_points(
     points: Sequence[Some],
-    store: Store,
+    store: PointStore,
     workers: Workers,
-    tasks_of: Callable[[Sequence[Some]], Sequence[Task]],
+    tasks_of: Callable[[Sequence[Some]], Sequence[PointsTask]],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
     """The numbers of all points, in their order: from the store, or computed and put there.
@@ -195,14 +195,14 @@ def finish_points(
     return [found for point in points if (found := bodies[point.digest]) is not None], n_done
 
 
-def _computed(tasks: Sequence[Task], workers: Workers) -> Iterator[tuple[str, Body]]:
+def _computed(tasks: Sequence[PointsTask], workers: Workers) -> Iterator[tuple[str, Body]]:
     """Digest and numbers of each point as its task comes back."""
     with closing(run_each(run_task, tasks, workers, lambda n: tasks[n].name)) as results:
         for number, bodies in results:
             yield from zip(tasks[number].digests, bodies, strict=True)
 
 
-def run_task(task: Task) -> Sequence[Body]:
+def run_task(task: PointsTask) -> Sequence[Body]:
     """The numbers of some points, in the worker.
 
     Raises ResultError where the worker has another version of cprsim than who asks.

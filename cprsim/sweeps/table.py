@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.assemble import costs_of
 from cprsim.intervals import cpr_h, daly_h, young_h
-from cprsim.scenario.sweep_schema import Axis
+from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import Point
 from cprsim.sweeps.store import Body
 
@@ -85,7 +84,7 @@ def _rules(point: Point) -> dict[str, Mapping[str, float]]:
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     found: dict[str, Mapping[str, float]] = {}
     for entry in point.strategies:
-        costs = costs_of(entry, experiment.costs)
+        costs = entry.costs_from(experiment.costs)
         save_h = costs.mean_h(costs.save_stall, experiment.cluster.n_emb_ps)
         chosen = nan
         if entry.target_pls and expected.n_shards_together:

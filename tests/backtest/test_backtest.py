@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cprsim.backtest.calibrating import calibrate, predict
 from cprsim.backtest.facts import AS_IT_RAN, Listed, clock_of, facts_of
@@ -17,6 +19,9 @@ from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.pipeline import replay, simulate
+from cprsim.present.backtest import backtest_blocks
+from cprsim.present.ledger import ledger_blocks
+from cprsim.present.terminal import show
 from cprsim.records import Clock
 from tests.history.making import ledger_of, told
 from tests.making import call, maker
@@ -141,9 +146,9 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
     for kind, true_min in (("save", 3.0), ("load", 6.0), ("detect", 3.0), ("reschedule", 5.0)):
         mean = fits[kind].mean
         error = max((mean.high - mean.low) / 4, 1e-9)
-        assert abs(mean.estimate - true_min / 60) <= 4 * error, kind
+        assert abs(mean.mean - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.fit.mean
-    assert abs(mtbf.estimate - 4.0) <= 4 * mtbf.standard_error
+    assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
     assert "interval: 1.0" in found.text
 
 
@@ -189,24 +194,35 @@ def test_the_ledger_of_a_year(made_up_year, tmp_path) -> None:
     assert "Where the hours of 6 jobs went" in page.read_text("utf-8")
 
 
-def test_tables_fit_80_columns(made_up_year, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    done = call("ledger", made_up_year)
-    assert done.exit_code == 0, done.output
-    rows = [line for line in done.stdout.splitlines() if line.startswith(" ")]
-    assert max(map(len, rows)) <= 80
+def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
+    events = read_logs([made_up_year])
+    jobs = ledgers(events, n_draws=5)
+    found, left_out = backtests(jobs, OTHERS, n_nodes=8, n_draws=2)
+    advised = advice(found, jobs, OTHERS, n_nodes=8)
+    for blocks in (
+        ledger_blocks(jobs, events.notes),
+        backtest_blocks(found, advised, left_out),
+        backtest_blocks(found[:1], advised, left_out),
+    ):
+        console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
+        show(console, blocks)
+        assert isinstance(console.file, StringIO)
+        assert max(map(len, console.file.getvalue().splitlines())) <= 80
 
 
 @pytest.mark.usefixtures("few_futures")
 def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> None:
-    log = made_up_year / "job-00.jsonl"
-    done = call("backtest", log, "--recovery", "full,gemini", "--nodes", 64, "--draws", 4,
-                "--set", "cluster.link=100 Gbit/s", "--set", "cluster.state=20 GB")  # fmt: skip
+    log, page = made_up_year / "job-00.jsonl", tmp_path / "page.html"
+    done = call("backtest", log, "--page", page, "--recovery", "full,gemini", "--nodes", 64,
+                "--draws", 4, "--set", "cluster.link=100 Gbit/s",
+                "--set", "cluster.state=20 GB")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Run gemini: it would have saved" in done.stdout
+    assert "Run gemini: it would have saved" in page.read_text("utf-8")
     kept = tmp_path / "scenario.yaml"
-    done = call("calibrate", log, "--nodes", 64, "--save", kept, "--json")
+    done = call("calibrate", log, "--nodes", 64, "--save", kept, "--json", "--page", page)
     assert done.exit_code == 0, done.output
+    assert "what was observed lies" in page.read_text("utf-8")
     assert json.loads(done.stdout)["scenario"] == kept.read_text("utf-8")
     assert call("validate", kept).exit_code == 0
     assert call("calibrate", log, "--save", kept).exit_code == 2

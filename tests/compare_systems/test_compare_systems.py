@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from rich.console import Console
 
 from cprsim.compare_systems import load_comparison
 from cprsim.page.kinds import KINDS, kind_of
-from cprsim.page.systems import document_of_systems
+from cprsim.present.systems import document_of_systems, systems_blocks, tables_of
+from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.report.systems_report import print_comparison, tables_of
 from tests.making import call
 
 WORKERS = """\
@@ -165,14 +166,16 @@ def test_entries_run_what_was_compared(servers, tmp_path) -> None:
 @pytest.mark.parametrize("longer", ["", "-of-a-long-name"])
 def test_the_table_fits_a_terminal_of_80_columns(servers, monkeypatch, longer) -> None:
     def renamed(found: Any) -> list[Any]:
-        return [[head, *((name + longer, *rest) for name, *rest in rows)]
-                for head, *rows in tables_of(found)]  # fmt: skip
+        return [
+            replace(table, rows=[(f"{name}{longer}", *rest) for name, *rest in table.rows])
+            for table in tables_of(found)
+        ]
 
-    monkeypatch.setattr("cprsim.report.systems_report.tables_of", renamed)
+    monkeypatch.setattr("cprsim.present.systems.tables_of", renamed)
     folder, _, _ = servers
     (path,) = [one for one in folder.iterdir() if one.is_dir()]
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system=None)
-    print_comparison(console, load_comparison(path))
+    show(console, systems_blocks(load_comparison(path)))
     assert isinstance(console.file, StringIO)
     table = console.file.getvalue().split("\nCheapest")[0]
     assert max(map(len, table.splitlines())) <= 80

@@ -11,8 +11,8 @@ import pytest
 from cprsim.compare_systems import mapping
 from cprsim.compare_systems.map_folder import MapAxis, load_map
 from cprsim.page.kinds import KINDS, kind_of
-from cprsim.page.systems_map import document_of_map
 from cprsim.plots.systems_map import edges, systems_map_figure
+from cprsim.present.systems_map import document_of_map
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.points import varied_at
 from tests.making import call

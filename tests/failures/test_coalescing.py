@@ -69,7 +69,7 @@ def test_the_right_window_finds_the_failures_and_the_shape_behind_bursts() -> No
     assert raw.high < 0.6
     assert by_window[0.15].n_failures == 300
     assert right is not None
-    assert abs(right.estimate - 1.5) < 4 * right.standard_error
+    assert abs(right.mean - 1.5) < 4 * right.standard_error
     assert by_window[1.0].n_failures >= 295
 
 

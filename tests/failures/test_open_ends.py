@@ -79,14 +79,14 @@ def test_up_times_and_repairs_are_fitted_from_what_the_log_knows(
     up = fit(FAMILIES["exponential"], uptimes(outages)).mean
     # where no end is known an up-time runs from failure to failure
     truth = UP_H if end is five_per_cent_empty else UP_H + REPAIR_H
-    assert abs(up.estimate - truth) <= 4 * up.standard_error
+    assert abs(up.mean - truth) <= 4 * up.standard_error
     assert uptimes(outages).n_zero == 0
     repairs = repair_times(outages)
     if end is no_column:
         assert repairs.n == 0
         return
     mean = fit(FAMILIES["exponential"], repairs).mean
-    assert abs(mean.estimate - REPAIR_H) <= 4 * mean.standard_error
+    assert abs(mean.mean - REPAIR_H) <= 4 * mean.standard_error
     assert repairs.n >= 0.9 * len(ROWS)
 
 
@@ -171,11 +171,11 @@ def test_the_window_that_was_observed_reaches_the_replay(rare: Path) -> None:
 
 def test_the_mean_gap_is_that_of_the_window_and_not_of_the_failures_in_it(rare: Path) -> None:
     outages = read_tidy(rare, n_nodes=50, period=("2024-01-01", "2024-12-31"))
-    mean_h = fit(FAMILIES["exponential"], gaps(outages)).mean.estimate
+    mean_h = fit(FAMILIES["exponential"], gaps(outages)).mean.mean
     assert mean_h == pytest.approx(365 * 24 / 3)
     assert portrait_of(outages).mean_gap_h == pytest.approx(365 * 24 / 3)
     own = read_tidy(rare, n_nodes=50)  # nobody said how long: the gaps alone are known
-    assert fit(FAMILIES["exponential"], gaps(own)).mean.estimate == pytest.approx(45 * 24)
+    assert fit(FAMILIES["exponential"], gaps(own)).mean.mean == pytest.approx(45 * 24)
     assert "no whole period given" in own.notes[0]
 
 

@@ -12,7 +12,7 @@ from scipy import integrate
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import outages_of
-from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead, poisson_interval
+from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead
 from cprsim.fitting.lifetimes import lifetimes_of
 from tests.fitting.logs import write_log
 from tests.fitting.test_competing_causes import WINDOW_H, competing
@@ -58,19 +58,13 @@ def test_what_each_cause_costs_is_counted_on_the_job() -> None:
     gpu, disk, other = by_cause(log, 5)
     assert [one.name for one in (gpu, disk, other)] == ["gpu", "disk", "(other causes)"]
     assert [one.n_failures for one in (gpu, disk, other)] == [12, 6, 2]
-    assert gpu.job_rate_per_h == pytest.approx(12 / 500 * 5 / 10)
+    assert gpu.job_rate_per_h.mean == pytest.approx(12 / 500 * 5 / 10)
     assert gpu.mean_repair_h == pytest.approx(2)
     all_rates, save_h = 20 / 500 / 2, 5 / 60
     before = sqrt(2 * save_h * all_rates) + save_h * all_rates
     after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
     assert gpu.saved == pytest.approx(before - after)
     assert overhead(0.0) == 0.0
-
-
-def test_the_interval_of_a_count_is_garwoods() -> None:
-    # Garwood 1936 for 10 events; with none seen the upper bound is -log(0.025)
-    assert poisson_interval(10) == pytest.approx((4.795, 18.390), abs=1e-3)
-    assert poisson_interval(0) == pytest.approx((0.0, 3.689), abs=1e-3)
 
 
 def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:

@@ -65,8 +65,8 @@ def test_the_family_that_was_drawn_is_found_again(family, draw, name, truth) -> 
     assert one.family == family
     assert one.best is not None
     found = one.best.fit.parameter(name)
-    assert abs(found.estimate - truth) <= 4 * found.standard_error
-    assert one.distribution.mean_h == pytest.approx(one.mean.estimate)
+    assert abs(found.mean - truth) <= 4 * found.standard_error
+    assert one.distribution.mean_h == pytest.approx(one.mean.mean)
     assert one.mean.low < drawn_s.mean() / 3600 < one.mean.high
 
 
@@ -84,10 +84,10 @@ def test_a_fixed_time_is_found_behind_the_log_s_resolution() -> None:
     assert set(written_s) == {94.0, 95.0}
     one = fitted(written_s, resolution_s=1.0)
     assert one.family == "fixed"
-    assert one.distribution == Constant(one.mean.estimate)
+    assert one.distribution == Constant(one.mean.mean)
     assert (one.mean.low * 3600, one.mean.high * 3600) == pytest.approx((94.0, 95.0))
     error_s = math.sqrt(0.3 * 0.7 / 200)
-    assert abs(one.mean.estimate * 3600 - 94.3) <= 4 * error_s
+    assert abs(one.mean.mean * 3600 - 94.3) <= 4 * error_s
 
 
 def test_the_same_times_to_the_millisecond_are_no_fixed_time() -> None:
@@ -100,7 +100,7 @@ def test_equal_times_are_fixed() -> None:
     one = fitted([60.0] * 5)
     assert one.family == "fixed"
     assert one.ranking is None
-    assert one.mean.estimate == pytest.approx(60 * SECOND)
+    assert one.mean.mean == pytest.approx(60 * SECOND)
 
 
 def test_times_that_hardly_vary_are_never_called_exponential() -> None:
@@ -108,15 +108,15 @@ def test_times_that_hardly_vary_are_never_called_exponential() -> None:
     for cv in (1e-5, 1e-4, 1e-3, 1e-2):
         one = fitted(94 * (1 + cv * rng.standard_normal(25)), resolution_s=1e-6)
         assert one.family != "exponential"
-        assert one.mean.estimate * 3600 == pytest.approx(94, rel=4 * cv)
-        assert one.mean.low < one.mean.estimate < one.mean.high
+        assert one.mean.mean * 3600 == pytest.approx(94, rel=4 * cv)
+        assert one.mean.low < one.mean.mean < one.mean.high
 
 
 def test_one_and_two_times_are_taken_as_fixed_without_an_interval() -> None:
     for some in ([94.0], [90.0, 98.0]):
         one = fitted(some)
         assert one.family == "fixed"
-        assert one.mean.estimate * 3600 == pytest.approx(94)
+        assert one.mean.mean * 3600 == pytest.approx(94)
         assert math.isnan(one.mean.low)
         assert any(f"only {len(some)} save" in note for note in one.notes)
 
@@ -173,11 +173,11 @@ def test_bandwidth_is_all_bytes_over_all_hours(tmp_path: Path) -> None:
     bandwidth = save.bandwidth
     assert bandwidth is not None
     assert (bandwidth.n, bandwidth.mean_bytes) == (2, 100)
-    assert bandwidth.bytes_per_h == pytest.approx(200 / 3)
+    assert bandwidth.rate.mean == pytest.approx(200 / 3)
     # residuals 100/3 and -100/3 over a mean of 1.5 h
     assert bandwidth.standard_error == pytest.approx(math.sqrt(2 * (100 / 3) ** 2 / 2) / 1.5)
-    low, high = bandwidth.interval
-    assert low * high == pytest.approx(bandwidth.bytes_per_h**2)
+    _, low, high = bandwidth.rate.triple
+    assert low * high == pytest.approx(bandwidth.rate.mean**2)
 
 
 def test_the_interval_of_the_bandwidth_covers_the_truth() -> None:
@@ -188,7 +188,7 @@ def test_the_interval_of_the_bandwidth_covers_the_truth() -> None:
         duration_h = n_bytes / 200 * rng.gamma(25, 1 / 25, 40)  # 200 bytes an hour, on average
         bandwidth = bandwidth_of(n_bytes, duration_h)
         assert bandwidth is not None
-        low, high = bandwidth.interval
+        _, low, high = bandwidth.rate.triple
         n_inside += low < 200 < high
     assert 0.92 <= n_inside / n_logs <= 0.98
 
@@ -255,7 +255,7 @@ def test_what_is_fitted_lies_within_what_a_scenario_takes(tmp_path: Path) -> Non
         scenario = tmp_path / "wild.yaml"
         scenario.write_text(f"{REST}{costs_fragment(fits, name)}  load: 3 min\n")
         costs = assemble(load_scenario(scenario)).costs
-        assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.estimate, rel=1e-4)
+        assert costs.mean_h(costs.save_stall, 4) == pytest.approx(fits[0].mean.mean, rel=1e-4)
 
 
 def test_detections_and_reschedulings_have_their_place(tmp_path: Path) -> None:

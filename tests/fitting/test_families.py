@@ -29,13 +29,13 @@ def test_exponential_is_events_over_time() -> None:
     lifetimes = lifetimes_of(np.array([3.0, 5.0, 10.0, 2.0]), np.array([True, True, False, False]))
     fitted = fit(EXPONENTIAL, lifetimes)
     scale = fitted.parameter("scale_h")
-    assert scale.estimate == pytest.approx(10.0)
+    assert scale.mean == pytest.approx(10.0)
     assert scale.standard_error == pytest.approx(10.0 / math.sqrt(2), rel=1e-4)
     assert scale.low == pytest.approx(10.0 * math.exp(-1.959964 / math.sqrt(2)), rel=1e-4)
     assert fitted.log_likelihood == pytest.approx(-2 * math.log(10.0) - 2)
     assert fitted.aic == pytest.approx(2 - 2 * fitted.log_likelihood)
     assert fitted.bic == pytest.approx(math.log(2) - 2 * fitted.log_likelihood)
-    assert fitted.mean.estimate == pytest.approx(10.0)
+    assert fitted.mean.mean == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_censored_fits_agree_with_scipy(family: Family, twin: stats.rv_continuou
     fitted = fit(family, lifetimes_of(np.minimum(drawn_h, limit_h), observed))
     censored = stats.CensoredData(uncensored=drawn_h[observed], right=limit_h[~observed])
     shape, _, scale = twin.fit(censored, floc=0)
-    ours = [parameter.estimate for parameter in fitted.parameters]
+    ours = [parameter.mean for parameter in fitted.parameters]
     theirs = [math.log(scale), shape] if family is LOGNORMAL else [shape, scale]
     np.testing.assert_allclose(ours, theirs, rtol=2e-3)
 
@@ -63,9 +63,9 @@ def test_late_entry_does_not_move_the_estimate() -> None:
     fitted = fit(WEIBULL, lifetimes_of(drawn_h[seen], entry_h=entry_h[seen]))
     for name, truth in (("shape", 0.7), ("scale_h", 100.0)):
         estimate = fitted.parameter(name)
-        assert abs(estimate.estimate - truth) <= 4 * estimate.standard_error
+        assert abs(estimate.mean - truth) <= 4 * estimate.standard_error
     blind = fit(WEIBULL, lifetimes_of(drawn_h[seen]))  # as if they had been seen from the start
-    assert blind.parameter("shape").estimate > 0.8
+    assert blind.parameter("shape").mean > 0.8
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_leaving_out_the_first_uptime_is_right_for_old_nodes() -> None:
         n_nodes=3000, window_h=window_h, origin="hour 0",
     )  # fmt: skip
     mean = fit(WEIBULL, uptimes(outages, FirstUptime.UNKNOWN)).mean
-    assert abs(mean.estimate - 100.0) <= 4 * mean.standard_error
+    assert abs(mean.mean - 100.0) <= 4 * mean.standard_error
     naive = fit(WEIBULL, uptimes(outages)).mean
-    assert naive.estimate > 100.0 + 4 * naive.standard_error
+    assert naive.mean > 100.0 + 4 * naive.standard_error
 
 
 def test_equal_times_are_reckoned_once_and_count_each() -> None:
@@ -252,7 +252,7 @@ def test_equal_times_are_reckoned_once_and_count_each() -> None:
         one, other = fit(family, times), fit(family, apart)
         assert one.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-9)
         for mine, theirs in zip(one.parameters, other.parameters, strict=True):
-            assert mine.estimate == pytest.approx(theirs.estimate, rel=1e-3)
+            assert mine.mean == pytest.approx(theirs.mean, rel=1e-3)
             assert mine.clustered_error == pytest.approx(theirs.clustered_error, rel=1e-2)
     (alike, *_), (apart_alike, *_) = (
         sorted(fit_frailty(each), key=lambda form: form.name) for each in (times, apart)

@@ -35,7 +35,7 @@ def short(value: float, digits: int = 3) -> str:
 
 def shape(fitted: Fit) -> str:
     estimate = fitted.parameter("shape")
-    return f"{short(estimate.estimate)} +- {short(estimate.standard_error)}"
+    return f"{short(estimate.mean)} +- {short(estimate.standard_error)}"
 
 
 def zero_gaps(lifetimes: Lifetimes, share: str | None = None) -> str:
@@ -102,7 +102,7 @@ def hbd_gaps(logs: Path) -> str:
     likelihoods = {name: log_likelihood(one) for name, one in found.items()}
     return (
         f"{zero_gaps(lifetimes)}; gamma {shape(found['gamma'])}, scale "
-        f"{found['gamma'].parameter('scale_h').estimate:.1f} h, {likelihoods['gamma']}; Weibull "
+        f"{found['gamma'].parameter('scale_h').mean:.1f} h, {likelihoods['gamma']}; Weibull "
         f"{likelihoods['weibull']}; lognormal {likelihoods['lognormal']}; exponential "
         f"{likelihoods['exponential']}"
     )
@@ -113,7 +113,7 @@ def hbd_uptimes(logs: Path) -> str:
     found = fits(lifetimes)
     days = [log_likelihood(found[n], DAY) for n in ("gamma", "weibull", "lognormal", "exponential")]
     weibull, gamma = found["weibull"], found["gamma"]
-    scales = [one.parameter("scale_h").estimate / DAY for one in (weibull, gamma)]
+    scales = [one.parameter("scale_h").mean / DAY for one in (weibull, gamma)]
     return (
         f"{lifetimes.n_observed} ended, {lifetimes.n - lifetimes.n_observed} censored; Weibull "
         f"{shape(weibull)} (clustered {short(weibull.parameter('shape').clustered_error)}), scale "

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from cprsim.curves.choosing import shipped_path
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import Spread
 from cprsim.selector.choice import Candidate, Selection
@@ -105,7 +105,7 @@ def made_selection(parent) -> Path:
     )
     identity = Identity("small-select", "name: small\n", {})
     about = {"command": ["cprsim", "select"], "seed": 1}
-    target = Target(parent, identity, datetime.now(UTC), about)
+    target = ResultTarget(parent, identity, datetime.now(UTC), about)
     write_selection(target, selection, lambda folder: None)
     return target.folder
 

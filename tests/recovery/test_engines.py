@@ -299,7 +299,7 @@ def test_the_compiled_engine_skips_cycles_of_jobs_that_save_often(
         skip_as_it_is(num, job, capture, n, per_h)
 
     skip_as_it_is, engine.skip = engine.skip, skip
-    for seed in range(20):
+    for seed in range(12):
         job, failures, draws = case(seed)
         with patch.object(by_fast, "fast", engine):
             seen = by_fast.run(job, failures[:20], draws)

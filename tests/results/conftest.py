@@ -25,7 +25,7 @@ from cprsim.records import (
 )
 from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, Tax, To
 from cprsim.results import Identity, Logbook, Result, write_result
-from cprsim.results.folder import Target
+from cprsim.results.folder import ResultTarget
 
 CLUSTER = Cluster((Role("trainer", 2, Holds.REPLICA), Role("emb_ps", 4, Holds.SHARD)))
 USEFUL_H = 10.0
@@ -138,7 +138,9 @@ def write(outcome, logbook, identity, tmp_path):
             "about": {"command": ["cprsim", "run"], "seed": 1, "failures_digest": "same"},
             "started": datetime.now(UTC),
         } | changed
-        target = Target(*(parts.pop(name) for name in ("root", "identity", "started", "about")))
+        target = ResultTarget(
+            *(parts.pop(name) for name in ("root", "identity", "started", "about"))
+        )
         return write_result(target, **parts)
 
     return _write

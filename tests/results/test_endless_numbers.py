@@ -17,7 +17,7 @@ from cprsim.results.journal import read_journal
 from cprsim.results.run import read_folder
 from cprsim.selector.folder import read_selection
 from cprsim.sweeps.folder import _read as read_sweep
-from cprsim.sweeps.store import Store
+from cprsim.sweeps.store import PointStore
 
 ENDLESS = 10**400
 LONGER = 5_000 * "9"  # Python itself reads no number as long
@@ -85,7 +85,7 @@ def test_in_a_selection_and_in_a_sweep(tmp_path) -> None:
 
 
 def test_in_a_finished_point_of_a_sweep(tmp_path) -> None:
-    store, body = Store(tmp_path), json.dumps({"n": ENDLESS})
+    store, body = PointStore(tmp_path), json.dumps({"n": ENDLESS})
     path = store.path("ab" * 32)
     path.parent.mkdir(parents=True)
     digest = hashlib.sha256(body.encode()).hexdigest()

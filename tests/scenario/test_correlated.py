@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.scenario.correlated_schema import CorrelatedFailures
-from cprsim.scenario.failures_schema import JobFailures, NodeFailures
+from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
 from tests.scenario.writing import changed, problems, scenario, write
 
 CORRELATED = """\

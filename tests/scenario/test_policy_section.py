@@ -18,7 +18,7 @@ from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario import load_scenario
-from cprsim.scenario.system_schema import options_of
+from cprsim.scenario.system_options import options_of
 
 SECONDS = 3600.0
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from cprsim.recovery import INTERVAL_RULES, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, json_schema, load_scenario
-from cprsim.scenario.tables import PRESETS, tables_bytes
+from cprsim.scenario.cluster import PRESETS, tables_bytes
 from tests.scenario.writing import GOOD, GOOD_TEXT, scenario, write
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,8 +12,8 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.scenario.failures_schema import InjectedFailures
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.failures import InjectedFailures
+from cprsim.scenario.traces import TraceFailures
 from tests.making import SCENARIOS
 
 SHIPPED = sorted(SCENARIOS.glob("*.yaml"))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
-from cprsim.scenario.ranges import values_along
-from cprsim.scenario.sweep_schema import Sweep
+from cprsim.scenario.sweep import Sweep, values_along
 from tests.scenario.writing import GOOD_TEXT, write
 
 

@@ -33,7 +33,7 @@ from cprsim.recovery.policy import (
 from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
-from cprsim.scenario.recovery_schema import KNOWN
+from cprsim.scenario.recovery import KNOWN
 from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, select, ways_of
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.folder import candidate_rows
@@ -105,7 +105,7 @@ def known(monkeypatch):
 
     def register(system: System) -> None:
         monkeypatch.setitem(SYSTEMS, system.name, system)
-        monkeypatch.setattr("cprsim.scenario.recovery_schema.KNOWN", (*KNOWN, system.name))
+        monkeypatch.setattr("cprsim.scenario.recovery.KNOWN", (*KNOWN, system.name))
 
     return register
 

@@ -24,7 +24,7 @@ from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.publish import sole
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario
-from cprsim.sweeps import Store, load_sweep, run_points
+from cprsim.sweeps import PointStore, load_sweep, run_points
 from cprsim.sweeps import running as running_module
 from cprsim.sweeps.store import run_task
 from cprsim.workers import Workers
@@ -112,8 +112,8 @@ def contents_below(folder: Path) -> dict[str, bytes]:
 def test_points_do_not_depend_on_their_company(points: Points, tmp_path) -> None:
     alone = points("recovery.interval=2 h")
     among = points("recovery.interval=1 h,2 h,4 h")
-    (mine,), _ = run_points(alone, Store(tmp_path / "a"), Workers(1))
-    (_, same, _), n_computed = run_points(among, Store(tmp_path / "b"), Workers(1))
+    (mine,), _ = run_points(alone, PointStore(tmp_path / "a"), Workers(1))
+    (_, same, _), n_computed = run_points(among, PointStore(tmp_path / "b"), Workers(1))
     assert n_computed == 3
     assert mine == same
 
@@ -210,15 +210,15 @@ def test_a_sweep_leaves_its_figures_and_plot_draws_them_again(scenario, tmp_path
 
 def stop_after(n_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """End the sweep, as by a kill, once so many points are written."""
-    write, left = Store.write, [n_points]
+    write, left = PointStore.write, [n_points]
 
-    def counting(self: Store, digest: str, body: object) -> None:
+    def counting(self: PointStore, digest: str, body: object) -> None:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
         write(self, digest, body)
 
-    monkeypatch.setattr(Store, "write", counting)
+    monkeypatch.setattr(PointStore, "write", counting)
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(scenario, swift, monkeypatch) -> None:
@@ -275,7 +275,7 @@ def test_a_damaged_point_is_computed_anew_and_said(scenario, swift, damage) -> N
 
 
 def test_a_number_changed_in_a_point_is_damage(points: Points, tmp_path) -> None:
-    store = Store(tmp_path)
+    store = PointStore(tmp_path)
     (point,) = points("costs.load=1 min")
     run_points([point], store, Workers(1))
     path = store.path(point.digest)
@@ -343,6 +343,6 @@ def test_a_worker_with_other_code_is_refused(points: Points, tmp_path, monkeypat
 )
 def test_every_source_of_failures_can_be_swept(points: Points, tmp_path, failures) -> None:
     found = points("recovery.interval=1 h,4 h", overrides=(f"failures={failures}",))
-    bodies, n_computed = run_points(found, Store(tmp_path), Workers(1))
+    bodies, n_computed = run_points(found, PointStore(tmp_path), Workers(1))
     assert n_computed == 2
     assert bodies[0] != bodies[1]

@@ -20,7 +20,7 @@ from cprsim.results.metrics import Spread
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
 from cprsim.sweeps.running import _triple
-from cprsim.sweeps.store import Store
+from cprsim.sweeps.store import PointStore
 from tests.generated import anything, comparable, names
 
 numbers = st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=6)
@@ -32,10 +32,10 @@ bodies = st.fixed_dictionaries(
 @settings(max_examples=25, deadline=None)
 @given(bodies)
 def test_a_point_is_read_back_as_it_was_written(tmp_path_factory, body):
-    store = Store(tmp_path_factory.mktemp("points"))
+    store = PointStore(tmp_path_factory.mktemp("points"))
     with store.writing():
         store.write("00ff", body)
-    assert comparable(dict(Store(store.root).read("00ff"))) == comparable(body)
+    assert comparable(dict(PointStore(store.root).read("00ff"))) == comparable(body)
 
 
 axes = st.builds(AxisColumn, names, names, names, st.booleans(), st.booleans())

@@ -12,7 +12,7 @@ from cprsim.recovery.catalogue import CASES, Back, Case, example_job, needs, out
 from cprsim.recovery.policy import Policy, Rule, Stage, StageKind
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.system_schema import options_of
+from cprsim.scenario.system_options import options_of
 from tests.recovery.systems.by_hand import spent
 
 JOB = replace(example_job(), useful_h=5.0, step_h=0.0625)

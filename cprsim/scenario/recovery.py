@@ -1,19 +1,27 @@
-"""The section `recovery`: which strategies are compared, and how often each saves."""
+"""The section `recovery`: which strategies and systems are compared, and how often each saves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 from pydantic.json_schema import WithJsonSchema
 
+from cprsim import records
+from cprsim.records import SmallTables
 from cprsim.recovery import INTERVAL_RULES, NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.costs_schema import OwnCosts
-from cprsim.scenario.quantities import Model, Quantity, predicate
-from cprsim.scenario.system_schema import option_problems, options_json_schema
+from cprsim.scenario.costs import OwnCosts
+from cprsim.scenario.quantities import Model, Quantity, choices, predicate
+from cprsim.scenario.system_options import option_problems, options_json_schema
 from cprsim.units import TIME
 
 KNOWN = (*STRATEGIES, *SYSTEMS)
@@ -34,12 +42,6 @@ def _known_rule(name: str) -> str:
         rules = choices(name, tuple(INTERVAL_RULES))
         raise predicate(f"is neither a time (such as 2.5 h) nor a rule: {rules}")
     return name
-
-
-def choices(found: object, known: tuple[str, ...]) -> str:
-    """Tell what there is to choose from, the nearest first."""
-    near = get_close_matches(str(found), known, n=1)
-    return (f"did you mean `{near[0]}`? " if near else "") + f"Known: {', '.join(known)}"
 
 
 def _interval_written_as(value: Any) -> str:
@@ -98,6 +100,17 @@ class SubSaves(Model):
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
+    def record(self, tracker: str) -> records.SubSaves:
+        """The same as the engines take it, with the tracker that chooses the rows."""
+        return records.SubSaves(
+            tracker,
+            fraction=self.fraction,
+            extra_h=self.selection_h + self.latency_h,
+            n_large_tables=self.large_tables,
+            small_tables=SmallTables(self.small_tables),
+            sample_period=self.sample_period,
+        )
+
 
 class Recovery(Model):
     """One strategy to compare."""
@@ -145,6 +158,20 @@ class Recovery(Model):
             return self.interval
         default = STRATEGIES[self.strategy].default_interval
         return default if self.interval is None else self.interval
+
+    @property
+    def priority_saving(self) -> records.SubSaves | None:
+        """How the strategy cuts its intervals, as the paper does by default; None: not at all."""
+        if self.strategy in SYSTEMS or not STRATEGIES[self.strategy].takes_sub_saves:
+            return None
+        tracker = self.strategy.removeprefix("cpr-")
+        if self.sub_saves is None:
+            return records.SubSaves(tracker)
+        return self.sub_saves.record(tracker)
+
+    def costs_from(self, costs: records.Costs) -> records.Costs:
+        """The scenario's costs, with those that the strategy has of its own instead."""
+        return costs if self.costs is None else self.costs.instead_of(costs)
 
     @model_validator(mode="before")
     @classmethod

@@ -3,19 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from cprsim.records import STATE
-from cprsim.scenario.costs_schema import Bandwidth, Duration
-from cprsim.scenario.failures_schema import ANY, EMB_PS, ROLE_NAME, TRAINER, WORKER
-from cprsim.scenario.quantities import MAX_NODES, Model, NodeCount, PositiveCount, Quantity
-from cprsim.scenario.tables import Tables, tables_bytes
-from cprsim.units import SIZE
+from cprsim import records
+from cprsim.kernel.shape import PRESETS as SHAPES
+from cprsim.records import STATE, Holds, Role
+from cprsim.scenario.costs import LinksH
+from cprsim.scenario.distributions import Duration, duration_of
+from cprsim.scenario.failures import ANY, EMB_PS, ROLE_NAME, SYNC_PS, TRAINER, WORKER
+from cprsim.scenario.quantities import (
+    MAX_NODES,
+    Bandwidth,
+    Model,
+    NodeCount,
+    PositiveCount,
+    ShardSize,
+)
+from cprsim.scenario.sync import Sync
 
-ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
+
+
+class Table(Model):
+    """One embedding table."""
+
+    rows: int = Field(strict=True, ge=1, le=10**13, description="Rows of the table, a count.")
+    dimension: int = Field(strict=True, ge=1, le=10**6, description="Numbers per row, a count.")
+    bytes_per_value: int = Field(
+        4, strict=True, ge=1, le=16, description="Bytes per number: 4 for float32, 2 for float16."
+    )
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole table."""
+        return self.rows * self.dimension * self.bytes_per_value
+
+
+# Of DLRM's two public reference models, `published` with the reference scripts
+# (facebookresearch/dlrm), in float32. Terabyte: capped at 10 M rows, 0.875 sub-sampling.
+PRESETS: dict[str, tuple[Table, ...]] = {
+    name: tuple(Table(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
+    for name, shape in SHAPES.items()
+}
+Preset = Literal["criteo-kaggle", "criteo-terabyte"]
+
+
+def _written_as(tables: Any) -> str:
+    return "as:preset" if isinstance(tables, str) else "as:list"
+
+
+Tables = Annotated[
+    Annotated[Preset, Tag("as:preset")]
+    | Annotated[tuple[Table, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
+    Discriminator(_written_as),
+]
+
+
+def tables_bytes(tables: str | tuple[Table, ...]) -> int:
+    """Bytes of all tables together; a name stands for the preset's."""
+    return sum(
+        table.size_bytes for table in (PRESETS[tables] if isinstance(tables, str) else tables)
+    )
 
 
 class StatefulRole(Model):
@@ -115,6 +165,12 @@ class Cluster(Model):
         return self.shard_bytes
 
     @property
+    def links_h(self) -> LinksH:
+        """Hours that the state of the node that holds most takes over each of its links."""
+        moved = self.largest_bytes or 0.0
+        return tuple((name, moved / bandwidth) for name, bandwidth in self.links.items())
+
+    @property
     def state_role(self) -> str:
         """The role whose nodes hold the state, each its own part; `state` for several roles."""
         if self.roles:
@@ -161,3 +217,15 @@ class Cluster(Model):
             yield f"others.{name}", "is one of `roles` already; choose another name"
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
+
+    def record(self, sync: Sync | None) -> records.Cluster:
+        """The nodes as the engines take them, those who keep the trainers in step included."""
+        go_on = sync is not None and not sync.form.holds_all_up
+        roles = [Role(name, n, Holds.SHARD) for name, n in self.n_nodes_of_stateful.items()]
+        if self.trainers:
+            roles.append(Role(TRAINER, self.trainers, Holds.REPLICA, go_on))
+        roles += [Role(name, n, Holds.NOTHING) for name, n in self.others.items()]
+        if sync is not None and (servers := sync.server_role(SYNC_PS)) is not None:
+            roles.append(servers)
+        repair = None if self.repair is None else duration_of(self.repair)
+        return records.Cluster(tuple(roles), self.spares, repair)

@@ -30,7 +30,7 @@ from cprsim.fitting.fragments import (
 from cprsim.fitting.frailty_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import Estimate
+from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject, TraceFit
@@ -138,9 +138,9 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
     return {
         "verdict": {
             "sentences": list(report.verdict.sentences),
-            "mtbf_of_job_h": number(report.verdict.mtbf_h),
-            "low_h": number(report.verdict.low_h),
-            "high_h": number(report.verdict.high_h),
+            "mtbf_of_job_h": number(report.verdict.mtbf_h.mean),
+            "low_h": number(report.verdict.mtbf_h.low),
+            "high_h": number(report.verdict.mtbf_h.high),
         },
         "exposure": {
             "failures": n_failures(fitted.outages),
@@ -216,8 +216,9 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
 
 
 def _compared_object(one: Compared) -> dict[str, Any]:
-    numbers = {name: number(getattr(one, name)) for name in ("trace", "mean", "low", "high")}
-    return {"name": one.name, **numbers, "inside": one.inside}
+    numbers = {"trace": one.trace, **one.simulated.by_name}
+    known = {name: number(value) for name, value in numbers.items()}
+    return {"name": one.name, **known, "inside": one.inside}
 
 
 def _is_beyond(form: FrailtyFit, fitted: TraceFit) -> bool:
@@ -279,9 +280,9 @@ def _print_subject(console: Console, subject: Subject) -> None:
         )
     say(console, "  with 95 % intervals, times in hours:")
     for judged in subject.ranking.judged:
-        beyond = times.extrapolates(judged.fit.mean.estimate)
+        beyond = times.extrapolates(judged.fit.mean.mean)
         say(console, f"  {_parameters(judged)}{' (extrapolated)' if beyond else ''}")
-    if any(times.extrapolates(judged.fit.mean.estimate) for judged in subject.ranking.judged):
+    if any(times.extrapolates(judged.fit.mean.mean) for judged in subject.ranking.judged):
         say(
             console,
             f"  extrapolated: beyond {times.longest_h:.6g} h, the longest time watched; what the "
@@ -308,8 +309,8 @@ def _parameters(judged: Judged) -> str:
     return f"{judged.fit.family}: {_intervals((*judged.fit.parameters, judged.fit.mean))}"
 
 
-def _intervals(parameters: Iterable[Estimate]) -> str:
-    return ", ".join(f"{p.name} {p.estimate:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in parameters)
+def _intervals(parameters: Iterable[Parameter]) -> str:
+    return ", ".join(f"{p.name} {p.mean:.4g} [{p.low:.4g}, {p.high:.4g}]" for p in parameters)
 
 
 def _print_correlation(console: Console, fitted: TraceFit) -> None:
@@ -327,7 +328,7 @@ def _print_correlation(console: Console, fitted: TraceFit) -> None:
     if fitted.correlated is not None:
         for form in fitted.correlated.forms:
             numbers = "  ".join(
-                f"{p.name} {p.estimate:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
+                f"{p.name} {p.mean:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
             )
             beyond = ""
             if _is_beyond(form, fitted):
@@ -356,7 +357,8 @@ def _print_circle(console: Console, compared: tuple[Compared, ...]) -> None:
     """The log's statistics beside those of logs simulated from its fit."""
     table = _table("statistic", "log", "simulated", "95 % of them", "inside")
     for one in compared:
-        numbers = (f"{one.trace:.4g}", f"{one.mean:.4g}", f"{one.low:.4g} to {one.high:.4g}")
+        mean, low, high = one.simulated.triple
+        numbers = (f"{one.trace:.4g}", f"{mean:.4g}", f"{low:.4g} to {high:.4g}")
         inside = {True: "yes", False: "no", None: "can't be told"}[one.inside]
         table.add_row(one.name, *(number.replace("nan", "–") for number in numbers), inside)
     console.print(table)
@@ -392,13 +394,13 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
         "rmse_survival": judged.rmse_survival,
         "parameters": {p.name: _interval(p) for p in fit.parameters},
         "mean_h": _interval(fit.mean),
-        "extrapolated": times.extrapolates(fit.mean.estimate),
+        "extrapolated": times.extrapolates(fit.mean.mean),
     }
 
 
-def _interval(estimate: Estimate) -> dict[str, float | None]:
+def _interval(estimate: Parameter) -> dict[str, float | None]:
     return {
-        "estimate": number(estimate.estimate),
+        "estimate": number(estimate.mean),
         "low": number(estimate.low),
         "high": number(estimate.high),
         "standard_error": number(estimate.standard_error),
@@ -441,15 +443,12 @@ def causes_as_json(
         {
             "cause": one.name,
             "n_failures": one.n_failures,
-            "job_rate_per_h": _triple(one.job_rate_per_h, one.low_per_h, one.high_per_h),
+            "job_rate_per_h": _triple(*one.job_rate_per_h.triple),
             "mean_repair_h": number(one.mean_repair_h),
             "overhead_saved": one.saved,
             "uptimes": None
             if one.uptimes is None
-            else {
-                p.name: _triple(p.estimate, p.low, p.high)
-                for p in (*one.uptimes.parameters, one.uptimes.mean)
-            },
+            else {p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)},
             "not_fitted": one.why_not or None,
             "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
             "fragment": each.text or f"# no fragment: {each.why_not}\n",
@@ -463,9 +462,7 @@ def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
 
 
 def _costs(one: OfCause) -> list[str]:
-    rate, low, high = (
-        per_h * MONTH_H for per_h in (one.job_rate_per_h, one.low_per_h, one.high_per_h)
-    )
+    rate, low, high = (per_h * MONTH_H for per_h in one.job_rate_per_h.triple)
     repair = f"{one.mean_repair_h:.3g}" if isfinite(one.mean_repair_h) else "–"
     rates = f"{rate:.3g} [{low:.3g}, {high:.3g}]"
     return [one_line(one.name, 30), str(one.n_failures), rates, repair, f"{one.saved:.2%}"]
@@ -490,7 +487,8 @@ def since_sentences(since: Since) -> list[str]:
     return [
         f"Since {since.before.ends} the rate of failures {verb}: {one.n_since} in "
         f"{one.since_h:.4g} node-hours against {one.n_before} in {one.before_h:.4g}, "
-        f"{one.ratio:.3g} times the rate [{best.low:.3g}, {best.high:.3g}], p {best.p_value:.2g}"
+        f"{one.ratio.mean:.3g} times the rate "
+        f"[{best.ratio.low:.3g}, {best.ratio.high:.3g}], p {best.p_value:.2g}"
         + (f" (bunching of {since.dispersion:.2g} allowed for; p {one.p_value:.2g} without)."
            if since.allowing else "."),
         f"A doubled rate would have been noticed with a probability of {best.power_of_doubling:.0%}"
@@ -510,8 +508,10 @@ def since_as_json(since: Since) -> dict[str, Any]:
 
 
 def _change_object(one: Change) -> dict[str, Any]:
-    numbers = ("ratio", "low", "high", "p_value", "power_of_doubling", "least_noticed")
-    found = {name: getattr(one, name) for name in numbers}
+    ratio, low, high = one.ratio.triple
+    found = {"ratio": ratio, "low": low, "high": high} | {
+        name: getattr(one, name) for name in ("p_value", "power_of_doubling", "least_noticed")
+    }
     return {
         "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
         **{name: number(value) for name, value in found.items()},

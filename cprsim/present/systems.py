@@ -1,14 +1,10 @@
-"""Everything that ``cprsim compare-systems`` prints: tables, the answer, what is not in them."""
+"""A comparison of recovery systems: what each costs and takes, which is cheapest, how to run it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from textwrap import fill
-from typing import Any, Literal
-
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 from cprsim.codec import finite_or_none as number
 from cprsim.compare_systems import Comparison, Standing, standings
@@ -22,10 +18,13 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
+from cprsim.plots.systems import systems_figure
+from cprsim.present.as_json import interval
+from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
+from cprsim.present.provenance import file_listing, provenance
 from cprsim.present.run import places_of_run
-from cprsim.present.terminal import full_width, plain_table, print_whole, say, show
 from cprsim.recovery.fates import Fate
-from cprsim.results import FINISHED, Spread
+from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
     NO_NUMBER,
@@ -48,54 +47,68 @@ GROUPS = {  # columns of the second table: the parts that each adds up
     "slower": ("degraded", "tax"),
 }
 MEANS = ("ettr", "ettr_paid", "overhead_h", "overhead_node_h", "wall_h", "failures", "saves", "pls")
-FOLDED = 10  # characters of a name, where the terminal is too narrow
 TO_RUN = "To run them so, put into the scenario:"
 
 
-def print_comparison(
-    console: Console, comparison: Comparison, *, found_again: bool = False
-) -> None:
-    """Print a comparison.
+def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list[Block]:
+    """What a terminal shows.
 
     Parameters
     ----------
-    console : where to; wraps sentences on a terminal and leaves them whole in a pipe
     found_again : nothing was simulated, because the finished folder was there already
     """
     result, found = comparison.result, standings(comparison)
     n = max(one.summary[FINISHED].n for one in found)
-    say(
-        console,
+    heading = (
         f"{comparison.name}: {hours(result.useful_h)} of useful work on "
         f"{count(result.n_nodes, 'node')}, {count(n, 'replication')}; "
         f"{count(len(found), 'system')}, {intervals_in_words(comparison)}. Overhead and what it "
-        "is more than the best's in % of useful time, ± the half-width of the 95 % interval.",
+        "is more than the best's in % of useful time, ± the half-width of the 95 % interval."
     )
-    for heading, *cells in tables_of(found):
-        console.print()
-        whole = _table(heading, cells)
-        if console.is_terminal and full_width(console, whole) > console.width:
-            whole = _table(heading, [(fill(name, FOLDED), *rest) for name, *rest in cells])
-        print_whole(console, whole)
-    for paragraph in (answer(found), careful(comparison, found), not_compared(comparison)):
-        if paragraph:
-            console.print()
-        for sentence in paragraph:
-            say(console, sentence)
-    console.print(f"\n{TO_RUN}\n", markup=False, highlight=False)
-    console.print(entries_text(found), markup=False, highlight=False, soft_wrap=True)
-    console.print()
-    show(console, [places_of_run(result, found_again=found_again)])
+    return [
+        Words([heading]),
+        *tables_of(found),
+        Words(answer(found)),
+        Words(careful(comparison, found)),
+        Words(not_compared(comparison)),
+        Words([TO_RUN]),
+        Listing("For the scenario", entries_text(found)),
+        places_of_run(result, found_again=found_again),
+    ]
 
 
-def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> Table:
-    table = plain_table()
-    for place, heading in enumerate(headings):
-        justify: Literal["left", "right"] = "right" if place else "left"
-        table.add_column(heading, justify=justify, no_wrap=True, vertical="top")
-    for row in cells:
-        table.add_row(*row)
-    return table
+def document_of_systems(comparison: Comparison) -> Document:
+    """Everything about one comparison. Raises ResultError for an unreadable file."""
+    found, result = standings(comparison), comparison.result
+    others = not_compared(comparison)
+    return Document(
+        title=f"Which recovery system: {comparison.name}",
+        question=(
+            f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
+            f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
+        ),
+        answer=[*answer(found), *careful(comparison, found)],
+        sections=[
+            Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
+            *([Section("What can't run it", [Words(others)])] if others else []),
+            Section("How to run them", [Listing("For the scenario", entries_text(found))]),
+            Section(
+                "The scenario", [file_listing(result.path / "scenario.yaml", "as it was read")]
+            ),
+            Section("Where these numbers come from", provenance(result.manifest, result.path)),
+        ],
+    )
+
+
+def _picture(comparison: Comparison) -> Picture:
+    return Picture(
+        caption="Overhead by system and cause",
+        alternative=(
+            "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
+            "cause, with the 95 % interval of the total. The tables below have the numbers."
+        ),
+        draw=lambda narrow: systems_figure(comparison, narrow=narrow),
+    )
 
 
 def entries_text(found: Sequence[Standing]) -> str:
@@ -106,12 +119,22 @@ def entries_text(found: Sequence[Standing]) -> str:
 # --------------------------------------------------------------------------- tables
 
 
-def tables_of(found: Sequence[Standing]) -> list[list[tuple[str, ...]]]:
-    """Costs, where the hours go, what is survived: each a heading, and a row per system."""
-    return [table for table in (_costs(found), _hours(found), _survived(found)) if table[0][1:]]
+def tables_of(found: Sequence[Standing]) -> list[Table]:
+    """Costs, where the hours go, what is survived: a row per system."""
+    tables = (_costs(found), _hours(found), _survived(found))
+    return [table for table in tables if table.columns[1:]]
 
 
-def _costs(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table with headings in several lines on a terminal."""
+    columns = [
+        Column(heading.replace("\n", " "), is_number=place > 0, brief=heading)
+        for place, heading in enumerate(headings)
+    ]
+    return Table(caption, columns, rows)
+
+
+def _costs(found: Sequence[Standing]) -> Table:
     """What each costs and takes; what none takes has no column."""
     heading = ("system", "saves\nevery", "overhead\n%", "more than\nthe best", "ETTR")
     beside: dict[str, Callable[[Standing], str]] = {}
@@ -122,7 +145,11 @@ def _costs(found: Sequence[Standing]) -> list[tuple[str, ...]]:
     if any(one.policy.extra_nodes for one in found):
         beside["extra\nnodes"] = lambda one: significant(one.policy.extra_nodes)
     cells = [(*_cost(one), *(cell(one) for cell in beside.values())) for one in found]
-    return [(*heading, *beside), *cells]
+    caption = (
+        "What each costs and takes; ± the half-width of the 95 % interval, of paired differences "
+        "where it is more than the best"
+    )
+    return _table(caption, (*heading, *beside), cells)
 
 
 def _cost(one: Standing) -> tuple[str, ...]:
@@ -133,28 +160,27 @@ def _fixed(one: Standing, quantity: str) -> str:
     return f"{one.summary[quantity].mean:.3f}" if one.finishes else NO_NUMBER
 
 
-def _hours(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+def _hours(found: Sequence[Standing]) -> Table:
     """Where the hours go, in % of useful time; columns of nothing are left out."""
     done = [one for one in found if one.finishes]
-    shown = {
+    groups = {
         heading: parts
         for heading, parts in GROUPS.items()
         if any(_share(one, parts) > 0 for one in done)
     }
-    return [
-        ("of which, %", *shown),
-        *(
-            (one.name, *(percent_number(_share(one, parts)) for parts in shown.values()))
-            for one in done
-        ),
+    rows = [
+        (one.name, *(percent_number(_share(one, parts)) for parts in groups.values()))
+        for one in done
     ]
+    caption = "Where the hours go, in % of useful time"
+    return _table(caption, ("of which, %", *groups), rows)
 
 
 def _share(one: Standing, parts: Sequence[str]) -> float:
     return sum(one.part(part) for part in parts)
 
 
-def _survived(found: Sequence[Standing]) -> list[tuple[str, ...]]:
+def _survived(found: Sequence[Standing]) -> Table:
     """What a failure of each kind takes at most, and the bytes that are moved."""
     kinds = columns_of_fates(found)
     known = found[0].beside.traffic.storage_bytes_per_h is not None
@@ -168,7 +194,8 @@ def _survived(found: Sequence[Standing]) -> list[tuple[str, ...]]:
         )
         for one in found
     ]
-    return [heading, *rows]
+    caption = "Progress lost at most by a failure of each kind, and the bytes that saves move"
+    return _table(caption, heading, rows)
 
 
 def _folded(names: Sequence[str]) -> str:
@@ -193,32 +220,32 @@ def answer(found: Sequence[Standing]) -> list[str]:
     best = next((one for one in found if one.verdict == BEST), None)
     if best is None:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
-    said = [f"Cheapest: {best.name}, {overhead(best)} % of useful time."]
+    sentences = [f"Cheapest: {best.name}, {overhead(best)} % of useful time."]
     tied = [one.name for one in found if one.verdict == TIED]
     if tied:
-        said.append(
+        sentences.append(
             f"It can't be told from it: {', '.join(tied)} (the 95 % interval of the paired "
             "difference holds 0)."
         )
-    return said
+    return sentences
 
 
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """What the hours do not show."""
-    said = [*_accuracy(comparison, found)]
+    sentences = [*_accuracy(comparison, found)]
     bare = [one.name for one in found if one.beside.how == FOUND and every(one) == "never"]
     if bare:
         n = max(one.summary[FINISHED].n for one in found)
-        said.append(
+        sentences.append(
             f"Never saving is the best interval of {', '.join(bare)}: in {n:,} simulated jobs what "
             "their saves are for hardly comes. Such a loss is of all that was done."
         )
     if any(one.beside.traffic.storage_bytes_per_h is not None for one in found):
-        said.append(
+        sentences.append(
             "Traffic is per hour of work, to the store of all nodes together and to peers of each "
             "node, as if each save moved the whole state: saves of parts or deltas move less."
         )
-    return [*said, *comparison.result.warnings]
+    return [*sentences, *comparison.result.warnings]
 
 
 def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str]:
@@ -283,22 +310,18 @@ def _system(one: Standing) -> dict[str, Any]:
         "interval": beside.how,
         "replications": one.summary[FINISHED].n,
         FINISHED: number(one.summary[FINISHED].mean),
-        "overhead_fraction": _triple(one.overhead),
-        "parts": {name: _triple(one.summary[name]) for name in parts_among(one.summary)},
-        "more_than_best": one.more and _triple(one.more),
+        "overhead_fraction": interval(one.overhead),
+        "parts": {name: interval(one.summary[name]) for name in parts_among(one.summary)},
+        "more_than_best": one.more and interval(one.more),
         "verdict": one.verdict,
         **{name: number(one.summary[name].mean) for name in MEANS},
         "accuracy": one.accuracy,
-        "auc_loss": _triple(one.summary["auc_loss"]),
+        "auc_loss": interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": asdict(beside.traffic),
         "after": {name: _fate(fate) for name, fate in beside.fates.items()},
     }
-
-
-def _triple(spread: Spread) -> dict[str, float | None]:
-    return {"mean": number(spread.mean), "low": number(spread.low), "high": number(spread.high)}
 
 
 def _fate(fate: Fate) -> dict[str, Any]:

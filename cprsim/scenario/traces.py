@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
+from cprsim.errors import ParameterError
+from cprsim.failures.outages import Outages
+from cprsim.failures.replay import Replay
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
 from cprsim.units import TIME
 
+FEWEST_OUTAGES = 2  # that can be replayed
 EXAMPLE = "write a day such as 2000-01-01, or for tidy traces an instant as the file writes them"
 
 
@@ -162,6 +167,43 @@ class TraceFailures(Model):
         if self.format == "lanl" and self.system is None:
             yield "system", "is missing: a lanl file holds many systems, say which (1 to 24)"
         yield from self._instants_as_in_the_file()
+
+    def source(self, path: Path) -> Replay:
+        """The outages of the file.
+
+        Raises ParameterError where there are too few to replay, TraceError where the file can't be
+        read.
+        """
+        outages = self._read(path)
+        if self.cause is not None:
+            outages = outages.of_cause(self.cause)
+        if outages.n_outages < FEWEST_OUTAGES:
+            raise ParameterError(
+                f"the trace has {outages.n_outages} outage: what lies between outages can't be "
+                f"told; replay needs {FEWEST_OUTAGES} at least"
+            )
+        return Replay(outages)
+
+    def _read(self, path: Path) -> Outages:
+        from cprsim.failures.traces import (  # pandas comes with them: most scenarios need none
+            read_infinitehbd,
+            read_lanl,
+            read_tidy,
+        )
+
+        if self.format == "infinitehbd":
+            return read_infinitehbd(path, n_nodes=self.nodes)
+        period = (None, None) if self.period is None else (self.period.first, self.period.last)
+        if self.format == "lanl":
+            return read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
+        return read_tidy(
+            path,
+            columns={} if self.columns is None else self.columns.other_names,
+            time_unit=self.time_unit,
+            n_nodes=self.nodes,
+            period=period,
+            repair_h=self.repair_h,
+        )
 
     def _instants_as_in_the_file(self) -> Iterator[tuple[str, str]]:
         if self.period is None:

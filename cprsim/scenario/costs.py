@@ -3,63 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log, sqrt
+from dataclasses import replace
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from cprsim import records
+from cprsim.failures.distributions import Constant
+from cprsim.records import Reliability, Transfer
 from cprsim.recovery.legal import MOST_GENERATIONS
-from cprsim.scenario.quantities import Family, Model, PositiveTime, Quantity, Spread
-from cprsim.units import BANDWIDTH, SHARE, TIME
+from cprsim.scenario.distributions import (
+    OR_DISTRIBUTION,
+    Duration,
+    DurationSpec,
+    duration_of,
+    duration_written_as,
+)
+from cprsim.scenario.quantities import Bandwidth, Model, Quantity
+from cprsim.units import SHARE, TIME
 
 TRANSFER = "transfer"
-Bandwidth = Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")]
-_OR = ", or {family: gamma, mean: 94 s, shape: 2}"
-CostTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", _OR)]
-TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", f", or `transfer`{_OR}")]
+OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
+TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
+LinksH = tuple[tuple[str, float], ...]  # hours of a node's state over each link, by name
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
-MOST_SKEWED = 900  # mean over median; beyond it no affordable number of draws finds the mean
-
-
-class DurationSpec(Spread):
-    """A time that varies: its family, its mean and one more parameter."""
-
-    family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
-    shape: float | None = Field(
-        None,
-        strict=True,
-        ge=0.1,
-        le=1e9,  # what is measured often hardly varies
-        description="Shape of gamma or weibull, no unit; the larger, the less it varies.",
-        examples=[2],
-    )
-    mean_h: PositiveTime = Field(alias="mean", description="Mean [time].", examples=["5.9 h"])
-    median_h: PositiveTime | None = Field(
-        None, alias="median", description="Of lognormal, instead of sigma: the median [time]."
-    )
-
-    @property
-    def spread(self) -> float | None:
-        """The one parameter beside the mean: shape, or sigma; None for exponential.
-
-        Notes
-        -----
-        A lognormal's ``mean / median = exp(sigma^2 / 2)``.
-        """
-        if self.family == "lognormal" and self.median_h is not None:
-            return sqrt(2.0 * log(self.mean_h / self.median_h))
-        return self.sigma if self.family == "lognormal" else self.shape
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family; a median replaces sigma."""
-        if self.median_h is None:
-            yield from super().problems()
-        elif self.family != "lognormal" or self.sigma is not None or self.shape is not None:
-            yield "median", "goes with family lognormal, instead of sigma"
-        elif not self.median_h < self.mean_h:
-            yield "median", "must be below the mean: a lognormal's median always is"
-        elif self.mean_h > MOST_SKEWED * self.median_h:
-            yield "median", f"lies too far below the mean: at most {MOST_SKEWED} times"
 
 
 class OverLink(Model):
@@ -70,20 +38,12 @@ class OverLink(Model):
     )
 
 
-def _duration_written_as(value: Any) -> str:
-    return "as:distribution" if isinstance(value, dict | DurationSpec) else "as:time"
-
-
 def _cost_written_as(value: Any) -> str:
     if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
         return "as:link"
-    return "as:transfer" if value == TRANSFER else _duration_written_as(value)
+    return "as:transfer" if value == TRANSFER else duration_written_as(value)
 
 
-Duration = Annotated[
-    Annotated[CostTime, Tag("as:time")] | Annotated[DurationSpec, Tag("as:distribution")],
-    Discriminator(_duration_written_as),
-]
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
@@ -91,6 +51,15 @@ Cost = Annotated[
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
+
+
+def cost_of(
+    spec: float | DurationSpec | OverLink | str, links_h: LinksH
+) -> records.Duration | Transfer:
+    """A cost that a scenario writes, as the record that holds it."""
+    if isinstance(spec, OverLink):
+        return Constant(dict(links_h)[spec.link])
+    return Transfer() if isinstance(spec, str) else duration_of(spec)
 
 
 class SaveCost(Model):
@@ -121,6 +90,16 @@ class SaveCost(Model):
         description="Saves that the storage keeps; an older one is loaded if a newer is corrupt.",
         examples=[2],
     )
+
+    def as_record(self, links_h: LinksH) -> dict[str, Any]:
+        """What the record of costs holds of a save."""
+        return {
+            "save_stall": cost_of(self.stall, links_h),
+            "save_background": None
+            if self.background is None
+            else cost_of(self.background, links_h),
+            "reliability": Reliability(self.fails_fraction, self.corrupt_fraction, self.kept),
+        }
 
 
 def _stall_alone(save: Any) -> Any:
@@ -153,6 +132,15 @@ class Costs(Model):
         examples=["2 min"],
     )
 
+    def record(self, storage: records.Storage | None, links_h: LinksH) -> records.Costs:
+        """The same as the engines take it.
+
+        Parameters
+        ----------
+        links_h : hours that the state of a node takes over each of its links, by name
+        """
+        return records.Costs(**_as_record(self, links_h), storage=storage, links_h=links_h)
+
 
 class OwnCosts(Model):
     """What differs under one strategy from the section `costs`."""
@@ -169,6 +157,10 @@ class OwnCosts(Model):
         description="Until the replacement runs: a time or a distribution; absent: as there.",
         examples=["2 min"],
     )
+
+    def instead_of(self, costs: records.Costs) -> records.Costs:
+        """The scenario's costs, but for what differs."""
+        return replace(costs, **_as_record(self, costs.links_h))
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Something differs."""
@@ -188,6 +180,13 @@ def by_bytes(costs: Costs | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
     return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
 
 
+def _as_record(costs: Costs | OwnCosts, links_h: LinksH) -> dict[str, Any]:
+    """What the record of costs holds of those that are given."""
+    times = {"load": costs.load, "detect": costs.detect, "reschedule": costs.reschedule}
+    given = {key: cost_of(time, links_h) for key, time in times.items() if time is not None}
+    return given if costs.save is None else given | costs.save.as_record(links_h)
+
+
 class Storage(Model):
     """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
 
@@ -199,3 +198,20 @@ class Storage(Model):
         alias="per_server",
         description="Of each server's own link [bandwidth]; absent: unlimited.",
     )
+
+    def record(self, mean_bytes: float | None, largest_bytes: float | None) -> records.Storage:
+        """The same as the engines take it.
+
+        Parameters
+        ----------
+        mean_bytes, largest_bytes : what a node that holds state saves and loads, on average and at
+            most; the largest are done when the others are, so that a link counts for the mean
+        """
+        link = inf if self.per_server_bytes_per_h is None else self.per_server_bytes_per_h
+        if mean_bytes is not None and largest_bytes is not None:
+            link *= mean_bytes / largest_bytes
+        return records.Storage(
+            bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,
+            server_bandwidth_bytes_per_h=link,
+            shard_bytes=mean_bytes or 0.0,
+        )

@@ -1,55 +1,47 @@
-"""What ``cprsim rehearse`` prints: predicted beside measured, and what each is worth."""
+"""A rehearsal on real processes: predicted beside measured, and what each is worth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-from cprsim.present.terminal import print_whole, say
+from cprsim.present.document import Block, Column, Table, Words
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import PLS, ComparedQuantity
 
 HEADINGS = ("predicted", "measured", "error", "")
 
 
-def print_rehearsal(console: Console, rehearsal: Rehearsal) -> None:
-    """Print the table, and under it what was calibrated, replayed and not valid."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy")
-    table.add_column("seconds in")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right")
+def rehearsal_blocks(rehearsal: Rehearsal) -> list[Block]:
+    """The table, and under it what was calibrated, replayed and not valid."""
+    rows: list[list[str]] = []
     for policy in rehearsal.policies:
         judged = rehearsal.verdict(policy)
         if judged is None:
-            table.add_row(policy.name, "no valid run", "", "", "", "")
-            continue
-        for number, line in enumerate(judged.lines):
-            table.add_row(policy.name if number == 0 else "", line.name, *_cells(line))
-        table.add_section()
-    print_whole(console, table)
-    for sentence in sentences(rehearsal):
-        say(console, sentence)
+            rows.append([policy.name, "no valid run", "", "", "", ""])
+        else:
+            rows += [[policy.name, line.name, *_cells(line)] for line in judged.lines]
+    columns = [Column("strategy", is_number=False), Column("seconds in", is_number=False)]
+    table = Table(
+        "Predicted beside measured", [*columns, *map(Column, HEADINGS)], rows, grouped=True
+    )
+    return [table, Words(list(sentences(rehearsal)))]
 
 
 def _cells(line: ComparedQuantity) -> list[str]:
     form = "{:.4f}" if line.name == PLS else "{:.2f}"
     error = line.error_fraction
-    shown = "" if error is None else f"{100 * error:+.1f} %"
+    percent = "" if error is None else f"{100 * error:+.1f} %"
     off = "off" if line.off else ""
-    return [form.format(line.predicted), form.format(line.measured), shown, off]
+    return [form.format(line.predicted), form.format(line.measured), percent, off]
 
 
 def sentences(rehearsal: Rehearsal) -> Iterator[str]:
     """What the table does not say."""
-    was = rehearsal.calibration
+    costs = rehearsal.calibration
     yield (
-        f"Calibrated without failures: a whole save stalls {was.stall_s:.3f} s (its bytes alone "
-        f"{was.nominal_stall_s:.3f} s), a spare is there after {was.activation_s * 1e3:.0f} ms, a "
-        f"step takes {was.step_s * 1e3:.1f} ms of {was.pace_s * 1e3:.1f} ms. Detection, "
+        f"Calibrated without failures: a whole save stalls {costs.stall_s:.3f} s (its bytes alone "
+        f"{costs.nominal_stall_s:.3f} s), a spare is there after {costs.activation_s * 1e3:.0f} "
+        f"ms, a step takes {costs.step_s * 1e3:.1f} ms of {costs.pace_s * 1e3:.1f} ms. Detection, "
         "rescheduling and bandwidths are the scenario's; all else is predicted."
     )
     yield f"Written before the first run: SHA-256 {rehearsal.digest}."
@@ -85,12 +77,12 @@ def _replay(name: str, runs: tuple[Attempt, ...]) -> Iterator[str]:
 
 def _differences(one: Attempt) -> str:
     of = one.replayed
-    found = list(of.accounts)
+    differences = list(of.accounts)
     if not of.equal_bits:
-        found.append(f"not the same bits (AUC {of.auc:.6f} and {of.auc_of_replay:.6f})")
+        differences.append(f"not the same bits (AUC {of.auc:.6f} and {of.auc_of_replay:.6f})")
     if of.bytes_saved != of.bytes_of_replay:
-        found.append(f"{of.bytes_saved:,} bytes saved and {of.bytes_of_replay:,}")
-    return "; ".join(found)
+        differences.append(f"{of.bytes_saved:,} bytes saved and {of.bytes_of_replay:,}")
+    return "; ".join(differences)
 
 
 def _name(one: Attempt) -> str:

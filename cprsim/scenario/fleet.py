@@ -7,17 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.costs_schema import Bandwidth
-from cprsim.scenario.quantities import Model, Mtbf, Quantity
-from cprsim.units import SIZE, TIME
+from cprsim.scenario.quantities import Bandwidth, Model, Mtbf, Quantity, ShardSize, UsefulTime
+from cprsim.units import TIME
 
 MOST_JOBS = 1_000_000
 MOST_KINDS = 2_000
 MOST_NODES = 10_000_000
 KINDS = 340  # of jobs, where a fleet does not say how many
 Window = Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")]
-UsefulTime = Annotated[float, Quantity(TIME, "1 s", "100000 h", "50 h")]
-ShardSize = Annotated[float, Quantity(SIZE, "1 B", "1000 PB", "50 GB")]
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST_NODES)]
 Nodes = Annotated[int, Field(strict=True, ge=0, le=MOST_NODES)]
 Number = Annotated[float, Field(strict=True, ge=1, le=100_000)]

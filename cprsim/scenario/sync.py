@@ -7,13 +7,18 @@ that its worker threads share without locks; the embedding tables exist once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from cprsim.scenario.costs_schema import Bandwidth, Duration, DurationSpec
-from cprsim.scenario.quantities import Model, PositiveCount, Quantity
+from cprsim.records import Holds, Role
+from cprsim.scenario.distributions import Duration, DurationSpec, duration_of
+from cprsim.scenario.quantities import Bandwidth, Model, PositiveCount, Quantity
 from cprsim.units import SHARE, SIZE, TIME
+
+if TYPE_CHECKING:
+    from cprsim.sync.setting import Algorithm, SyncSetting
 
 AlgorithmName = Literal[
     "shadow-easgd", "shadow-ma", "shadow-bmuf", "fr-easgd", "fr-ma", "fr-bmuf", "sync-sgd", "none"
@@ -149,19 +154,49 @@ class Sync(Model):
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     @property
-    def n_servers(self) -> int:
-        """Sync servers that the algorithm uses; others stand idle."""
-        return (self.servers or 0) if self.algorithm.endswith("easgd") else 0
+    def form(self) -> Algorithm:
+        """The algorithm, and what it has and who waits in it."""
+        from cprsim.sync.setting import Algorithm  # SimPy comes with it: only this section needs it
 
-    @property
-    def every_iterations(self) -> int | None:
-        """The fixed rate as iterations of a thread; None where it is a time or there is none."""
-        return self.every if isinstance(self.every, int) else None
+        return Algorithm(self.algorithm)
 
-    @property
-    def every_h(self) -> float | None:
-        """The fixed rate as hours; None where it is a count or there is none."""
-        return self.every if isinstance(self.every, float) else None
+    def setting(self, n_trainers: int) -> SyncSetting:
+        """How so many trainers stay in step, as plain numbers.
+
+        Raises ParameterError where that makes no sense.
+        """
+        from cprsim.sync import setting
+
+        slow, link = self.stragglers, self.trainer_bandwidth_bytes_per_h
+        n_servers = (self.servers or 0) if self.form.has_servers else 0  # others stand idle
+        return setting.SyncSetting(
+            algorithm=self.form,
+            n_trainers=n_trainers,
+            n_threads=self.threads,
+            batch=self.batch,
+            iteration=duration_of(self.iteration).simulable(),
+            dense_bytes=self.dense_size_bytes,
+            server_bandwidth_bytes_per_h=n_servers * (self.server_bandwidth_bytes_per_h or 0.0),
+            n_servers=n_servers,
+            trainer_bandwidth_bytes_per_h=inf if link is None else link,
+            every_iterations=self.every if isinstance(self.every, int) else None,
+            every_h=self.every if isinstance(self.every, float) else None,
+            elastic=self.elastic,
+            momentum=self.momentum or 0.0,
+            block_rate=self.block_rate or 1.0,
+            stragglers=setting.Stragglers()
+            if slow is None
+            else setting.Stragglers(slow.trainers, slow.factor),
+            shadow_cost_fraction=self.shadow_cost_fraction,
+        )
+
+    def server_role(self, name: str) -> Role | None:
+        """Its sync servers as a role of the job; None where there are none."""
+        if not self.servers:
+            return None
+        holds = Holds.CENTRAL if self.form.has_servers else Holds.NOTHING
+        nobody_waits = self.form.in_background or not self.form.has_servers
+        return Role(name, self.servers, holds, nobody_waits)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Every algorithm gets what it needs; servers and links may be there unused."""
@@ -169,8 +204,7 @@ class Sync(Model):
             yield "iteration", "takes no time: write for example 43 ms"
         yield from self._servers()
         yield from self._rate()
-        needs_link = not self.algorithm.endswith("easgd") and self.algorithm != "none"
-        if needs_link and self.trainer_bandwidth_bytes_per_h is None:
+        if self.form.is_collective and self.trainer_bandwidth_bytes_per_h is None:
             yield "trainer_bandwidth", f"is missing: {self.algorithm} averages over it"
         for key in OF_BMUF:
             if getattr(self, key) is not None and not self.algorithm.endswith("bmuf"):
@@ -180,13 +214,12 @@ class Sync(Model):
 
     def _servers(self) -> Iterator[tuple[str, str]]:
         given = {"servers": self.servers, "server_bandwidth": self.server_bandwidth_bytes_per_h}
-        for key, value in given.items() if self.algorithm.endswith("easgd") else ():
+        for key, value in given.items() if self.form.has_servers else ():
             if value is None:
                 yield key, f"is missing: {self.algorithm} keeps its central copy on sync servers"
 
     def _rate(self) -> Iterator[tuple[str, str]]:
-        at_fixed_rate = self.algorithm.startswith("fr-")
-        if at_fixed_rate and self.every is None:
+        if self.form.at_fixed_rate and self.every is None:
             yield "every", f"is missing: {self.algorithm} synchronises at a fixed rate, such as 5"
-        elif not at_fixed_rate and self.every is not None:
+        elif not self.form.at_fixed_rate and self.every is not None:
             yield "every", f"is of fixed-rate forms (fr-...), {self.algorithm} has no rate"

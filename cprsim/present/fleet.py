@@ -1,4 +1,4 @@
-"""Everything that `cprsim fleet` prints: overheads, money, the knee, the recommendation."""
+"""A fleet: overheads, what a month costs, how many spares are enough, and the recommendation."""
 
 from __future__ import annotations
 
@@ -6,105 +6,144 @@ import json
 from math import isnan
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from cprsim.fleet.cells import USEFUL
+from cprsim.estimate import Estimate
+from cprsim.fleet.cells import STATISTICS, USEFUL
 from cprsim.fleet.deciding import Flip, Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
-from cprsim.fleet.options import Interval
-from cprsim.plots.fleet import shown_options
-from cprsim.present.terminal import plain_table, print_whole, say
+from cprsim.plots.chart import Chart
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.plots.fleet import fleet_charts, shown_options
+from cprsim.present.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
+from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
 from cprsim.prices import shown
+from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
     NO_NUMBER,
     count,
     hours,
     percent_number,
     significant,
+    suited,
     with_ends,
     with_interval,
 )
 
 MONTH = "month of 730.5 h"
+CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
+IN_PERCENT = ("overhead", "p50", "p90", "p95", "utilisation", "pls")
+MOST_ROWS = 200  # of a page
+BRIEF = {  # headings on a terminal, of the statistics that it shows
+    "overhead": "overhead\nmean",
+    "p50": "P50",
+    "p90": "P90",
+    "p95": "P95",
+    "machine_years": "years\nlost",
+    "queued_h": "queued,\nh",
+    "jobs_per_month": "jobs a\nmonth",
+    "utilisation": "used,\n%",
+}
 
 
-def print_fleet(console: Console, result: FleetResult, *, found_again: bool = False) -> None:
-    """Print what became of a fleet.
+def fleet_blocks(result: FleetResult, *, found_again: bool = False) -> list[Block]:
+    """What a terminal shows.
 
     Parameters
     ----------
-    console : where to; wraps sentences on a terminal and leaves them whole in a pipe
     found_again : nothing was simulated, because the finished folder was there already
     """
-    say(console, heading(result))
-    console.print()
-    print_whole(console, _overheads(result))
-    console.print()
-    say(console, what_costs(result))
-    console.print()
-    print_whole(console, _costs(result))
-    for paragraph in (energy(result), knee_sentences(result), recommendation(result)):
-        if paragraph:
-            console.print()
-        for sentence in paragraph:
-            say(console, sentence)
-    console.print()
-    again = " (found again, nothing was simulated)" if found_again else ""
-    say(console, f"results  {result.path}{again}")
-    for path in sorted(result.path.glob("*.png")):
-        say(console, f"figure   {path}")
+    figures = sorted(result.path.glob("*.png"))
+    return [
+        Words([heading(result)]),
+        _options(result),
+        Words([what_costs(result)]),
+        _costs(result),
+        Words(energy(result)),
+        Words(knee_sentences(result)),
+        Words(recommendation(result)),
+        places(result.path, figures, FOUND_AGAIN if found_again else ""),
+    ]
 
 
-def fleet_as_json(result: FleetResult) -> dict[str, Any]:
-    """The object that ``cprsim fleet --json`` prints."""
-    said = json.loads((result.path / ABOUT).read_text("utf-8"))
-    figures = [str(path) for path in sorted(result.path.glob("*.png"))]
-    return {**said, "results": str(result.path), "figures": figures}
-
-
-def heading(result: FleetResult) -> str:
-    """What was simulated."""
-    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
-    times = f", {result.histories:,} histories" if result.histories > 1 else ""
-    return (
-        f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
-        f"{hours(result.window_h)}{times}. "
-        + (f"They share: {shared}. " if shared else "They share nothing. ")
-        + "Overhead in % of useful time, without the hours in the queue, ± the half-width of the "
-        "95 % interval; years lost: machine-years of overhead; jobs that end in a month of the "
-        "window; used: share of the nodes' time that is useful."
+def document_of_fleet(result: FleetResult) -> Document:
+    """Everything about one fleet. Raises ResultError for an unreadable file."""
+    energies = [Words(energy(result))] if energy(result) else []
+    return Document(
+        title=f"What failures cost a fleet: {result.name}",
+        question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
+        answer=[*recommendation(result), *knee_sentences(result)],
+        sections=[
+            Section("What was simulated", [Words([heading(result)])]),
+            Section("All options", [_options(result, MOST_ROWS)]),
+            Section("What a month costs", [_costs(result), *energies]),
+            Section("In pictures", [_picture(*item) for item in fleet_charts(result).items()]),
+            Section(
+                "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
+            ),
+            Section(
+                "Where these numbers come from",
+                provenance(read_manifest(result.path), result.path),
+            ),
+        ],
     )
 
 
-def _overheads(result: FleetResult) -> Table:
-    out = plain_table()
-    out.add_column("option", no_wrap=True)
+def _picture(name: str, chart: Chart) -> Picture:
+    return Picture(
+        caption=CAPTIONS[name],
+        alternative=f"{CAPTIONS[name]}; the tables have the numbers.",
+        draw=lambda narrow: chart_figure(chart, narrow=narrow),
+    )
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def _options(result: FleetResult, most: int | None = None) -> Table:
+    """A row for each option, with all its statistics; `most` limits the rows."""
     shows_use = any(not isnan(one.statistics["utilisation"].mean) for one in result.options)
-    for name in (
-        "overhead\nmean",
-        "P50",
-        "P90",
-        "P95",
-        "years\nlost",
-        "queued,\nh",
-        "jobs a\nmonth",
-    ):
-        out.add_column(name, justify="right", no_wrap=True)
-    if shows_use:
-        out.add_column("used,\n%", justify="right", no_wrap=True)
-    for one in _in_order(result):
-        of = one.statistics
-        cells = [
-            _percents(of["overhead"]),
-            *(percent_number(of[name].mean) for name in ("p50", "p90", "p95")),
-            significant(of["machine_years"].mean),
-            significant(of["queued_h"].mean),
-            significant(of["jobs_per_month"].mean),
-            *([percent_number(of["utilisation"].mean)] if shows_use else []),
-        ]
-        out.add_row(one.name, *(cells if one.finished else _unfinished(cells)))
-    return out
+    columns = [
+        Column(
+            name,
+            brief=BRIEF.get(name, ""),
+            in_full=name not in BRIEF or (name == "utilisation" and not shows_use),
+        )
+        for name in STATISTICS
+    ]
+    return Table(
+        caption="Each option, with 95 % intervals where they are known; shares in %. "
+        + "; ".join(f"{name}: {meaning}" for name, meaning in STATISTICS.items()),
+        columns=[Column("option", is_number=False), *columns],
+        rows=[[one.name, *_statistics(one)] for one in _in_order(result)[:most]],
+    )
+
+
+def _statistics(one: OptionRow) -> list[Cell]:
+    cells = [_statistic(name, one.statistics[name]) for name in STATISTICS]
+    if one.finished:
+        return cells
+    unfinished = ["not all jobs finish", *([NO_NUMBER] * (len(cells) - 1))]
+    return [Cell(cell.text, brief) for cell, brief in zip(cells, unfinished, strict=True)]
+
+
+def _statistic(name: str, interval: Estimate) -> Cell:
+    """With its interval on a page; on a terminal the mean overhead alone has one."""
+    scale = 100 if name in IN_PERCENT else 1
+    mean, low, high = suited(*(scale * v for v in (interval.mean, interval.low, interval.high)))
+    text = mean if NO_NUMBER in (low, high) else f"{mean} ({low} to {high})"
+    if name == "overhead":
+        half = (interval.high - interval.low) / 2
+        return Cell(text, with_interval(100 * interval.mean, 100 * half))
+    brief = percent_number if name in IN_PERCENT else significant
+    return Cell(text, brief(interval.mean))
 
 
 def _in_order(result: FleetResult) -> list[OptionRow]:
@@ -119,15 +158,6 @@ def _in_order(result: FleetResult) -> list[OptionRow]:
     return sorted(result.options, key=lambda one: (strategies.index(one.strategy), place(one)))
 
 
-def _unfinished(cells: list[str]) -> list[str]:
-    return ["not all jobs finish", *([NO_NUMBER] * (len(cells) - 1))]
-
-
-def _percents(interval: Interval) -> str:
-    half = (interval.high - interval.low) / 2
-    return with_interval(100 * interval.mean, 100 * half)
-
-
 def what_costs(result: FleetResult) -> str:
     """What the second table is."""
     if result.has_money:
@@ -135,7 +165,7 @@ def what_costs(result: FleetResult) -> str:
     return f"Node-hours of a {MONTH} (prices would make them money):"
 
 
-def cost_rows(result: FleetResult) -> list[tuple[str, ...]]:
+def _cost_rows(result: FleetResult) -> list[tuple[str, ...]]:
     """The parts of the cost by option, their total, and that of a job."""
     options = shown_options(result)
     parts = dict.fromkeys(part for one in options for part in _parts(result, one))
@@ -160,17 +190,29 @@ def _amount(result: FleetResult, value: float) -> str:
 
 
 def _costs(result: FleetResult) -> Table:
-    out = plain_table()
-    out.add_column("", no_wrap=True)
-    for one in shown_options(result):
-        out.add_column(one.name, justify="right", no_wrap=True)
-    *parts, total, each = cost_rows(result)
-    for row in parts:
-        out.add_row(*row)
-    out.add_section()
-    out.add_row(*total)
-    out.add_row(*each)
-    return out
+    options = [Column(one.name) for one in shown_options(result)]
+    return Table(
+        caption=what_costs(result).rstrip(":"),
+        columns=[Column("", is_number=False), *options],
+        rows=_cost_rows(result),
+    )
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def heading(result: FleetResult) -> str:
+    """What was simulated."""
+    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    times = f", {result.histories:,} histories" if result.histories > 1 else ""
+    return (
+        f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
+        f"{hours(result.window_h)}{times}. "
+        + (f"They share: {shared}. " if shared else "They share nothing. ")
+        + "Overhead in % of useful time, without the hours in the queue, ± the half-width of the "
+        "95 % interval; years lost: machine-years of overhead; jobs that end in a month of the "
+        "window; used: share of the nodes' time that is useful."
+    )
 
 
 def energy(result: FleetResult) -> list[str]:
@@ -266,3 +308,13 @@ def _flip(flip: Flip) -> str:
         return f"{flip.key}: no value from {span} reverses it."
     at = f"{significant(flip.at)}{unit}"
     return f"{flip.key} (from {span}): at {at}, {flip.becomes} costs as little."
+
+
+# ------------------------------------------------------------------------------ JSON
+
+
+def fleet_as_json(result: FleetResult) -> dict[str, Any]:
+    """The object that ``cprsim fleet --json`` prints."""
+    about = json.loads((result.path / ABOUT).read_text("utf-8"))
+    figures = [str(path) for path in sorted(result.path.glob("*.png"))]
+    return {**about, "results": str(result.path), "figures": figures}

@@ -20,8 +20,8 @@ from pydantic import Field as SchemaField
 from cprsim.records import Duration
 from cprsim.recovery.policy import OWN, Capture, Groups, Outside, Placement, Ring, Stage, Tier
 from cprsim.recovery.systems import written
-from cprsim.scenario.costs_schema import CostTime, DurationSpec, OverLink
-from cprsim.scenario.durations import duration_of
+from cprsim.scenario.costs import OverLink
+from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of, duration_written_as
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.units import TIME
 
@@ -35,11 +35,11 @@ BY_DEFAULT = {(Tier, "role"): "", (Tier, "placement"): Outside()}  # where a rec
 def _cost_written_as(value: Any) -> str:
     if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
         return "as:link"
-    return "as:distribution" if isinstance(value, dict | DurationSpec) else "as:time"
+    return duration_written_as(value)
 
 
 Cost = Annotated[
-    Annotated[CostTime, Tag("as:time")]
+    Annotated[FixedTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
     | Annotated[OverLink, Tag("as:link")],
     Discriminator(_cost_written_as),

@@ -91,7 +91,7 @@ class PricesSection(Model):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """There is one currency, and what needs a power draw has one."""
-        labels = {one.label for one in self._amounts()} | {self.currency or ""}
+        labels = {price.label for price in self._amounts()} | {self.currency or ""}
         if len(named := sorted(labels - {""})) > 1:
             yield "currency", f"prices are in {' and '.join(named)}: currencies are never converted"
         for key, given in (("kwh", self.kwh), ("carbon_kg_per_kwh", self.carbon_kg_per_kwh)):
@@ -100,12 +100,11 @@ class PricesSection(Model):
 
     def _amounts(self) -> list[Money]:
         single = (self.storage_month, self.storage_written, self.kwh)
-        return [*self.node_hour.values(), *(one for one in single if one is not None)]
+        return [*self.node_hour.values(), *(price for price in single if price is not None)]
 
-    @property
-    def prices(self) -> Prices:
-        """The same as a plain record."""
-        label = next((one.label for one in self._amounts() if one.label), self.currency or "")
+    def record(self) -> Prices:
+        """The same as plain numbers of one currency."""
+        label = next((price.label for price in self._amounts() if price.label), self.currency or "")
 
         def amount(money: Money | None) -> Decimal | None:
             return None if money is None else money.amount

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.present.systems_listing import Asked, Entry, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
 from cprsim.recovery.catalogue import CASES
@@ -25,7 +26,6 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.report.systems_listing import Asked, Entry, after_failures
 from cprsim.results.words import count, hours, percent, significant
 from cprsim.units import BANDWIDTH, SIZE, TIME
 

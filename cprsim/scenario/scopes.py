@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cprsim.scenario.costs_schema import Duration
-from cprsim.scenario.failures_schema import Failures
+from cprsim import records
+from cprsim.recovery import policy
+from cprsim.scenario.distributions import Duration, duration_of
+from cprsim.scenario.failures import Failures
 from cprsim.scenario.quantities import Model, Quantity
-from cprsim.scenario.trace_schema import TraceFailures
+from cprsim.scenario.traces import TraceFailures
 from cprsim.units import TIME
 
 Notice = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 min")]
@@ -74,6 +76,16 @@ class Scope(Model):
         if self.needs_node is not None:
             return self.needs_node
         return REACHES.index(self.reach) >= REACHES.index("node")
+
+    def record(self, detect: records.Duration) -> policy.Scope:
+        """The same as the engines take it; `detect` is what `costs` say."""
+        return policy.Scope(
+            self.name,
+            policy.Reach[self.reach.upper()],
+            detect if self.detect is None else duration_of(self.detect),
+            self.replaces,
+            self.notice_h,
+        )
 
 
 Scopes = Annotated[

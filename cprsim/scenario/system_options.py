@@ -12,9 +12,9 @@ from pydantic import ValidationError, create_model
 from pydantic.json_schema import WithJsonSchema
 
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.scenario.policy_schema import field_type, keys_at, record_of
-from cprsim.scenario.quantities import PREDICATE, Model, Quantity
-from cprsim.units import BANDWIDTH, SIZE, TIME
+from cprsim.scenario.policy import field_type, keys_at, record_of
+from cprsim.scenario.quantities import PREDICATE, Bandwidth, Model, Quantity
+from cprsim.units import SIZE, TIME
 
 RECORDS = "records"  # kind of an option that is records of a policy
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
@@ -34,7 +34,7 @@ _NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `optio
 _TYPES: dict[str, Any] = {
     "time": _TIME,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
-    "bandwidth": Annotated[float, Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "25 Gbit/s")],
+    "bandwidth": Bandwidth,
     "count": Annotated[int, SchemaField(strict=True, ge=0, le=10**9)],
     "share": Annotated[float, SchemaField(strict=True, ge=0, le=1)],
     "number": Annotated[float, SchemaField(strict=True)],

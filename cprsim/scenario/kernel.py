@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import Model
-from cprsim.scenario.tables import Preset
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")

@@ -22,8 +22,9 @@ from cprsim.recovery.policy import Policy
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
-from cprsim.scenario.recovery_schema import Recovery, choices
-from cprsim.scenario.system_schema import options_of
+from cprsim.scenario.quantities import choices
+from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.system_options import options_of
 
 MADE_UP = (
     "a made-up job of 200 h on 40 nodes of 100 GB, links of 400 Gbit/s, a storage of 800 Gbit/s, "

@@ -1,0 +1,110 @@
+"""A number with its 95 % interval: the one type for it, and the ways to make one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite, nan
+from typing import Annotated, Self
+
+import numpy as np
+from scipy import special
+
+from cprsim.codec import FieldMark, Finite
+from cprsim.records import Floats
+
+CONFIDENCE = 0.95
+LOW, HIGH = 0.025, 0.975  # quantiles at the ends of a 95 % interval
+Z_95 = float(special.ndtri(HIGH))  # standard errors from the middle of a normal interval to its end
+ROUNDED_Z_95 = 1.96  # the same to three digits, where results have always been computed with it
+
+
+class How(StrEnum):
+    """By what an interval was made."""
+
+    NOT_KNOWN = "not known"  # e.g. read back from a file
+    STUDENT = "Student's t"
+    QUANTILES = "quantiles of equally likely values"
+    BINOMIAL = "exact binomial (Clopper and Pearson 1934)"
+    POISSON = "exact Poisson (Garwood 1936)"
+    LIKELIHOOD = "observed information of a likelihood"
+    NORMAL = "normal, by a standard error"
+    BOUNDS = "bounds"  # the number lies between them for certain
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its 95 % interval.
+
+    Parameters
+    ----------
+    mean : the number
+    low, high : ends of the interval; NaN where there is none
+    n : values that it rests on; 0 where they are not counted
+    how : by what the interval was made; not part of a comparison of two estimates
+    """
+
+    mean: Finite
+    low: Finite = nan
+    high: Finite = nan
+    n: Annotated[int, FieldMark.NOT_STORED] = 0
+    how: Annotated[How, FieldMark.NOT_STORED] = field(default=How.NOT_KNOWN, compare=False)
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval; NaN where there is none."""
+        return (self.high - self.low) / 2
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the lower end is a finite number."""
+        return isfinite(self.low)
+
+    @property
+    def triple(self) -> tuple[float, float, float]:
+        """The number and both ends."""
+        return self.mean, self.low, self.high
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """The number and both ends as JSON names them."""
+        return {"mean": self.mean, "low": self.low, "high": self.high}
+
+    @classmethod
+    def of_mean(cls, values: Floats) -> Self:
+        """Mean of independent values, (n,), by Student's t.
+
+        One value alone has a mean but no interval: its ends are NaN. Equal values have an interval
+        of no width. Exact for normal values; by the central limit theorem for many.
+        """
+        mean = float(np.mean(values))
+        return cls.of_squares(mean, float(np.square(values - mean).sum()), len(values))
+
+    @classmethod
+    def of_squares(cls, mean: float, squares: float, n: int) -> Self:
+        """`of_mean`, from the sum of the squared deviations of n values."""
+        if n == 1:
+            return cls(mean, nan, nan, n, How.STUDENT)
+        deviation = np.sqrt(squares / (n - 1))
+        half = float(special.stdtrit(n - 1, HIGH) * deviation / np.sqrt(n))
+        return cls(mean, mean - half, mean + half, n, How.STUDENT)
+
+    @classmethod
+    def of_draws(cls, draws: Floats) -> Self:
+        """Mean and quantiles of equally likely values, (n,)."""
+        low, high = np.quantile(draws, (LOW, HIGH))
+        return cls(float(draws.mean()), float(low), float(high), len(draws), How.QUANTILES)
+
+    @classmethod
+    def of_share(cls, n_yes: int, n: int) -> Self:
+        """A share (Clopper and Pearson 1934): never too narrow, inside [0, 1]."""
+        tail = 1 - HIGH
+        low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
+        high = special.betaincinv(n_yes + 1, n - n_yes, HIGH) if n_yes < n else 1.0
+        return cls(n_yes / n, float(low), float(high), n, How.BINOMIAL)
+
+    @classmethod
+    def of_count(cls, n: int) -> Self:
+        """The mean of a Poisson number of which `n` was seen (Garwood 1936)."""
+        low = float(special.gammaincinv(n, LOW)) if n else 0.0
+        return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n, How.POISSON)

@@ -1,0 +1,182 @@
+"""A backtest: jobs that have run, with their own failures, under other recovery systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from cprsim.backtest.facts import AS_IT_RAN
+from cprsim.backtest.replaying import Advice, Backtest, Replayed, interval_words
+from cprsim.codec import finite_or_none as plain
+from cprsim.estimate import Estimate
+from cprsim.present.as_json import interval
+from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
+from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
+from cprsim.results.words import NO_NUMBER, count
+
+NEVER = "never ends"
+
+
+def backtest_blocks(
+    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
+) -> list[Block]:
+    """What a terminal shows: each job under each system, and the advice."""
+    table = _one_job(found[0]) if len(found) == 1 else _many_jobs(found, MOST_JOBS_BRIEF)
+    remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in left_out)]
+    return [Words([_subject(found)]), table, Words(remarks), Words([advice_words(advised)])]
+
+
+def page_of_backtest(found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]) -> Page:
+    """Everything about a backtest."""
+    tables = [_many_jobs(found, MOST_JOBS)] if len(found) > 1 else []
+    document = Document(
+        title=f"{count(len(found), 'job')} under other recovery systems",
+        question="What would these jobs have cost under another recovery system?",
+        answer=[advice_words(advised), _subject(found)],
+        sections=[
+            Section("Hours beyond useful work", [*tables, *map(_one_job, found[:MOST_JOBS_BRIEF])]),
+            Section("What is assumed", [Words(_assumptions(found))]),
+            *([Section("Left out", [Words(left_out)])] if left_out else []),
+        ],
+    )
+    return Page(document.title, None, [document])
+
+
+def advice_words(advised: Advice) -> str:
+    """What to run, what it saves, and what would make that wrong."""
+    if advised.system == AS_IT_RAN:
+        return (
+            "Run it as it ran: nothing else that was tried costs less (next: "
+            f"{advised.runner_up}). What would change that: {advised.reversed_by}."
+        )
+    saved = advised.saved_h
+    between = f" (95 %: {ends(saved)})" if ends(saved) != NO_NUMBER else ""
+    share = 100 * saved.mean / advised.of_h
+    return (
+        f"Run {advised.system}: it would have saved {hours_text(saved.mean)} h{between} of "
+        f"{hours_text(advised.of_h)} h, {share:.2g} %. What would change that: "
+        f"{advised.reversed_by}."
+    )
+
+
+def _subject(found: Sequence[Backtest]) -> str:
+    return (
+        f"{count(len(found), 'job')} with their own failures. Hours beyond useful work; 95 % "
+        "intervals are of what the logs do not say."
+    )
+
+
+def _assumptions(found: Sequence[Backtest]) -> list[str]:
+    clocks = sorted({one.facts.clock.value for one in found})
+    return [
+        f"failures on the clock: {' and '.join(clocks)}; {found[0].facts.why_clock}",
+        "assumed: each failure strikes one node of those that hold the state; costs are the log's "
+        f"own; {AS_IT_RAN} replays the log's interval, so that what it differs from the observed "
+        "is the error of the replay",
+    ]
+
+
+def _one_job(one: Backtest) -> Table:
+    observed = [
+        "observed", "", hours_text(one.observed_h.mean), ends(one.observed_h), "", "", NO_NUMBER,
+    ]  # fmt: skip
+    return Table(
+        f"{one.job}: {one.facts.n_failures} failures",
+        [
+            Column("system", is_number=False),
+            *map(Column, ("saves every", "overhead h", "95 %", "saved h", "95 %", "PLS")),
+        ],
+        [observed, *(_cells(one, system) for system in one.systems)],
+    )
+
+
+def _cells(one: Backtest, system: Replayed) -> list[str]:
+    every = interval_words(system.interval_h)
+    if not system.finished:
+        return [system.system, every, NEVER, "", "", "", NO_NUMBER]
+    overhead, saved = (
+        Estimate.of_draws(system.overhead_h),
+        Estimate.of_draws(one.saved_h(system.system)),
+    )
+    pls = float(system.pls.mean())
+    return [
+        system.system, every, hours_text(overhead.mean), ends(overhead), hours_text(saved.mean),
+        ends(saved), f"{pls:.4f}" if pls else NO_NUMBER,
+    ]  # fmt: skip
+
+
+def _many_jobs(found: Sequence[Backtest], most: int) -> Table:
+    names = [one.system for one in found[0].systems]
+    rows: list[Sequence[str | Cell]] = [_job_row(one) for one in found[:most]]
+    if len(found) > most:
+        rows.append([f"{len(found) - most} more", *[""] * (2 + len(names))])
+    return Table(
+        "Overhead of each job under each system [h]",
+        [Column("job", is_number=False), *map(Column, ("failures", "observed h", *names))],
+        rows,
+    )
+
+
+def _job_row(one: Backtest) -> list[str | Cell]:
+    overheads = [
+        hours_text(float(each.overhead_h.mean())) if each.finished else NEVER
+        for each in one.systems
+    ]
+    observed = hours_text(one.observed_h.mean)
+    return [Cell(one.job, one.job[:20]), str(one.facts.n_failures), observed, *overheads]
+
+
+# ------------------------------------------------------------------------------ JSON
+
+
+def backtest_as_json(
+    found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]
+) -> dict[str, Any]:
+    """All as one object."""
+    return {
+        "jobs": [_job(one) for one in found],
+        "left_out": list(left_out),
+        "advice": {
+            "system": advised.system,
+            "saved_h": interval(advised.saved_h),
+            "of_h": advised.of_h,
+            "runner_up": advised.runner_up,
+            "reversed_by": advised.reversed_by,
+        },
+    }
+
+
+def _job(one: Backtest) -> dict[str, Any]:
+    facts = one.facts
+    return {
+        "job": one.job,
+        "n_failures": facts.n_failures,
+        "clock": facts.clock.value,
+        "why_clock": facts.why_clock,
+        "useful_h": facts.useful_h,
+        "costs_h": {
+            "save": facts.save_h,
+            "load": facts.load_h,
+            "detect": facts.detect_h,
+            "reschedule": facts.reschedule_h,
+        },
+        "observed_h": interval(one.observed_h),
+        "observed_parts_h": one.observed_parts_h,
+        "systems": [
+            {
+                "name": each.system,
+                "interval_h": plain(each.interval_h),
+                "finished": each.finished,
+                "overhead_h": interval(Estimate.of_draws(each.overhead_h))
+                if each.finished
+                else None,
+                "saved_h": interval(Estimate.of_draws(one.saved_h(each.system)))
+                if each.finished
+                else None,
+                "parts_h": each.parts_h if each.finished else None,
+                "pls": plain(float(each.pls.mean())) if isfinite(each.pls.mean()) else None,
+            }
+            for each in one.systems
+        ],
+    }
