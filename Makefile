@@ -65,9 +65,9 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without out
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q tests/kernel/test_torch.py tests/torch
 
-browser: $(VENV)/.has-browser tests/page/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
+browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
-	@CPRSIM_BROWSER=required $(BIN)/pytest -q tests/page/test_browser.py
+	@CPRSIM_BROWSER=required $(BIN)/pytest -q tests/present/test_browser.py
 
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
@@ -86,7 +86,7 @@ reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in 
 
 clean:  ## Remove the virtual environment and every cache; results stay
 	@rm -rf $(VENV) $(VENV).unfinished build *.egg-info .mypy_cache .ruff_cache .pytest_cache \
-	    .hypothesis .import_linter_cache tests/page/node_modules
+	    .hypothesis .import_linter_cache tests/present/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 CORES = $$(getconf _NPROCESSORS_ONLN)
@@ -114,10 +114,10 @@ INSTALL_CHROMIUM = { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
         apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; }
 
 # The rules of accessibility, at the version of package-lock.json.
-tests/page/node_modules/.installed: tests/page/package.json tests/page/package-lock.json
+tests/present/node_modules/.installed: tests/present/package.json tests/present/package-lock.json
 	@command -v npm > /dev/null || { echo "make browser needs npm: install it" >&2; exit 1; }
-	@echo "Installing axe-core with the version of tests/page/package-lock.json (once)"
-	@npm --prefix tests/page ci --silent
+	@echo "Installing axe-core with the version of tests/present/package-lock.json (once)"
+	@npm --prefix tests/present ci --silent
 	@touch $@
 
 # ------------------------------------------------------------------------------ the environment

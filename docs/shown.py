@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from textwrap import fill
 
-from cprsim.reproduce.rendering import markdown
+from cprsim.present.markdown import raw_table
 
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
 
@@ -40,4 +40,4 @@ def kept_listing(result: str, title: str) -> str:
     summary = Path("results/reproduction", result, "summary.json")
     listings = json.loads(summary.read_text("utf-8"))["listings"]
     found = next(one for one in listings if one["title"].startswith(title))
-    return f"\n{found['title']}\n\n{markdown(found['headings'], found['rows'])}\n"
+    return f"\n{found['title']}\n\n{raw_table(found['headings'], found['rows'])}\n"

@@ -10,10 +10,10 @@ from dataclasses import Field, fields
 from itertools import groupby
 from typing import Any
 
+from cprsim.present.markdown import raw_table
 from cprsim.present.systems_listing import Entry, after_failures, listing, made_up_job
 from cprsim.present.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.reproduce.rendering import markdown
 from cprsim.results.words import hours, percent_number, significant, with_interval
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
@@ -48,7 +48,7 @@ def systems() -> str:
         (f"`{one.name}`", _mechanism(one), ", ".join(one.needs), after_failures(one.outcomes))
         for one in _listed()
     ]
-    return f"\n{markdown(headings, rows)}\n"
+    return f"\n{raw_table(headings, rows)}\n"
 
 
 def sections() -> str:
@@ -117,7 +117,7 @@ def options() -> str:
         for kind, names in by_options.items()
         for number, of in enumerate(fields(kind))
     ]
-    return f"\n{markdown(('system', 'option', 'default', 'what it is'), rows)}\n"
+    return f"\n{raw_table(('system', 'option', 'default', 'what it is'), rows)}\n"
 
 
 def costs(command: str) -> str:
@@ -129,7 +129,7 @@ def costs(command: str) -> str:
         "wait for spare", "the rest", "ETTR", "ETTR paid", "extra memory, % of state", "node-h",
     )  # fmt: skip
     rows = [tuple(_cells(one, found["useful_h"])) for one in found["strategies"]]
-    return f"\n`{command}`\n\n{markdown(headings, rows)}"
+    return f"\n`{command}`\n\n{raw_table(headings, rows)}"
 
 
 def _known() -> Iterator[tuple[str, Any]]:

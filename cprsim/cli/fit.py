@@ -330,7 +330,7 @@ def fit_costs(
     from cprsim.fitting.cost_fit import fit_costs as fitted
     from cprsim.fitting.cost_fragment import costs_fragment
     from cprsim.fitting.transfers import read_transfers
-    from cprsim.report.cost_report import costs_as_json, print_costs
+    from cprsim.present.fit_costs import costs_as_json, print_costs
 
     transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
     fits = fitted(transfers, n_bootstrap=bootstrap, seed=seed)

@@ -55,7 +55,7 @@ def report(
 
     In HTML it is one file that needs no network. Several results are compared, each with the first.
     """
-    from cprsim.page import page_of
+    from cprsim.present.kinds import page_of
     from cprsim.present.writing import write_page
 
     path = out or Path(f"report.{form or Format.html}")

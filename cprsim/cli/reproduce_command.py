@@ -156,7 +156,7 @@ def _make(
 ) -> None:
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.reproduce.rendering import print_reproduced
+    from cprsim.present.reproduction import print_reproduced
     from cprsim.reproduce.runner import record, reproduce
 
     console, told = Terminal(), {}

@@ -99,7 +99,7 @@ def plot(
 def _require_kind(path: Path, kinds: tuple[str, ...], does: str) -> None:
     """Raise ResultError for a result that is of none of some kinds."""
     from cprsim.errors import ResultError
-    from cprsim.page.kinds import KINDS, kind_of
+    from cprsim.present.kinds import KINDS, kind_of
 
     kind = kind_of(path)
     name = next(name for name, one in KINDS.items() if one is kind)

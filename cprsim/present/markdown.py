@@ -96,6 +96,12 @@ def table(block: Table) -> str:
     return "\n".join(map(_line, [headings, sides, *rows]))
 
 
+def raw_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of a document whose cells are Markdown already."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(_line([cell.replace("|", "/") for cell in line]) for line in lines)
+
+
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 

@@ -1,6 +1,6 @@
 """Results that a command makes again: the papers' beside ours, and those of the documents.
 
-`STUDIES` lists them; `runner` makes one, or finds it; `rendering` tells it.
+`STUDIES` lists them; `runner` makes one, or finds it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from cprsim.compare_systems import load_comparison
-from cprsim.page.kinds import KINDS, kind_of
+from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems import document_of_systems, systems_blocks, tables_of
 from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES

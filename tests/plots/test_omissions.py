@@ -16,7 +16,7 @@ from cprsim.plots.percentiles import percentiles_figure
 from cprsim.plots.selection import pareto_figure
 from cprsim.results.percentiles import percentiles
 from cprsim.selector.folder import read_selection
-from tests.page.conftest import candidate, made_selection
+from tests.present.conftest import candidate, made_selection
 
 
 def texts(figure) -> str:

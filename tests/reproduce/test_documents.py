@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.present.reproduction import page
 from cprsim.reproduce import STUDIES
-from cprsim.reproduce.rendering import page
 from cprsim.reproduce.runner import read_reproduced
 from cprsim.reproduce.study import Effort, Work, numbers_code
 from cprsim.results.manifest import damage, read_manifest

@@ -16,19 +16,20 @@ import pytest
 
 from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
-from cprsim.page import page_of, write_page
 from cprsim.plots import overhead_figure
 from cprsim.plots.overhead import mark
 from cprsim.present.document import Document, Listing, Mark, Page, Section, Words
 from cprsim.present.html import inline, render, whole
+from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
+from cprsim.present.writing import write_page
 from cprsim.reproduce.summary import Summary
 from cprsim.results import load_result
 from cprsim.results.percentiles import PERCENT, percentiles
 from cprsim.results.words import percent, percent_number
 from cprsim.staleness import Metric, Response
 from cprsim.sweeps import load_sweep
-from tests.page.conftest import DRAWN, REPRODUCTION
+from tests.present.conftest import DRAWN, REPRODUCTION
 
 NAMES = ("one", "sketched", "paper", "sweep", "selection", "curve")
 VOID = {"meta", "input", "link", "br", "img"}
@@ -155,7 +156,7 @@ def test_two_results_are_told_apart_and_compared(pages):
 
 
 def test_the_papers_results_say_how_they_are_known_and_what_limits_a_verdict(undrawn, monkeypatch):
-    monkeypatch.setattr("cprsim.page.reproduction.chart_blocks", lambda chart: [])
+    monkeypatch.setattr("cprsim.present.reproduction.chart_blocks", lambda chart: [])
     kept = sorted(REPRODUCTION.glob("*/summary.json"))
     assert len(kept) > len(DRAWN)
     text = html.unescape(render(page_of([summary.parent for summary in kept])))

@@ -13,11 +13,11 @@ from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.fleet.folder import is_fleet, load_fleet
 from cprsim.measuring.measure import WHOSE
-from cprsim.page.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve, is_curve
 from cprsim.present.document import Document, Page
 from cprsim.present.fleet import document_of_fleet
+from cprsim.present.reproduction import document_of_reproduction, overview_of_reproductions
 from cprsim.present.run import document_of_run
 from cprsim.present.selection import document_of_selection, load_selected
 from cprsim.present.sweep import document_of_sweep

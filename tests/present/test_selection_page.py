@@ -6,8 +6,9 @@ import html
 
 import pytest
 
-from cprsim.page import page_of, render
-from tests.page.conftest import made_selection
+from cprsim.present.html import render
+from cprsim.present.kinds import page_of
+from tests.present.conftest import made_selection
 
 
 @pytest.fixture

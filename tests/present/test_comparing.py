@@ -7,10 +7,10 @@ import json
 import pytest
 
 from cprsim.curves.choosing import shipped_path
-from cprsim.page.kinds import page_of
 from cprsim.present.comparison import INPUTS
 from cprsim.present.document import Table
-from tests.page.conftest import REPRODUCTION, made_selection
+from cprsim.present.kinds import page_of
+from tests.present.conftest import REPRODUCTION, made_selection
 
 
 def inputs_table(page) -> Table:

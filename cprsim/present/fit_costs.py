@@ -12,10 +12,9 @@ from cprsim.estimate import Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
-from cprsim.present.terminal import plain_table, print_whole, say
+from cprsim.present.document import Column, Listing, Table, Words
+from cprsim.present.terminal import show
 from cprsim.results.words import NO_NUMBER, count
-
-HEADINGS = ("", "family", "AIC", "KS", "p", "mean, 95 % interval", "parameter, 95 % interval")
 
 
 def print_costs(
@@ -25,28 +24,40 @@ def print_costs(
 
     Parameters
     ----------
-    console : where to
     fits : of one log
     fragment : as YAML
     notes : on the log itself
     """
-    table = plain_table()
-    for i, heading in enumerate(HEADINGS):
-        table.add_column(heading, no_wrap=True, justify="right" if 2 <= i <= 4 else "left")
-    for one in fits:
-        for i, cells in enumerate(_rows(one)):
-            table.add_row(count(one.durations.n, one.kind) if i == 0 else "", *cells)
-        table.add_section()
-    print_whole(console, table)
     bandwidths = [_bandwidth_text(one.kind, one.bandwidth) for one in fits if one.bandwidth]
     remarks = [*notes, *(note for one in fits for note in one.notes)]
     remarks += [reason for one in fits if one.ranking for _, reason in one.ranking.failed]
-    for paragraph in (bandwidths, [f"note: {remark}" for remark in remarks]):
-        if paragraph:
-            console.print()
-        for sentence in paragraph:
-            say(console, sentence)
-    console.print(f"\n{fragment.rstrip()}", markup=False, highlight=False, soft_wrap=True)
+    show(
+        console,
+        [
+            families_table(fits),
+            Words(bandwidths),
+            Words([f"note: {remark}" for remark in remarks]),
+            Listing("For the scenario", fragment),
+        ],
+    )
+
+
+def families_table(fits: tuple[CostFit, ...]) -> Table:
+    """A row per kind of cost and family, the one that the scenario gets first."""
+    return Table(
+        caption="Families that were fitted to each kind of cost",
+        columns=[
+            Column("", is_number=False),
+            Column("family", is_number=False),
+            Column("AIC"),
+            Column("KS"),
+            Column("p"),
+            Column("mean, 95 % interval", is_number=False),
+            Column("parameter, 95 % interval", is_number=False),
+        ],
+        rows=[[count(one.durations.n, one.kind), *row] for one in fits for row in _rows(one)],
+        grouped=True,
+    )
 
 
 def costs_as_json(

@@ -1,1 +1,0 @@
-"""What a result says: tables for the terminal, sentences, and JSON for scripts."""
