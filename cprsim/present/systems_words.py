@@ -222,11 +222,11 @@ def _options(entry: Entry) -> Iterator[str]:
 
 def _default(option: dict[str, Any]) -> str:
     value, kind = option["default"], option["kind"]
-    if value is None:
+    if value is None or value == ():
         return "-"
     if kind in DIMENSIONS:
         return str(DIMENSIONS[kind].format(value))
-    return value if isinstance(value, str) else f"{value:.3g}"
+    return f"{value:.3g}" if isinstance(value, int | float) else str(value)
 
 
 def _said(entry: Entry) -> Iterator[str]:
