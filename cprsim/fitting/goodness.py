@@ -15,10 +15,9 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution
 from cprsim.failures.piecewise import PiecewiseHazard
-from cprsim.fitting.families import FAMILIES, Fit, fit, search
+from cprsim.fitting.families import FAMILIES, Fit, fit, fit_piecewise, search
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.fitting.piecewise_fit import fit_piecewise
 from cprsim.records import Floats
 from cprsim.streams import stream
 
