@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 from tests.failures.test_coalescing import bursts
 
-from cprsim.failures.lives import with_lives
+from cprsim.failures.outages import with_lives
 from cprsim.fitting.coalescing import coalesced
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.lifetimes import uptimes

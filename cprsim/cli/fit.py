@@ -203,7 +203,7 @@ def fit(
     )
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
-    from cprsim.failures.anonymous import anonymous_rows, how_to_fit
+    from cprsim.failures.outages import anonymous_rows, how_to_fit
     from cprsim.fitting.causes import by_cause, fragments_by_cause
     from cprsim.fitting.coalescing import coalesced
     from cprsim.fitting.fragments import nodes_of_job

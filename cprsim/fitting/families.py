@@ -13,8 +13,14 @@ from math import exp, log, sqrt
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import (
+    Distribution,
+    Exponential,
+    Gamma,
+    LogNormal,
+    PiecewiseHazard,
+    Weibull,
+)
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import FLAT, STEP, NotConvergedError, Parameter, covariances, maximum
 from cprsim.records import Floats, Ints

@@ -11,9 +11,8 @@ from dataclasses import replace
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures.correlated import Shocks
-from cprsim.failures.distributions import Distribution, with_mean
+from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.fitting import limits
 from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
 from cprsim.fitting.families import Fit

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import Distribution, PiecewiseHazard
 from cprsim.fitting.families import FAMILIES, Fit, fit, fit_piecewise, search
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import NotConvergedError

@@ -17,9 +17,9 @@ import numpy as np
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
-from cprsim.failures.job_clock import JobClock
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start

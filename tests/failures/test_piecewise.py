@@ -7,8 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Exponential
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import Exponential, PiecewiseHazard
 from cprsim.fitting.families import fit_piecewise
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import NotConvergedError

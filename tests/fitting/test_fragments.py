@@ -15,9 +15,8 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import Exponential, Gamma, LogNormal, Weibull
+from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.fitting import limits
 from cprsim.fitting.fragments import (

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.lives import NodeLives, with_lives
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.failures.traces import read_lanl
 from cprsim.failures.traces.asked import Asked
-from cprsim.failures.traces.lanl_dates import lanl_lives
+from cprsim.failures.traces.lanl import lanl_lives
 from cprsim.failures.traces.node_file import read_nodes
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit

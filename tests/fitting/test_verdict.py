@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.anonymous import anonymous_rows
+from cprsim.failures.outages import anonymous_rows
 from cprsim.fitting.rate_change import change, p_values, power
 from cprsim.fitting.trace_fit import fit_trace, verdict
 from tests.fitting.logs import log_of, write_log

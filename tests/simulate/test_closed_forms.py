@@ -12,8 +12,8 @@ import pytest
 from cprsim import analytic
 from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
 from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import assert_both_agree

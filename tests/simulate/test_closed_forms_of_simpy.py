@@ -11,8 +11,8 @@ import pytest
 
 from cprsim import analytic
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.intervals import expected_pls
 from cprsim.records import Clock, CostBreakdown, OnFailure, RecoveryPolicy, ShardLoss
 from tests.simulate.building import (
