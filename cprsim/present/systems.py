@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cprsim.codec import finite_or_none as number
+from cprsim.codec import finite_or_none
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.standings import BEST, TIED
@@ -306,15 +306,15 @@ def _system(one: Standing) -> dict[str, Any]:
         "name": one.name,
         "strategy": beside.strategy,
         "entry": beside.text,
-        "interval_h": number(policy.save_interval_h),
+        "interval_h": finite_or_none(policy.save_interval_h),
         "interval": beside.how,
         "replications": one.summary[FINISHED].n,
-        FINISHED: number(one.summary[FINISHED].mean),
+        FINISHED: finite_or_none(one.summary[FINISHED].mean),
         "overhead_fraction": interval(one.overhead),
         "parts": {name: interval(one.summary[name]) for name in parts_among(one.summary)},
         "more_than_best": one.more and interval(one.more),
         "verdict": one.verdict,
-        **{name: number(one.summary[name].mean) for name in MEANS},
+        **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
         "accuracy": one.accuracy,
         "auc_loss": interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
@@ -325,4 +325,8 @@ def _system(one: Standing) -> dict[str, Any]:
 
 
 def _fate(fate: Fate) -> dict[str, Any]:
-    return {"takes": fate.kind.name.lower(), "up_to_h": number(fate.up_to_h), "from": fate.tier}
+    return {
+        "takes": fate.kind.name.lower(),
+        "up_to_h": finite_or_none(fate.up_to_h),
+        "from": fate.tier,
+    }
