@@ -222,11 +222,11 @@ def _options(entry: Entry) -> Iterator[str]:
 
 def _default(option: dict[str, Any]) -> str:
     value, kind = option["default"], option["kind"]
-    if value is None:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, int | float):  # none, or records that a scenario writes out
         return "-"
-    if kind in DIMENSIONS:
-        return str(DIMENSIONS[kind].format(value))
-    return value if isinstance(value, str) else f"{value:.3g}"
+    return str(DIMENSIONS[kind].format(value)) if kind in DIMENSIONS else f"{value:.3g}"
 
 
 def _said(entry: Entry) -> Iterator[str]:
