@@ -21,7 +21,7 @@ from cprsim.compare_systems.words import (
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
@@ -92,10 +92,7 @@ def document_of_systems(comparison: Comparison) -> Document:
             Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
             *([Section("What can't run it", [Words(others)])] if others else []),
             Section("How to run them", [Listing("For the scenario", entries_text(found))]),
-            Section(
-                "The scenario", [file_listing(result.path / "scenario.yaml", "as it was read")]
-            ),
-            Section("Where these numbers come from", provenance(result.manifest, result.path)),
+            *origin(result.manifest, result.path),
         ],
     )
 
