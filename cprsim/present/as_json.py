@@ -20,14 +20,14 @@ class HasInterval(Protocol):
 
 
 def interval(
-    estimate: HasInterval, scaled: Callable[[float], float] = float
+    estimate: HasInterval, scaled: Callable[[float], float] = float, *, mean: str = "mean"
 ) -> dict[str, float | None]:
     """Mean, low and high; each null where it is not finite.
 
     Parameters
     ----------
     scaled : is applied to each of the three, such as a price
+    mean : the key of the first
     """
-    return {
-        name: finite_or_none(scaled(getattr(estimate, name))) for name in ("mean", "low", "high")
-    }
+    numbers = {mean: estimate.mean, "low": estimate.low, "high": estimate.high}
+    return {name: finite_or_none(scaled(value)) for name, value in numbers.items()}

@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.codec import finite_or_none as number
+from cprsim.codec import finite_or_none
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
@@ -33,6 +33,7 @@ from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject, TraceFit, Verdict, verdict
 from cprsim.fitting.trend import Trend
 from cprsim.foreign import one_line
+from cprsim.present.as_json import interval
 from cprsim.present.terminal import say
 
 TITLES = {
@@ -134,9 +135,9 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
     return {
         "verdict": {
             "sentences": list(report.verdict.sentences),
-            "mtbf_of_job_h": number(report.verdict.mtbf_h.mean),
-            "low_h": number(report.verdict.mtbf_h.low),
-            "high_h": number(report.verdict.mtbf_h.high),
+            "mtbf_of_job_h": finite_or_none(report.verdict.mtbf_h.mean),
+            "low_h": finite_or_none(report.verdict.mtbf_h.low),
+            "high_h": finite_or_none(report.verdict.mtbf_h.high),
         },
         "exposure": {
             "failures": n_failures(fitted.outages),
@@ -149,7 +150,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
             "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
             "sizes": fitted.together.larger.tolist(),
         },
-        "weekly_dispersion": number(drawn.weekly_dispersion),
+        "weekly_dispersion": finite_or_none(drawn.weekly_dispersion),
         "concentration": {"worst_fraction": WORST_FRACTION, "share": drawn.concentration},
         "nodes": [
             {
@@ -157,7 +158,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
                 "log_likelihood": form.log_likelihood,
                 "aic": form.aic,
                 "parameters": {p.name: _interval(p) for p in form.parameters},
-                "mean_h": number(form.lifetime.mean_h),
+                "mean_h": finite_or_none(form.lifetime.mean_h),
                 "extrapolated": _is_beyond(form, fitted),
                 "fitted_every": form.fitted_every,
             }
@@ -202,10 +203,10 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
         "first_half": trend.first_half,
         "second_half": trend.second_half,
         "differs": trend.differs,
-        "p_value": number(trend.p_value),
-        "p_laplace": number(trend.p_laplace),
-        "p_pieces": number(trend.p_pieces),
-        "laplace_z": number(trend.laplace_z),
+        "p_value": finite_or_none(trend.p_value),
+        "p_laplace": finite_or_none(trend.p_laplace),
+        "p_pieces": finite_or_none(trend.p_pieces),
+        "laplace_z": finite_or_none(trend.laplace_z),
         "borders_h": list(trend.borders_h),
         "rates_per_h": list(trend.rates_per_h),
     }
@@ -213,7 +214,7 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
 
 def _compared_object(one: Compared) -> dict[str, Any]:
     numbers = {"trace": one.trace, **one.simulated.by_name}
-    known = {name: number(value) for name, value in numbers.items()}
+    known = {name: finite_or_none(value) for name, value in numbers.items()}
     return {"name": one.name, **known, "inside": one.inside}
 
 
@@ -367,7 +368,7 @@ def _subject_object(subject: Subject) -> dict[str, Any]:
         "n_censored": subject.lifetimes.n - subject.lifetimes.n_observed,
         "n_zero": subject.lifetimes.n_zero,
         "longest_h": subject.lifetimes.longest_h,
-        "hours_per_end": number(subject.lifetimes.hours_per_end),
+        "hours_per_end": finite_or_none(subject.lifetimes.hours_per_end),
         "none_fits": None if ranking is None else ranking.none_fits,
         "fitted_every": 1 if ranking is None else ranking.fitted_every,
         "resampled_every": 1 if ranking is None else ranking.resampled_every,
@@ -386,7 +387,7 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
         "aic": fit.aic,
         "bic": fit.bic,
         "ks": judged.ks,
-        "p_value": number(judged.p_value),
+        "p_value": finite_or_none(judged.p_value),
         "rmse_survival": judged.rmse_survival,
         "parameters": {p.name: _interval(p) for p in fit.parameters},
         "mean_h": _interval(fit.mean),
@@ -396,11 +397,9 @@ def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
 
 def _interval(estimate: Parameter) -> dict[str, float | None]:
     return {
-        "estimate": number(estimate.mean),
-        "low": number(estimate.low),
-        "high": number(estimate.high),
-        "standard_error": number(estimate.standard_error),
-        "clustered_error": number(estimate.clustered_error),
+        **interval(estimate, mean="estimate"),
+        "standard_error": finite_or_none(estimate.standard_error),
+        "clustered_error": finite_or_none(estimate.clustered_error),
     }
 
 
@@ -440,7 +439,7 @@ def causes_as_json(
             "cause": one.name,
             "n_failures": one.n_failures,
             "job_rate_per_h": _triple(*one.job_rate_per_h.triple),
-            "mean_repair_h": number(one.mean_repair_h),
+            "mean_repair_h": finite_or_none(one.mean_repair_h),
             "overhead_saved": one.saved,
             "uptimes": None
             if one.uptimes is None
@@ -510,5 +509,5 @@ def _change_object(one: Change) -> dict[str, Any]:
     }
     return {
         "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
-        **{name: number(value) for name, value in found.items()},
+        **{name: finite_or_none(value) for name, value in found.items()},
     }  # fmt: skip

@@ -7,11 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
-from cprsim.codec import finite_or_none as number
+from cprsim.codec import finite_or_none
 from cprsim.estimate import Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
+from cprsim.present.as_json import interval
 from cprsim.present.document import Column, Listing, Table, Words
 from cprsim.present.terminal import show
 from cprsim.results.words import NO_NUMBER, count
@@ -112,7 +113,7 @@ def _kind(one: CostFit) -> dict[str, Any]:
         "n_zero": one.durations.n_zero,
         "resolution_h": one.resolution_h,
         "family": one.family,
-        "mean_h": _interval(mean),
+        "mean_h": interval(mean, mean="estimate"),
         "families": [*_fixed(one), *(_judged(each) for each in judged)],
         "not_fitted": dict(one.ranking.failed) if one.ranking else {},
         "bandwidth": None if one.bandwidth is None else _bandwidth(one.bandwidth),
@@ -128,11 +129,11 @@ def _fixed(one: CostFit) -> list[dict[str, Any]]:
     return [
         {
             "name": "fixed",
-            "log_likelihood": number(1 - one.fixed_aic / 2),
-            "aic": number(one.fixed_aic),
+            "log_likelihood": finite_or_none(1 - one.fixed_aic / 2),
+            "aic": finite_or_none(one.fixed_aic),
             "ks": None,
             "p_value": None,
-            "parameters": {"time_h": _interval(fixed)},
+            "parameters": {"time_h": interval(fixed, mean="estimate")},
         }
     ]
 
@@ -144,22 +145,17 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "log_likelihood": fit.log_likelihood,
         "aic": fit.aic,
         "ks": judged.ks,
-        "p_value": number(judged.p_value),
-        "parameters": {p.name: _interval(p) for p in fit.parameters},
-        "mean_h": _interval(mean),
+        "p_value": finite_or_none(judged.p_value),
+        "parameters": {p.name: interval(p, mean="estimate") for p in fit.parameters},
+        "mean_h": interval(mean, mean="estimate"),
     }
-
-
-def _interval(estimate: Estimate) -> dict[str, float | None]:
-    mean, low, high = estimate.triple
-    return {"estimate": number(mean), "low": number(low), "high": number(high)}
 
 
 def _bandwidth(bandwidth: Bandwidth) -> dict[str, Any]:
     return {
         "n": bandwidth.n,
-        "bytes_per_h": _interval(bandwidth.rate),
+        "bytes_per_h": interval(bandwidth.rate, mean="estimate"),
         "mean_bytes": bandwidth.mean_bytes,
-        "duration_cv": number(bandwidth.duration_cv),
-        "per_byte_cv": number(bandwidth.per_byte_cv),
+        "duration_cv": finite_or_none(bandwidth.duration_cv),
+        "per_byte_cv": finite_or_none(bandwidth.per_byte_cv),
     }

@@ -23,7 +23,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
+from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.prices import shown
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
@@ -85,13 +85,7 @@ def document_of_fleet(result: FleetResult) -> Document:
             Section("All options", [_options(result, MOST_ROWS)]),
             Section("What a month costs", [_costs(result), *energies]),
             Section("In pictures", [_picture(*item) for item in fleet_charts(result).items()]),
-            Section(
-                "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
-            ),
-            Section(
-                "Where these numbers come from",
-                provenance(read_manifest(result.path), result.path),
-            ),
+            *origin(read_manifest(result.path), result.path, "with the values"),
         ],
     )
 

@@ -8,11 +8,35 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.present.document import Block, Column, Facts, Listing, Table
+from cprsim.present.document import Block, Column, Facts, Listing, Section, Table
 from cprsim.results.words import count
 
 
-def provenance(manifest: Mapping[str, Any], folder: Path) -> list[Block]:
+def origin(
+    manifest: Mapping[str, Any],
+    folder: Path,
+    what: str = "as it was read",
+    scenarios: Iterable[str] = ("scenario.yaml",),
+) -> list[Section]:
+    """The last sections of every document of a results folder.
+
+    Parameters
+    ----------
+    what : is said of the scenario's file
+    scenarios : names of the files
+
+    Raises
+    ------
+    ResultError : a file can't be read
+    """
+    listings = [_file_listing(folder / name, what) for name in scenarios]
+    return [
+        Section("The scenario" if len(listings) == 1 else "The scenarios", listings),
+        Section("Where these numbers come from", _provenance(manifest, folder)),
+    ]
+
+
+def _provenance(manifest: Mapping[str, Any], folder: Path) -> list[Block]:
     """Command, seed, versions and digests of a result, and the files of its folder.
 
     Parameters
@@ -62,7 +86,7 @@ def _files(files: Mapping[str, Any]) -> Table:
     )
 
 
-def file_listing(path: Path, what: str) -> Listing:
+def _file_listing(path: Path, what: str) -> Listing:
     """A text file of the results folder as it is. Raises ResultError where it can't be read."""
     try:
         return Listing(f"{path.name}, {what}", path.read_text("utf-8"))

@@ -13,7 +13,7 @@ from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Cell, Column, Document, Section, Table, Words
 from cprsim.present.document import Listing as TextListing
 from cprsim.present.markdown import raw_table
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import origin
 from cprsim.present.terminal import show
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Listing, Row, Summary
@@ -52,7 +52,7 @@ def document_of_reproduction(made: Reproduced) -> Document:
     summary = made.summary
     said: list[Block] = [_comparisons(summary.rows)] if summary.rows else []
     said += [Words(summary.notes)] if summary.notes else []
-    inputs = sorted(made.path.glob("*.yaml"))
+    inputs = sorted(path.name for path in made.path.glob("*.yaml"))
     return Document(
         title=summary.title,
         question=summary.question,
@@ -61,10 +61,7 @@ def document_of_reproduction(made: Reproduced) -> Document:
             Section("Ours beside the paper's", said),
             *(Section(chart.title, chart_blocks(chart)) for chart in summary.charts),
             *([Section("Tables", [*map(_table, summary.listings)])] if summary.listings else []),
-            Section("The scenarios", [file_listing(path, "as it was read") for path in inputs]),
-            Section(
-                "Where these numbers come from", provenance(read_manifest(made.path), made.path)
-            ),
+            *origin(read_manifest(made.path), made.path, scenarios=inputs),
         ],
     )
 

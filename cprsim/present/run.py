@@ -29,7 +29,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
+from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.run_sentences import (
     accuracy_sentences,
     answer,
@@ -103,8 +103,7 @@ def document_of_run(result: Result) -> Document:
             Section("What failures cost, and why", _costs(result)),
             *([Section("How bad a run can get", _badness(result))] if whole else []),
             timeline_section(result),
-            Section("The scenario", [file_listing(result.path / "scenario.yaml", AS_RUN)]),
-            Section("Where these numbers come from", provenance(result.manifest, result.path)),
+            *origin(result.manifest, result.path, AS_RUN),
         ],
     )
 

@@ -19,7 +19,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import origin
 from cprsim.present.selection_sentences import (
     decision,
     drawn,
@@ -221,8 +221,7 @@ def document_of_selection(made: Selected) -> Document:
             Section("What there is to choose from", [_picture(made), candidates_table(chosen)]),
             Section("How to run it", [Listing("For the scenario", entries_text(chosen))]),
             Section("What the decision rests on", why),
-            Section("The scenario", [file_listing(made.path / "scenario.yaml", "as it was read")]),
-            Section("Where these numbers come from", provenance(made.manifest, made.path)),
+            *origin(made.manifest, made.path),
         ],
     )
 

@@ -21,7 +21,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.provenance import file_listing, places, provenance
+from cprsim.present.provenance import origin, places
 from cprsim.present.run import AUC_LOSS
 from cprsim.present.terminal import show
 from cprsim.results import records_of
@@ -157,7 +157,6 @@ def _compared(summary: Summary, reference: str) -> tuple[str, str]:
 def document_of_sweep(result: SweepResult) -> Document:
     """Everything about one sweep. Raises ResultError for an unreadable file."""
     found = summaries(result)
-    manifest = read_manifest(result.path)
     axes = ", ".join(axis.key for axis in result.axes)
     return Document(
         title=f"What becomes of the overhead: {result.name}",
@@ -170,10 +169,7 @@ def document_of_sweep(result: SweepResult) -> Document:
             Section("Where each strategy is at its best and its worst", [extremes_table(result)]),
             Section("The sweep in pictures", _pictures(result, axes)),
             Section("All points", _points(result)),
-            Section(
-                "The scenario", [file_listing(result.path / "scenario.yaml", "with the values")]
-            ),
-            Section("Where these numbers come from", provenance(manifest, result.path)),
+            *origin(read_manifest(result.path), result.path, "with the values"),
         ],
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cprsim.codec import finite_or_none as number
+from cprsim.codec import finite_or_none
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.standings import BEST, TIED
@@ -21,7 +21,7 @@ from cprsim.compare_systems.words import (
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
-from cprsim.present.provenance import file_listing, provenance
+from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
@@ -92,10 +92,7 @@ def document_of_systems(comparison: Comparison) -> Document:
             Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
             *([Section("What can't run it", [Words(others)])] if others else []),
             Section("How to run them", [Listing("For the scenario", entries_text(found))]),
-            Section(
-                "The scenario", [file_listing(result.path / "scenario.yaml", "as it was read")]
-            ),
-            Section("Where these numbers come from", provenance(result.manifest, result.path)),
+            *origin(result.manifest, result.path),
         ],
     )
 
@@ -306,15 +303,15 @@ def _system(one: Standing) -> dict[str, Any]:
         "name": one.name,
         "strategy": beside.strategy,
         "entry": beside.text,
-        "interval_h": number(policy.save_interval_h),
+        "interval_h": finite_or_none(policy.save_interval_h),
         "interval": beside.how,
         "replications": one.summary[FINISHED].n,
-        FINISHED: number(one.summary[FINISHED].mean),
+        FINISHED: finite_or_none(one.summary[FINISHED].mean),
         "overhead_fraction": interval(one.overhead),
         "parts": {name: interval(one.summary[name]) for name in parts_among(one.summary)},
         "more_than_best": one.more and interval(one.more),
         "verdict": one.verdict,
-        **{name: number(one.summary[name].mean) for name in MEANS},
+        **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
         "accuracy": one.accuracy,
         "auc_loss": interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
@@ -325,4 +322,8 @@ def _system(one: Standing) -> dict[str, Any]:
 
 
 def _fate(fate: Fate) -> dict[str, Any]:
-    return {"takes": fate.kind.name.lower(), "up_to_h": number(fate.up_to_h), "from": fate.tier}
+    return {
+        "takes": fate.kind.name.lower(),
+        "up_to_h": finite_or_none(fate.up_to_h),
+        "from": fate.tier,
+    }

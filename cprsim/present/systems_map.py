@@ -10,7 +10,7 @@ from cprsim.compare_systems.map_folder import SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
-from cprsim.present.provenance import FOUND_AGAIN, file_listing, places, provenance
+from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.results.words import NO_NUMBER, count, hours, suited
 
 NOBODY = "-"
@@ -49,8 +49,7 @@ def document_of_map(made: SystemsMap) -> Document:
         sections=[
             Section("The map", [_picture(made)]),
             Section("All points", [_table(made)]),
-            Section("The scenario", [file_listing(made.path / "scenario.yaml", "with the values")]),
-            Section("Where these numbers come from", provenance(made.manifest, made.path)),
+            *origin(made.manifest, made.path, "with the values"),
         ],
     )
 
