@@ -141,7 +141,7 @@ def _known() -> Iterator[tuple[str, Any]]:
 
 def _default(of: Field[Any]) -> str:
     kind, value = of.metadata["kind"], of.default
-    if value is None:
+    if value is None or kind == "records":
         return "–"
     if kind in DIMENSIONS:
         return DIMENSIONS[kind].format(value)
