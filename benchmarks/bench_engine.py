@@ -30,9 +30,8 @@ import numpy as np
 
 from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system

@@ -16,9 +16,8 @@ import simpy
 
 from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system

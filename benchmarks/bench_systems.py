@@ -20,8 +20,8 @@ from time import process_time
 
 from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Policy, Reach, Scope

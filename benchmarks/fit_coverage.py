@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import stats
+from tests.failures.test_coalescing import bursts
 
-from cprsim.failures.coalescing import coalesced
-from cprsim.failures.lives import with_lives
-from cprsim.fitting.changed import change, power
+from cprsim.failures.outages import with_lives
+from cprsim.fitting.coalescing import coalesced
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.lifetimes import uptimes
-from tests.failures.test_coalescing import bursts
+from cprsim.fitting.rate_change import change, power
 from tests.fitting.test_competing_causes import competing
 from tests.fitting.test_lives import fleet
 

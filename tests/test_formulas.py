@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim import analytic
 from cprsim.errors import ParameterError
 from cprsim.intervals import (
     cpr_h,
@@ -18,6 +17,7 @@ from cprsim.intervals import (
     partial_overhead_fraction,
     young_h,
 )
+from tests import closed_forms
 
 positive = st.floats(1e-3, 1e3)
 
@@ -51,7 +51,7 @@ def test_dalys_interval_is_better_than_youngs_where_saves_are_struck(
 ) -> None:
     def per_useful_hour(interval_h: float) -> float:
         useful_h = 100 * interval_h
-        wall_h = useful_h + analytic.full_uptime_h(useful_h, interval_h, save_h, 0.0, mtbf_h)
+        wall_h = useful_h + closed_forms.full_uptime_h(useful_h, interval_h, save_h, 0.0, mtbf_h)
         return wall_h / useful_h
 
     at_daly = per_useful_hour(daly_h(save_h, mtbf_h))
@@ -98,8 +98,8 @@ def test_the_papers_emulation(
 
 
 FORMS = [
-    (analytic.full_progress_h, analytic.full_uptime_h, analytic.full_wall_h),
-    (analytic.partial_progress_h, analytic.partial_uptime_h, analytic.partial_wall_h),
+    (closed_forms.full_progress_h, closed_forms.full_uptime_h, closed_forms.full_wall_h),
+    (closed_forms.partial_progress_h, closed_forms.partial_uptime_h, closed_forms.partial_wall_h),
 ]
 
 
@@ -127,9 +127,9 @@ def test_the_more_ages_the_more_it_costs(
 def test_the_numbers_of_a_job_worked_out_elsewhere() -> None:
     """50 h, saves of 0.05 h every 1.25 h, load 0.1 h, rescheduling 0.2 h, MTBF 20 h."""
     job = (50.0, 1.25, 0.05, 0.3, 20.0)
-    assert analytic.full_progress_h(*job) == pytest.approx(4.3125)
-    assert analytic.partial_progress_h(*job) == pytest.approx(2.75)
-    assert analytic.full_uptime_h(*job) == pytest.approx(4.533, abs=5e-4)
+    assert closed_forms.full_progress_h(*job) == pytest.approx(4.3125)
+    assert closed_forms.partial_progress_h(*job) == pytest.approx(2.75)
+    assert closed_forms.full_uptime_h(*job) == pytest.approx(4.533, abs=5e-4)
 
 
 def test_decision_threshold() -> None:

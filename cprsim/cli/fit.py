@@ -203,9 +203,9 @@ def fit(
     )
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
-    from cprsim.failures.anonymous import anonymous_rows, how_to_fit
-    from cprsim.failures.coalescing import coalesced
+    from cprsim.failures.outages import anonymous_rows, how_to_fit
     from cprsim.fitting.causes import by_cause, fragments_by_cause
+    from cprsim.fitting.coalescing import coalesced
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.since_last import compared, read_before
@@ -328,8 +328,8 @@ def fit_costs(
     """Fit what saves and loads cost to a log of them, for a scenario's `costs`."""
     from cprsim.cli.terminal import Terminal
     from cprsim.fitting.cost_fit import fit_costs as fitted
+    from cprsim.fitting.cost_fit import read_transfers
     from cprsim.fitting.cost_fragment import costs_fragment
-    from cprsim.fitting.transfers import read_transfers
     from cprsim.present.fit_costs import costs_as_json, print_costs
 
     transfers = read_transfers(log, columns=column_names(columns or []), time_unit=time_unit)
@@ -370,7 +370,7 @@ def _beside(path: Path, number: int, one: CauseFragment) -> Path:
 
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:
     from cprsim.errors import ResultError
-    from cprsim.fitting.windows import failures_by_window
+    from cprsim.fitting.coalescing import failures_by_window
     from cprsim.plots.fit import coalescing_figure, fit_figures
     from cprsim.plots.save import save_figure
 

@@ -29,7 +29,7 @@ def options_of_reader(
 ) -> Asked:
     """What the reader of a log is told. Raises ParameterError for a wrong zone, column or time."""
     from cprsim.failures.traces.asked import Asked
-    from cprsim.failures.traces.zones import require_zone
+    from cprsim.failures.traces.times import require_zone
 
     return Asked(
         n_nodes=nodes,
@@ -93,8 +93,8 @@ def with_node_lives(
         for a file that can't be read.
     """
     from cprsim.errors import ParameterError
-    from cprsim.failures.lives import with_lives
-    from cprsim.failures.traces.lanl_dates import lanl_lives
+    from cprsim.failures.outages import with_lives
+    from cprsim.failures.traces.lanl import lanl_lives
     from cprsim.failures.traces.node_file import read_nodes
 
     if node_file is not None and dates:

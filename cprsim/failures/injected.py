@@ -10,7 +10,7 @@ import numpy as np
 
 from cprsim.budget import require_room
 from cprsim.errors import ParameterError
-from cprsim.failures.pieces import drawn
+from cprsim.failures.partial_draws import drawn
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,
     expected_of_random_slots,

@@ -19,7 +19,7 @@ import numpy as np
 
 from cprsim.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
-from cprsim.failures.pieces import Kept, integers
+from cprsim.failures.partial_draws import Kept, integers
 from cprsim.failures.renewal import Lifetimes, numbers, renewals_until
 from cprsim.failures.sources import clocks_of, firsts_of, rows_of
 from cprsim.records import Bools, Floats, Ints

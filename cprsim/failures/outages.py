@@ -2,16 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import inf
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.open_ends import with_ends
 from cprsim.records import Bools, Floats, Ints
+
+
+class Ends(NamedTuple):
+    """The end of every outage."""
+
+    end_h: Floats  # (n,)
+    guessed: Bools  # (n,) True where the log does not say that the node was down until then
+    notes: tuple[str, ...]  # how many ends are no ends of the log
+
+
+def next_failure_h(node: Ints, start_h: Floats) -> Floats:
+    """When the node of each outage fails next, later than at its start [h], (n,); inf if never."""
+    order = np.lexsort((start_h, node))
+    by_node, by_start_h = node[order], start_h[order]
+    new_node = np.diff(by_node) != 0
+    last_of_instant = np.append(new_node | (np.diff(by_start_h) > 0), True)
+    lasts = np.flatnonzero(last_of_instant)
+    follows_h = np.append(np.where(new_node, inf, by_start_h[1:]), inf)[lasts]
+    next_h = np.empty(len(node))
+    next_h[order] = np.repeat(follows_h, np.diff(lasts, prepend=-1))
+    return next_h
+
+
+def with_ends(
+    node: Ints, start_h: Floats, end_h: Floats, window_h: float, unended_h: float | None
+) -> Ends:
+    """Give every outage an end.
+
+    A node that fails again was up before: its next failure closes an outage at the latest.
+
+    Parameters
+    ----------
+    node, start_h, end_h : (n,) columns in any order, times in [h]; no end is a NaN
+    window_h : when the observation ends [h]
+    unended_h : how long an outage without an end lasts [h]; None: until the node's next failure,
+        else to the end of the observation
+    """
+    none = np.isnan(end_h)
+    if not none.any():
+        return Ends(end_h, none, ())
+    next_h = next_failure_h(node, start_h)
+    closed = none & (next_h <= window_h)
+    if unended_h is None:
+        until_h = np.where(closed, next_h, np.maximum(window_h, start_h))
+        notes = {
+            "closed by the next failure of the node": int(closed.sum()),
+            "still under way at the end of the observation": int((none & ~closed).sum()),
+        }
+        guessed = closed
+    else:
+        until_h = np.minimum(start_h + unended_h, next_h)
+        what = f"taken to last {unended_h:.6g} h" if unended_h > 0 else "taken as points in time"
+        cut = none & (next_h < start_h + unended_h)
+        notes = {what: int(none.sum()), "of these cut at the node's next failure": int(cut.sum())}
+        guessed = none
+    said = tuple(f"{n} outage(s) without an end, {what}" for what, n in notes.items() if n)
+    return Ends(np.where(none, until_h, end_h), guessed, said)
+
+
+# ------------------------------------------------------------------------------------------ the log
 
 
 class Causes(NamedTuple):
@@ -171,7 +231,7 @@ def outages_of(
     node, start_h, end_h, cause : (n,) columns; an `end_h` of NaN is an outage without an end
     n_nodes, window_h, origin, node_names, notes, window_given : see `Outages`; the notes get what
         is left out, closed, assumed or part of another outage
-    unended_h : how long outages without an end last, see `open_ends.with_ends`
+    unended_h : how long outages without an end last, see `with_ends`
 
     Raises
     ------
@@ -256,3 +316,110 @@ def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
     """Whether a flag is up anywhere from each first to its last, (n_groups,)."""
     up = np.append(0, np.cumsum(flags))
     return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
+
+
+# ------------------------------------------------------------------------ nodes that join and leave
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLives:
+    """When each node was there, on the clock of its log (0 is where the observation begins)."""
+
+    names: tuple[str, ...]
+    born_h: Floats  # (n_nodes,) when its age was 0; before 0 where it was installed earlier
+    enters_h: Floats  # (n_nodes,) from when on its failures are in the log; at least `born_h`
+    leaves_h: Floats  # (n_nodes,) until when
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for a node that leaves before it enters."""
+        wrong = np.flatnonzero(~(self.born_h <= self.enters_h) | ~(self.enters_h < self.leaves_h))
+        if len(wrong):
+            name = self.names[int(wrong[0])]
+            raise ParameterError(
+                f"node {name!r} does not enter after its installation, and leave after that"
+            )
+
+
+def with_lives(outages: Outages, lives: NodeLives) -> Outages:
+    """The log of these nodes, each watched while it was there.
+
+    Nodes that the log does not name count too: they never failed. Outages that began before their
+    node entered or after it left are left out and counted; so are nodes that were not there within
+    the observation.
+
+    Raises
+    ------
+    ParameterError
+        where the log names a node of which nothing is said, or no node was there.
+    """
+    enters_h = np.maximum(lives.enters_h, 0.0)
+    leaves_h = np.minimum(lives.leaves_h, outages.window_h)
+    there = enters_h < leaves_h
+    number = {name: place for place, name in enumerate(lives.names)}
+    if unknown := [name for name in outages.node_names if name not in number]:
+        raise ParameterError(
+            f"the log names node {unknown[0]!r} (and {len(unknown) - 1} more), of which the list "
+            "of nodes says nothing"
+        )
+    if not there.any():
+        raise ParameterError("no node was there within the observation: are both on one clock?")
+    place = np.array([number[name] for name in outages.node_names], dtype=np.int64)
+    node = place[outages.node] if outages.n_outages else outages.node
+    mine = there[node] & (outages.start_h < leaves_h[node])
+    mine &= (outages.start_h >= enters_h[node]) | (outages.start_h < 0)
+    kept = replace(outages, node=node).where(mine)
+    shift = np.cumsum(there) - 1
+    counted = {
+        "outage(s) left out that began while their node was not there": int((~mine).sum()),
+        "node(s) left out that were not there within the observation": int((~there).sum()),
+    }
+    late, early = int((enters_h[there] > 0).sum()), int((leaves_h < outages.window_h)[there].sum())
+    return replace(
+        kept,
+        node=shift[kept.node],
+        n_nodes=int(there.sum()),
+        window_h=float(leaves_h[there].max()),  # nothing is watched once all have left
+        node_names=tuple(np.array(lives.names, dtype=object)[there].tolist()),
+        lives=(lives.born_h[there], enters_h[there], leaves_h[there]),
+        notes=(
+            *outages.notes,
+            f"{late} node(s) joined after the observation began, {early} left before its end",
+            *(f"{n} {what}" for what, n in counted.items() if n),
+        ),
+    )._in_order()
+
+
+# -------------------------------------------------------------------------- without names and dates
+
+
+def anonymous_rows(outages: Outages, seed: int = 0) -> Iterator[str]:
+    """The lines of a tidy CSV: nodes numbered in random order, causes by number, hours from 0.
+
+    Ends that the log does not say stay empty; where it says none at all, there is no such column.
+    """
+    number = np.random.default_rng(seed).permutation(outages.n_nodes)
+    has_ends = bool((outages.ended & ~outages.guessed).any())
+    yield "node,start,end,cause" if has_ends else "node,start,cause"
+    width = len(str(outages.n_nodes))
+    said = outages.ended & ~outages.guessed
+    for node, start_h, end_h, is_said, cause in zip(
+        outages.node.tolist(), outages.start_h.tolist(), outages.end_h.tolist(), said.tolist(),
+        outages.cause_code.tolist(), strict=True,
+    ):  # fmt: skip
+        cells = [f"n{number[node]:0{width}d}", repr(start_h)]
+        cells += [repr(end_h) if is_said else ""] if has_ends else []
+        yield ",".join([*cells, f"c{cause}" if outages.cause_names[cause] else ""])
+
+
+def how_to_fit(outages: Outages) -> str:
+    """The options with which an anonymous log gives the fit of this one."""
+    inferred_h = max(
+        float(outages.start_h.max()), float(outages.end_h[outages.ended].max(initial=-np.inf))
+    )
+    from_given, to_given = outages.window_given
+    options = [f"--time-unit h --nodes {outages.n_nodes}"]
+    if from_given or outages.start_h.min() != 0:
+        options.append("--from 0")
+    if to_given or inferred_h != outages.window_h:
+        options.append(f"--to {outages.window_h!r}")
+    return " ".join(options)

@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.budget import require_room
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.pieces import PIECE
+from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream

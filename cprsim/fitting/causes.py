@@ -11,12 +11,11 @@ from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
-from cprsim.fitting.exposure import node_hours
 from cprsim.fitting.families import WEIBULL, Fit, fit
-from cprsim.fitting.fragments import fragment, share_of_job
+from cprsim.fitting.fragments import fragment
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.fitting.observation import Observation
+from cprsim.fitting.observation import Observation, node_hours
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats, Ints
@@ -168,7 +167,7 @@ def _job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
     together = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return len(together.sizes) * share_of_job(together, n_job, outages.n_nodes) / watched_h
+    return len(together.sizes) * together.share_of_job(n_job, outages.n_nodes) / watched_h
 
 
 def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTART_H) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
+from cprsim.failures.sources import p_strikes
 from cprsim.records import Floats, Ints
 
 WEEK_H = 168.0
@@ -36,6 +37,14 @@ class Togetherness:
     def larger(self) -> Ints:
         """Sizes of those groups that have more than one node."""
         return self.sizes[self.sizes > 1]
+
+    def share_of_job(self, n_job: int, n_nodes: int) -> float:
+        """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
+        if n_job == n_nodes:
+            return 1.0
+        sizes, counts = self.counts
+        struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
+        return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 
 
 @dataclass(frozen=True, slots=True)

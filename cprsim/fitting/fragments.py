@@ -11,21 +11,16 @@ from dataclasses import replace
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.failures.correlated import Shocks
-from cprsim.failures.distributions import Distribution, with_mean
+from cprsim.failures.distributions import Distribution, PiecewiseHazard, with_mean
 from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.failures.piecewise import PiecewiseHazard
-from cprsim.failures.sources import p_strikes
 from cprsim.fitting import limits
-from cprsim.fitting.circle import CorrelatedFit
-from cprsim.fitting.correlation import Togetherness
+from cprsim.fitting.correlated_fit import CorrelatedFit, FrailtyFit
 from cprsim.fitting.families import Fit
-from cprsim.fitting.frailty_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.trace_fit import TraceFit
 from cprsim.records import Cluster, Holds, Role
 
-WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
 
 
@@ -47,7 +42,7 @@ def fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> s
         where nothing that a scenario can simulate was fitted, or the job has more nodes than the
         log.
     """
-    if not asks_for_correlation(fitted):
+    if not fitted.asks_for_correlation:
         return job_fragment(fitted, origin, n_job_nodes)
     try:
         return correlated_fragment(fitted, origin, n_job_nodes)
@@ -58,15 +53,6 @@ def fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) -> s
 
 class UnwritableError(ParameterError):
     """A fit that a scenario does not take."""
-
-
-def asks_for_correlation(fitted: TraceFit) -> bool:
-    """Whether nodes failed together, or differ, by more than one distribution can say."""
-    if fitted.correlated is None or fitted.outages.n_nodes < 2:
-        return False
-    aic = {form.name: form.aic for form in fitted.correlated.forms}
-    differ = aic["alike"] - min(aic.values()) > WORTH_AIC
-    return differ or fitted.correlated.shocks is not None
 
 
 # ------------------------------------------------------------------------------ kind correlated
@@ -218,7 +204,7 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
     if ranking is None:
         raise ParameterError(f"there is no fit of the gaps to write: {fitted.gaps.why_not}")
     n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
-    share = share_of_job(fitted.together, n_job, fitted.outages.n_nodes)
+    share = fitted.together.share_of_job(n_job, fitted.outages.n_nodes)
     judged, distribution = best_for_scenario(ranking, limits.MTBF_H, stretch=1 / share)
     n_nodes, zero = fitted.outages.n_nodes, fitted.together.share_of_zero_gaps
     lines = [
@@ -237,15 +223,6 @@ def job_fragment(fitted: TraceFit, origin: str, n_job_nodes: int | None = None) 
         "  clock: wall",
     ]
     return "\n".join([*lines, *_repair_lines(fitted)]) + "\n"
-
-
-def share_of_job(together: Togetherness, n_job: int, n_nodes: int) -> float:
-    """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
-    if n_job == n_nodes:
-        return 1.0
-    sizes, counts = together.counts
-    struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
-    return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 
 
 def _job_share(n_job: int, n_nodes: int, share: float) -> list[str]:

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution
-from cprsim.failures.piecewise import PiecewiseHazard
-from cprsim.fitting.families import FAMILIES, Fit, fit, search
+from cprsim.failures.distributions import Distribution, PiecewiseHazard
+from cprsim.fitting.families import FAMILIES, Fit, fit, fit_piecewise, search
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.fitting.piecewise_fit import fit_piecewise
 from cprsim.records import Floats
 from cprsim.streams import stream
 

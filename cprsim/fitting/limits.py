@@ -6,9 +6,15 @@ The schema has the same bounds in its own words; a test holds the two together.
 from __future__ import annotations
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Distribution, Exponential, Gamma, LogNormal, Weibull
+from cprsim.failures.distributions import (
+    Distribution,
+    Exponential,
+    Gamma,
+    LogNormal,
+    PiecewiseHazard,
+    Weibull,
+)
 from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
-from cprsim.failures.piecewise import PiecewiseHazard
 
 Bounds = tuple[float, float]  # both included
 

@@ -110,3 +110,15 @@ def _end(outages: Outages) -> str:
         return f"{float(number) + outages.window_h:g} {unit}"
     except ValueError:
         return f"{outages.window_h:g} h later"
+
+
+def node_hours(outages: Outages) -> float:
+    """Hours that all nodes were there together [h], down ones included."""
+    if outages.lives is None:
+        return outages.n_nodes * outages.window_h
+    return float((outages.lives[2] - outages.lives[1]).sum())
+
+
+def n_failures(outages: Outages) -> int:
+    """Failures within the observation, of the chosen cause."""
+    return int((outages.in_window & outages.chosen).sum())

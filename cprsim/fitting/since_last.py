@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.fitting.changed import Change, change
-from cprsim.fitting.exposure import node_hours
+from cprsim.fitting.observation import node_hours
+from cprsim.fitting.rate_change import Change, change
 from cprsim.foreign import read_json
 
 HINT = "give what `cprsim fit LOG --json` printed"

@@ -9,7 +9,6 @@ from math import ceil, isfinite, nan
 import numpy as np
 
 from cprsim.estimate import Estimate
-from cprsim.history.clocks import corrected
 from cprsim.history.course import Course, Incident, Run, Save, course_of
 from cprsim.history.filling import Filled, Usual, filled
 from cprsim.history.stretches import (
@@ -20,7 +19,7 @@ from cprsim.history.stretches import (
     pace_of,
     points_of,
 )
-from cprsim.history.table import Events
+from cprsim.history.table import Events, corrected
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from cprsim.errors import Place, TraceError
-from cprsim.history.attempts import NOTE, attempt_events
+from cprsim.failures.traces.reading import named_columns, no_row_where, read_csv
+from cprsim.failures.traces.times import read_times
 from cprsim.history.json_lines import TYPES, Collected, event_of, read_json_lines
 from cprsim.history.table import Events
-from cprsim.history.torch_lines import HINTS, torch_events
+from cprsim.records import Floats
 
 LOOKED_AT_BYTES = 1 << 18
 
@@ -85,3 +92,194 @@ def _add(events: Iterable[dict[str, Any]], path: Path, into: Collected) -> None:
         {name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()}
     )
     into.add(table, path.stem)
+
+
+# ------------------------------------------------------------------------------- tables of attempts
+
+ATTEMPT_COLUMNS = (
+    "job",
+    "start",
+    "end",
+    "last_step",
+    "last_saved_step",
+    "step_seconds",
+    "node",
+    "cause",
+)
+OPTIONAL_COLUMNS = {"job", "last_saved_step", "step_seconds", "node", "cause"}
+NS_PER_H = 3600 * 10**9
+NOTE = (
+    "a table of attempts says nothing of saves, loads and detection: what they took within an "
+    "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
+    "between attempts as rescheduling"
+)
+
+
+def attempt_events(path: Path, time_unit: str | None) -> Iterator[dict[str, Any]]:
+    """The events that a table of attempts amounts to.
+
+    Parameters
+    ----------
+    time_unit : ms, s, min, h or d where times are numbers; else time stamps, ISO 8601
+
+    Raises
+    ------
+    TraceError : with file and line, for anything that can't be read
+    """
+    rows = named_columns(read_csv(path), {}, path, ATTEMPT_COLUMNS, OPTIONAL_COLUMNS)
+    start = read_times(rows["start"], time_unit, path)
+    end = read_times(rows["end"], time_unit, path, start)
+    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    no_row_where(end.hours < start.hours, rows, path, "end", "{value} lies before the start")
+    last, saved = _steps(rows, "last_step", path), _steps(rows, "last_saved_step", path)
+    step_s = _steps(rows, "step_seconds", path)
+    jobs = _texts(rows, "job")
+    nodes, causes = _texts(rows, "node"), _texts(rows, "cause")
+    for job in dict.fromkeys(jobs):
+        mine = [place for place in range(len(rows)) if jobs[place] == job]
+        mine.sort(key=lambda place: float(start.hours[place]))
+        before = 0.0
+        for attempt, place in enumerate(mine):
+            about = {"attempt": attempt, **({"job": job} if job else {})}
+            begin_ns = round(float(start.hours[place]) * NS_PER_H)
+            said = float(step_s[place])
+            first: dict[str, Any] = {"time_unix_nano": begin_ns, **about}
+            if attempt > 0:
+                yield {**first, "event": "rollback", "step": before}
+            pace = {"step_seconds": said} if isfinite(said) else {}
+            yield {**first, "event": "job.start", **pace}
+            if not pace:
+                yield {**first, "event": "train.resume", "step": before}
+            yield from _end(
+                about, float(end.hours[place]), float(last[place]), place == mine[-1],
+                nodes[place], causes[place],
+            )  # fmt: skip
+            if isfinite(saved[place]):
+                before = float(saved[place])
+
+
+def _end(
+    about: dict[str, Any], end_h: float, last: float, is_last: bool, node: str, cause: str
+) -> Iterator[dict[str, Any]]:
+    if not isfinite(end_h):
+        return
+    step = {"step": last} if isfinite(last) else {}
+    at = {"time_unix_nano": round(end_h * NS_PER_H), **about, **step}
+    if step:
+        yield {**at, "event": "progress"}
+    if is_last and not cause:
+        yield {**at, "event": "job.end", "outcome": "finished"}
+        return
+    words = {**({"node": node} if node else {}), **({"cause": cause} if cause else {})}
+    yield {**at, "event": "failure", **words}
+    yield {"time_unix_nano": at["time_unix_nano"], **about, "event": "failure.detected"}
+    if is_last:
+        yield {**at, "event": "job.end", "outcome": "failed"}
+
+
+def _steps(rows: pd.DataFrame, name: str, path: Path) -> Floats:
+    """A column of numbers, NaN where it is empty or absent."""
+    if name not in rows:
+        return np.full(len(rows), np.nan)
+    text = rows[name].fillna("").str.strip()
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
+    bad = (text != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers >= 0))
+    no_row_where(bad, rows, path, name, "{value} is no number from 0 on")
+    return numbers
+
+
+def _texts(rows: pd.DataFrame, name: str) -> list[str]:
+    if name not in rows:
+        return [""] * len(rows)
+    return [str(one).strip() for one in rows[name].fillna("")]
+
+
+# ------------------------------------------------------------------------------- output of torchrun
+
+STAMP = re.compile(
+    r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:[zZ]|[+-]\d\d:?\d\d)?)[ \t:]+(.*)$"
+)
+AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)".*\}')
+CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
+CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
+STEP = re.compile(r"(\d+)/?$")
+NS_PER_MS = 1e6
+HINTS = ("torchelastic.worker.status", "'func_name': '")
+
+
+def torch_events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a job that torchrun ran, under the names of docs/events.md.
+
+    Raises
+    ------
+    TraceError : an event of torchrun stands in a line without a time stamp
+    """
+    attempt, died = -1, False
+    text = path.read_text("utf-8", errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        found = STAMP.match(line)
+        said = found[2] if found else line
+        if saved := CHECKPOINT.search(said):
+            yield from _of_checkpoint(saved[0], saved[1])
+            continue
+        is_event, closing = AGENT_EVENT.search(said), CLOSING.search(said)
+        if not is_event and not closing:
+            continue
+        if found is None:
+            raise TraceError.at(
+                Place(path, number),
+                "an event of torchrun without a time stamp before it, as "
+                "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
+            )
+        at_ns = _ns(found[1])
+        if closing and not died:
+            died = True
+            yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
+        elif is_event:
+            event = json.loads(is_event[0])
+            restarts = int(event["metadata"].get("agent_restarts") or 0)
+            if is_event[1] == "START" and restarts > attempt:
+                attempt, died = restarts, False
+                yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
+            elif is_event[1] == "RENDEZVOUS" and died:
+                took_ns = round(float(event["metadata"].get("duration_ms") or 0) * NS_PER_MS)
+                yield {
+                    "time_unix_nano": at_ns - took_ns,
+                    "event": "reschedule.start",
+                    "attempt": max(attempt, 0),
+                }
+            elif is_event[1] in ("SUCCEEDED", "FAILED") and event["source"] == "AGENT":
+                outcome = "finished" if is_event[1] == "SUCCEEDED" else "failed"
+                yield {"time_unix_nano": at_ns, "event": "job.end", "outcome": outcome}
+
+
+def _of_checkpoint(text: str, what: str) -> Iterator[dict[str, Any]]:
+    """A save or load as the first rank logs it."""
+    try:
+        said = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return
+    if str(said.get("global_rank", "0")) != "0" or said.get("event") not in ("start", "end"):
+        return
+    event = {"time_unix_nano": int(said["time"]), "rank": 0}
+    step = STEP.search(str(said.get("checkpoint_id") or ""))
+    if step:
+        event["step"] = int(step[1])
+    begins = said["event"] == "start"
+    if what == "load":
+        yield {**event, "event": "load.start" if begins else "train.resume"}
+        return
+    end = "save.resume" if what == "async_save" else "save.commit"
+    yield {**event, "event": "save.start" if begins else end, "save_id": str(said.get("uuid"))}
+
+
+def _ns(stamp: str) -> int:
+    """Nanoseconds since 1970 of a time stamp; one without a zone counts as UTC."""
+    whole, _, fraction = re.sub(r"[zZ]|[+-]\d\d:?\d\d$", "", stamp).replace(",", ".").partition(".")
+    zone = re.search(r"([+-])(\d\d):?(\d\d)$", stamp[19:])
+    at = datetime.fromisoformat(whole).replace(tzinfo=UTC)
+    seconds = int(at.timestamp())
+    if zone:
+        offset_s = (int(zone[2]) * 60 + int(zone[3])) * 60
+        seconds -= offset_s if zone[1] == "+" else -offset_s
+    return seconds * 10**9 + int(fraction.ljust(9, "0") or 0)

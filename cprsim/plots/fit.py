@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cprsim.estimate import Estimate
+from cprsim.fitting.coalescing import ByWindow
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.trace_fit import Subject, TraceFit
-from cprsim.fitting.windows import ByWindow
 from cprsim.plots.axes import title_axes, title_figure
 from cprsim.plots.style import FAINT, INK, series_line, style
 from cprsim.records import Floats, Ints

@@ -66,6 +66,7 @@ class Table:
     grouped : the first column names a group of rows: a terminal shows the name once, and a blank
         line between groups
     apart : what the columns that are set apart say; a terminal shows it above them
+    n_totals : of the last rows, which add up those above; a terminal sets them apart
     """
 
     kind: ClassVar[str] = "table"
@@ -74,6 +75,7 @@ class Table:
     rows: Sequence[Sequence[str | Cell]]
     grouped: bool = False
     apart: str = ""
+    n_totals: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,26 +16,22 @@ from cprsim.codec import finite_or_none
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
-from cprsim.fitting.changed import Change
-from cprsim.fitting.circle import Compared, close_circle
+from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
-from cprsim.fitting.exposure import n_failures, node_hours
 from cprsim.fitting.fragments import (
-    asks_for_correlation,
     fragment,
     job_fragment,
     nodes_of_job,
-    share_of_job,
 )
-from cprsim.fitting.frailty_fit import FrailtyFit
 from cprsim.fitting.goodness import P_REJECTED, Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
-from cprsim.fitting.observation import Observation
+from cprsim.fitting.observation import Observation, n_failures, node_hours
+from cprsim.fitting.posterior_check import Compared, check_by_simulation
+from cprsim.fitting.rate_change import Change
 from cprsim.fitting.since_last import Since
-from cprsim.fitting.trace_fit import Subject, TraceFit
+from cprsim.fitting.trace_fit import Subject, TraceFit, Verdict, verdict
 from cprsim.fitting.trend import Trend
-from cprsim.fitting.verdict import Verdict, verdict
 from cprsim.foreign import one_line
 from cprsim.present.as_json import interval
 from cprsim.present.terminal import say
@@ -79,7 +75,7 @@ class FitReport:
         """
         written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
         simpler = None
-        if asks_for_correlation(fitted):
+        if fitted.asks_for_correlation:
             simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
         circle, why_no_circle = _circle(fitted, circle_seed)
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
@@ -126,7 +122,7 @@ def _circle(fitted: TraceFit, seed: int | None) -> tuple[tuple[Compared, ...], s
         why_not = fitted.why_not_correlated
         return (), f"nodes that differ could not be fitted to this log: {why_not}"
     try:
-        return close_circle(fitted.outages, fitted.correlated, seed=seed), ""
+        return check_by_simulation(fitted.outages, fitted.correlated, seed=seed), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
         return (), f"the fit can't be simulated: {error}"
 
@@ -175,8 +171,8 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
         "fragment_for": {
             "nodes": report.n_job_nodes,
             "of_nodes": fitted.outages.n_nodes,
-            "share_of_failures": share_of_job(
-                fitted.together, report.n_job_nodes, fitted.outages.n_nodes
+            "share_of_failures": fitted.together.share_of_job(
+                report.n_job_nodes, fitted.outages.n_nodes
             ),
         },
         "fragment": report.text,

@@ -189,6 +189,7 @@ def _costs(result: FleetResult) -> Table:
         caption=what_costs(result).rstrip(":"),
         columns=[Column("", is_number=False), *options],
         rows=_cost_rows(result),
+        n_totals=2,
     )
 
 

@@ -99,8 +99,11 @@ def _rich(table: Table, places: Sequence[int]) -> RichTable:
             vertical="top",
         )
     previous = None
-    for row in table.rows:
+    first_total = len(table.rows) - table.n_totals if table.n_totals else None
+    for number, row in enumerate(table.rows):
         cells = [_brief(row[place]) for place in places]
+        if number == first_total:
+            rich.add_section()
         if table.grouped and cells[0] == previous:
             cells[0] = ""
         elif table.grouped and previous is not None:

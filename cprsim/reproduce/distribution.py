@@ -17,13 +17,13 @@ import numpy as np
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
-from cprsim.failures.job_clock import JobClock
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import FailureSource, Start
-from cprsim.fitting.circle import fit_correlated
+from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.pipeline import simulate

@@ -13,7 +13,7 @@ import pandas as pd
 from cprsim import codec
 from cprsim.codec import FieldMark
 from cprsim.failures import distributions
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.foreign import read_json
 from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.recovery import policy as recovery_policy

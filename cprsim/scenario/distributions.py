@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from cprsim.failures.distributions import Constant, Distribution, with_mean
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import Constant, Distribution, PiecewiseHazard, with_mean
 from cprsim.scenario.quantities import Model, Mtbf, PositiveTime, Quantity
 from cprsim.units import HAZARD, TIME
 

@@ -9,11 +9,10 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from cprsim.errors import ParameterError
 from cprsim.failures import correlated, frailty
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import Start
 from cprsim.records import Clock, Cluster
 from cprsim.scenario.distributions import Lifetime, Mtbf95, Spread95, intervals_agree

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.stretched import Stretched
+from cprsim.failures.sources import Stretched
 from cprsim.records import Costs, Duration, Floats, Storage, Transfer
 
 SECOND_H = 1 / 3600.0

@@ -7,6 +7,7 @@ import pytest
 
 from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 # Published with PCcheck's code for VGG-16: steps per second without failures (fig8_vgg16.csv) and
@@ -30,7 +31,7 @@ LOAD_S = (1.0 - GOODPUT["pccheck"][0] / THROUGHPUT["pccheck"][0]) * TRACE_S / N_
 
 
 def goodput_per_s(charge_h: float, throughput: float) -> float:
-    per_h = analytic.charged_steps_per_h(
+    per_h = closed_forms.charged_steps_per_h(
         TRACE_S / HOUR_S, N_FAILURES, charge_h, 1.0 / throughput / HOUR_S
     )
     return per_h / HOUR_S
@@ -41,7 +42,9 @@ def goodput_per_s(charge_h: float, throughput: float) -> float:
 def test_the_charges_make_the_published_goodput_from_the_published_throughput(
     system: str, i: int
 ) -> None:
-    charge = {"checkfreq": analytic.checkfreq_charge_h, "gpm": analytic.gpm_charge_h}[system]
+    charge = {"checkfreq": closed_forms.checkfreq_charge_h, "gpm": closed_forms.gpm_charge_h}[
+        system
+    ]
     step_h = 1.0 / THROUGHPUT[system][0] / HOUR_S
     charge_h = charge(step_h, EVERY[i], LOAD_S / HOUR_S)
     found = goodput_per_s(charge_h, THROUGHPUT[system][i])
@@ -51,7 +54,7 @@ def test_the_charges_make_the_published_goodput_from_the_published_throughput(
 @pytest.mark.parametrize("i", range(4))
 def test_the_ideal_pays_half_an_interval_and_no_save(i: int) -> None:
     step_h = 1.0 / THROUGHPUT["pccheck"][0] / HOUR_S
-    charge_h = analytic.gpm_charge_h(step_h, EVERY[i], LOAD_S / HOUR_S)
+    charge_h = closed_forms.gpm_charge_h(step_h, EVERY[i], LOAD_S / HOUR_S)
     assert goodput_per_s(charge_h, THROUGHPUT["pccheck"][0]) == pytest.approx(IDEAL[i], rel=1e-12)
 
 
@@ -87,7 +90,7 @@ def test_what_is_redone_is_as_old_as_the_newest_save_that_has_committed(
     for strike_h in rng.uniform(100 * interval_h, 300 * interval_h, 10_000):
         committed_h = starts_h[starts_h + write_h <= strike_h]
         redone.append(strike_h - committed_h[-1] + load_h)
-    ours_h = analytic.in_flight_charge_h(step_h, every, load_h, write_h, 4)
+    ours_h = closed_forms.in_flight_charge_h(step_h, every, load_h, write_h, 4)
     assert_mean(redone, ours_h)
     published_h = analytic.pccheck_charge_h(step_h, every, load_h, write_h, 4)
     assert_mean(np.array(redone) - published_h, write_h / 2)
@@ -109,24 +112,24 @@ def test_a_job_that_waits_for_saves_in_flight_makes_as_many_as_are_written(
             starts_h.append(now_h)
             commits_h.append(now_h + write_h)
     found = 1200 / (starts_h[1210] - starts_h[10])
-    expected = analytic.saves_per_h(step_h, every, write_h, n_in_flight)
+    expected = closed_forms.saves_per_h(step_h, every, write_h, n_in_flight)
     assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_trace_of_nothing_but_failures_leaves_no_goodput() -> None:
-    assert analytic.charged_steps_per_h(1.0, 10, 0.2, 0.01) == 0.0
+    assert closed_forms.charged_steps_per_h(1.0, 10, 0.2, 0.01) == 0.0
 
 
 def test_charges_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
-        analytic.in_flight_charge_h(0.01, 20, 0.1, 0.9, 4)
+        closed_forms.in_flight_charge_h(0.01, 20, 0.1, 0.9, 4)
     with pytest.raises(ParameterError):
-        analytic.checkfreq_charge_h(0.0, 20, 0.1)
+        closed_forms.checkfreq_charge_h(0.0, 20, 0.1)
     with pytest.raises(ParameterError):
-        analytic.gpm_charge_h(0.01, -1, 0.1)
+        closed_forms.gpm_charge_h(0.01, -1, 0.1)
     with pytest.raises(ParameterError):
         analytic.pccheck_charge_h(0.01, 20, 0.1, 0.1, 0)
     with pytest.raises(ParameterError):
-        analytic.saves_per_h(0.01, 0, 0.1, 1)
+        closed_forms.saves_per_h(0.01, 0, 0.1, 1)
     with pytest.raises(ParameterError):
-        analytic.charged_steps_per_h(0.0, 1, 0.1, 0.1)
+        closed_forms.charged_steps_per_h(0.0, 1, 0.1, 0.1)

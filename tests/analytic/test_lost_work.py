@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 STEP_H, N_STEPS, RATE = 0.25, 40, 0.5
@@ -26,13 +26,13 @@ def hours_added(rng: np.random.Generator, *, to_the_end: bool) -> list[float]:
 def test_a_step_that_is_retried_loses_half_of_it() -> None:
     rng = draws("step/retried")
     found = [hours for _ in range(2000) for hours in hours_added(rng, to_the_end=False)]
-    assert_mean(found, analytic.retried_step_loss_h(STEP_H))
+    assert_mean(found, closed_forms.retried_step_loss_h(STEP_H))
 
 
 def test_a_step_that_is_undone_and_redone_loses_all_of_it() -> None:
     rng = draws("step/redone")
     found = [hours for _ in range(50) for hours in hours_added(rng, to_the_end=True)]
-    assert found == pytest.approx([analytic.redone_step_loss_h(STEP_H)] * len(found))
+    assert found == pytest.approx([closed_forms.redone_step_loss_h(STEP_H)] * len(found))
 
 
 @pytest.mark.parametrize("p_corrupt", [0.0, 0.1, 0.5])
@@ -47,17 +47,17 @@ def test_corrupt_saves_cost_what_a_job_that_tries_them_loses(p_corrupt: float) -
         assert save > 0
         skipped.append(tried)
         lost_h.append(strike_h - save * interval_h)
-    assert_mean(skipped, analytic.generations_skipped(p_corrupt))
-    assert_mean(lost_h, analytic.corrupt_saves_loss_h(interval_h, p_corrupt))
+    assert_mean(skipped, closed_forms.generations_skipped(p_corrupt))
+    assert_mean(lost_h, closed_forms.corrupt_saves_loss_h(interval_h, p_corrupt))
 
 
 def test_shares_outside_their_range_are_refused() -> None:
     for p_corrupt in (-0.1, 1.0, 1.5):
         with pytest.raises(ParameterError):
-            analytic.generations_skipped(p_corrupt)
+            closed_forms.generations_skipped(p_corrupt)
     with pytest.raises(ParameterError):
-        analytic.corrupt_saves_loss_h(-1.0, 0.1)
+        closed_forms.corrupt_saves_loss_h(-1.0, 0.1)
     with pytest.raises(ParameterError):
-        analytic.retried_step_loss_h(-1.0)
+        closed_forms.retried_step_loss_h(-1.0)
     with pytest.raises(ParameterError):
-        analytic.redone_step_loss_h(float("inf"))
+        closed_forms.redone_step_loss_h(float("inf"))

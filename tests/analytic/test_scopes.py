@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
 from cprsim.errors import ParameterError
+from tests import closed_forms
 from tests.analytic.sampling import assert_mean, draws
 
 MTBFS_H = (20.0, 50.0, 90.0)
@@ -25,11 +25,11 @@ def gaps_h() -> np.ndarray:
 
 
 def test_failures_of_all_scopes_have_the_merged_mtbf() -> None:
-    assert_mean(gaps_h(), analytic.merged_mtbf_h(MTBFS_H))
+    assert_mean(gaps_h(), closed_forms.merged_mtbf_h(MTBFS_H))
 
 
 def test_failures_of_all_scopes_are_one_poisson_process() -> None:
-    gaps, mtbf_h = gaps_h(), analytic.merged_mtbf_h(MTBFS_H)
+    gaps, mtbf_h = gaps_h(), closed_forms.merged_mtbf_h(MTBFS_H)
     assert_mean(gaps**2, 2 * mtbf_h**2)
     assert_mean(gaps > 2 * mtbf_h, float(np.exp(-2.0)))
     assert_mean((gaps[1:] - gaps.mean()) * (gaps[:-1] - gaps.mean()), 0.0)
@@ -38,4 +38,4 @@ def test_failures_of_all_scopes_are_one_poisson_process() -> None:
 def test_scopes_without_an_mtbf_are_refused() -> None:
     for mtbfs_h in ([], [0.0], [20.0, -1.0]):
         with pytest.raises(ParameterError):
-            analytic.merged_mtbf_h(mtbfs_h)
+            closed_forms.merged_mtbf_h(mtbfs_h)

@@ -17,7 +17,7 @@ from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.sources import MOST_REPLICATIONS, Start
 from cprsim.failures.traces import read_infinitehbd, read_lanl
-from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.correlation import (
     concentration,
     dispersion,
@@ -25,8 +25,8 @@ from cprsim.fitting.correlation import (
     togetherness,
     weekly_counts,
 )
-from cprsim.fitting.frailty_fit import fit_frailty
 from cprsim.fitting.lifetimes import lifetimes_of, uptimes
+from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trend import trend
 from cprsim.records import Cluster, FailureTrace, Holds, Role
 
@@ -240,7 +240,7 @@ def test_the_circle_closes(failure_logs: Path, log: str) -> None:
     else:
         file = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
         outages = read_lanl(file, system=2, period=("2000-01-01", "2006-01-01"))
-    rows = {row.name: row for row in close_circle(outages, fit_correlated(outages), seed=1)}
+    rows = {row.name: row for row in check_by_simulation(outages, fit_correlated(outages), seed=1)}
     for row in rows.values():
         _, low, high = row.simulated.triple
         print(f"{row.name:20} {row.trace:8.4f} [{low:8.4f}, {high:8.4f}] {row.inside}")

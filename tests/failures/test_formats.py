@@ -15,7 +15,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.traces import formats
 from cprsim.failures.traces.asked import Asked
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
-from cprsim.failures.traces.node_lists import expanded
+from cprsim.failures.traces.slurm import expanded
 from tests.failures.samples import CAUSES, PERIOD, POINTS, ROWS, RUN, WRITERS, node_event
 from tests.making import call
 

@@ -13,10 +13,11 @@ from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_tidy
-from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.correlation import portrait_of
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps, repair_times, uptimes
+from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.records import Cluster, Holds, Role
 
 N_NODES, WINDOW_H, UP_H, REPAIR_H = 12, 4000.0, 100.0, 5.0
@@ -92,7 +93,7 @@ def test_up_times_and_repairs_are_fitted_from_what_the_log_knows(
 
 def test_points_in_time_go_through_the_circle_as_through_the_replay(tmp_path: Path) -> None:
     outages = read(tmp_path, no_column)
-    mean_gap = close_circle(outages, fit_correlated(outages), n=100)[0]
+    mean_gap = check_by_simulation(outages, fit_correlated(outages), n=100)[0]
     assert mean_gap.trace == pytest.approx(WINDOW_H / len(ROWS))
     assert mean_gap.inside
     replayed_h = Replay(outages).expected(CLUSTER, 200.0).mtbf_h

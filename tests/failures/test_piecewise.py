@@ -7,11 +7,10 @@ import pytest
 from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.distributions import Exponential
-from cprsim.failures.piecewise import PiecewiseHazard
+from cprsim.failures.distributions import Exponential, PiecewiseHazard
+from cprsim.fitting.families import fit_piecewise
 from cprsim.fitting.lifetimes import lifetimes_of
 from cprsim.fitting.likelihood import NotConvergedError
-from cprsim.fitting.piecewise_fit import fit_piecewise
 
 BATHTUB = PiecewiseHazard((0.0, 5.0, 50.0), (0.2, 0.01, 0.03))
 

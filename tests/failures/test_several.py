@@ -10,12 +10,11 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential, Weibull
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
 from cprsim.failures.several import SeveralSources
-from cprsim.failures.sources import FailureSource
-from cprsim.failures.stretched import Stretched
+from cprsim.failures.sources import FailureSource, Stretched
 from cprsim.records import Clock, Cluster, Failure, Holds, Role
 
 N_NODES, USEFUL_H, N = 12, 50.0, 200

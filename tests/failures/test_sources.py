@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures import renewal
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import (
     Constant,
     Distribution,
@@ -22,9 +23,7 @@ from cprsim.failures.distributions import (
     Weibull,
 )
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
 from cprsim.failures.loops import in_order
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.outages import outages_of
 from cprsim.failures.renewal import Lifetimes, renewals_until
 from cprsim.failures.replay import Replay

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential, Weibull
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.stretched import Stretched
+from cprsim.failures.sources import Stretched
 from cprsim.records import Cluster, FailureTrace, Holds, Role
 
 CLUSTER = Cluster((Role("emb_ps", 8, Holds.SHARD),))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.fitting.circle import fit_correlated
+from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.goodness import rank
 from cprsim.fitting.lifetimes import FirstUptime, gaps, repair_times, uptimes

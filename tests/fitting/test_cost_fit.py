@@ -12,9 +12,8 @@ import yaml
 from cprsim.assemble import assemble
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.distributions import Constant
-from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs
+from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
 from cprsim.fitting.cost_fragment import costs_fragment
-from cprsim.fitting.transfers import read_transfers
 from cprsim.scenario import load_scenario
 
 REST = """\

@@ -10,6 +10,7 @@ from scipy import stats
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Gamma, LogNormal, Weibull
 from cprsim.failures.outages import outages_of
+from cprsim.fitting.correlated_fit import fit_frailty
 from cprsim.fitting.families import (
     EXPONENTIAL,
     FAMILIES,
@@ -19,7 +20,6 @@ from cprsim.fitting.families import (
     Family,
     fit,
 )
-from cprsim.fitting.frailty_fit import fit_frailty
 from cprsim.fitting.goodness import distances, rank, resampled, survival_curve
 from cprsim.fitting.lifetimes import FirstUptime, lifetimes_of, uptimes
 from cprsim.fitting.likelihood import NotConvergedError

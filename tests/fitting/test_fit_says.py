@@ -10,11 +10,11 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.fitting import circle, goodness
-from cprsim.fitting.circle import close_circle, fit_correlated
-from cprsim.fitting.frailty_fit import fit_frailty
+from cprsim.fitting import goodness, posterior_check
+from cprsim.fitting.correlated_fit import fit_correlated, fit_frailty
 from cprsim.fitting.goodness import P_REJECTED, rank
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.fitting.posterior_check import check_by_simulation
 from cprsim.fitting.trace_fit import fit_trace
 from tests.fitting.logs import gaps_on_random_nodes, log_of, write_log
 from tests.making import call
@@ -63,9 +63,9 @@ def test_a_circle_that_can_not_be_simulated_costs_only_itself(tmp_path: Path) ->
 
 
 def test_a_circle_too_large_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circle, "MOST_FAILURES", 100.0)
+    monkeypatch.setattr(posterior_check, "MOST_FAILURES", 100.0)
     with pytest.raises(ParameterError, match="failures, and 40 such logs are needed; at most 100"):
-        close_circle(short(), fit_correlated(short()))
+        check_by_simulation(short(), fit_correlated(short()))
 
 
 # -------------------------------------------------------------------------------------- none fits
@@ -118,12 +118,12 @@ def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_of_many_nodes_every_nth_is_fitted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cprsim.fitting import frailty_fit
+    from cprsim.fitting import correlated_fit
 
     rng = np.random.default_rng(6)
     node = np.repeat(np.arange(300), 6)
     lives = lifetimes_of(rng.weibull(0.8, 1800) * np.repeat(rng.gamma(2, 50, 300), 6), unit=node)
-    monkeypatch.setattr(frailty_fit, "MOST_FITTED", 900)
+    monkeypatch.setattr(correlated_fit, "MOST_FITTED", 900)
     some, whole = fit_frailty(lives), fit_frailty(lives.of_units(1))
     assert some[0].fitted_every == 2 == whole[0].fitted_every
     assert np.array_equal(np.unique(lives.of_units(2).unit), np.arange(0, 300, 2))

@@ -15,16 +15,14 @@ from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.distributions import Exponential, Gamma, LogNormal, Weibull
+from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.replay import Replay
 from cprsim.fitting import limits
 from cprsim.fitting.fragments import (
     correlated_fragment,
     fragment,
     job_fragment,
-    share_of_job,
     stretched,
 )
 from cprsim.fitting.trace_fit import fit_trace
@@ -234,7 +232,7 @@ def test_a_group_strikes_a_part_of_the_nodes_as_a_replay_has_it() -> None:
     outages = log_of(np.repeat(at_h, sizes), 3000.0, node, 40)
     fitted = fit_trace(outages, n_bootstrap=0)
     for n_job in (1, 8, 39, 40):
-        share = share_of_job(fitted.together, n_job, 40)
+        share = fitted.together.share_of_job(n_job, 40)
         cluster = Cluster((Role("node", n_job, Holds.NOTHING),))
         replayed_h = Replay(outages).expected(cluster, 50.0).mtbf_h
         assert 3000.0 / (900 * share) == pytest.approx(replayed_h, rel=1e-9)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
-from cprsim.failures.lives import NodeLives, with_lives
-from cprsim.failures.outages import Outages, outages_of
+from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.failures.traces import read_lanl
 from cprsim.failures.traces.asked import Asked
-from cprsim.failures.traces.lanl_dates import lanl_lives
+from cprsim.failures.traces.lanl import lanl_lives
 from cprsim.failures.traces.node_file import read_nodes
-from cprsim.fitting.circle import close_circle, fit_correlated
+from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import WEIBULL, fit
 from cprsim.fitting.lifetimes import FirstUptime, uptimes
+from cprsim.fitting.posterior_check import check_by_simulation
 from tests.making import call
 
 LANL_FILE = "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
@@ -86,10 +86,10 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
 def test_the_circle_of_a_fleet_that_changes_is_simulated_with_it() -> None:
     log, lives = fleet(7, n_nodes=200)
     told = with_lives(log, lives)
-    for one in close_circle(told, fit_correlated(told), n=100):
+    for one in check_by_simulation(told, fit_correlated(told), n=100):
         if one.name in ("mean_gap_h", "concentration"):
             assert one.inside, one
-    for_ever = close_circle(told, replace(fit_correlated(told), lives=None), n=100)
+    for_ever = check_by_simulation(told, replace(fit_correlated(told), lives=None), n=100)
     assert not for_ever[0].inside
 
 

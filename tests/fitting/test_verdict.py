@@ -11,10 +11,9 @@ import pytest
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.failures.anonymous import anonymous_rows
-from cprsim.fitting.changed import change, p_values, power
-from cprsim.fitting.trace_fit import fit_trace
-from cprsim.fitting.verdict import verdict
+from cprsim.failures.outages import anonymous_rows
+from cprsim.fitting.rate_change import change, p_values, power
+from cprsim.fitting.trace_fit import fit_trace, verdict
 from tests.fitting.logs import log_of, write_log
 from tests.making import call
 

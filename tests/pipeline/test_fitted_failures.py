@@ -10,10 +10,10 @@ import pytest
 from cprsim import pipeline
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
+from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.failures.frailty import GammaFrailty, Lemons
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.piecewise import PiecewiseHazard
 from cprsim.failures.sources import Start
 from cprsim.failures.traces import read_tidy
 from cprsim.fitting.fragments import fragment

@@ -14,24 +14,11 @@ import numpy as np
 import pytest
 
 from cprsim.analytic import (
-    break_even_save_h,
-    content_age_h,
-    content_age_of_long_job_h,
-    corrupt_saves_loss_h,
-    elastic_wall_h,
     erasure_coded_overhead_fraction,
-    full_uptime_h,
-    full_wall_h,
-    generations_skipped,
-    just_in_time_overhead_fraction,
     least_tier_overhead_fraction,
-    merged_mtbf_h,
     nested_uptime_h,
     nested_wall_h,
     optimal_tier_intervals_h,
-    periodic_overhead_fraction,
-    redone_step_loss_h,
-    retried_step_loss_h,
     tier_overhead_fraction,
 )
 from cprsim.failures.distributions import Constant
@@ -57,6 +44,21 @@ from cprsim.recovery.policy import (
 )
 from cprsim.simulate.blocks import BlockDraws, by_events, run_block
 from cprsim.simulate.job import SimulatedJob
+from tests.closed_forms import (
+    break_even_save_h,
+    content_age_h,
+    content_age_of_long_job_h,
+    corrupt_saves_loss_h,
+    elastic_wall_h,
+    full_uptime_h,
+    full_wall_h,
+    generations_skipped,
+    just_in_time_overhead_fraction,
+    merged_mtbf_h,
+    periodic_overhead_fraction,
+    redone_step_loss_h,
+    retried_step_loss_h,
+)
 from tests.recovery.poisson import PoissonFailures
 
 N, N_BY_EVENTS = 20_000, 4_000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.policy import (
     Capture,

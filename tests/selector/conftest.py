@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from cprsim.assemble import Experiment
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, Cluster, Costs, Holds, Role
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.simulate.strikes import ScopeShares

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from cprsim.assemble import Experiment
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.stretched import Stretched
+from cprsim.failures.sources import Stretched
 from cprsim.selector import Flip, Limit, Quantity, select
 from tests.selector.conftest import Job, curve_of
 

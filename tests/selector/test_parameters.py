@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Weibull
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.scenario import load_scenario
 from cprsim.selector import Limit, Quantity, select
 from cprsim.selector.parameters import N_DRAWS, variants

@@ -12,10 +12,9 @@ import pytest
 
 from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
 from tests.simulate.agreeing import assert_both_agree

@@ -10,8 +10,8 @@ import pytest
 
 from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, with_mean
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, RecoveryPolicy, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import Reach, Scope, Tax
 from cprsim.simulate import blocks

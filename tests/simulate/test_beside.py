@@ -8,8 +8,8 @@ from math import inf
 import pytest
 
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, Cluster, Holds, Role
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import FULL, PARTIAL, JobSetting, failures, policy, run, setting, told

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
 from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
 from cprsim.simulate.fast.params import params_of
+from tests import closed_forms
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import (
     FULL,
@@ -60,7 +60,7 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
     useful_h, interval_h, _, _, mtbf_h = numbers
     job = priced(numbers, clock)
     costs = simulate(job, how, interval_h, mtbf_h)
-    theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
+    theory_h = getattr(closed_forms, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()
     assert np.unique(costs.replication).size == costs.n_replications == 100_000
     assert abs(z_score(costs.wall_h - useful_h, theory_h)) <= 4.0
@@ -69,5 +69,5 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
 @pytest.mark.parametrize("clock", [Clock.UPTIME, Clock.WALL])
 def test_overhead_of_starting_again(clock: Clock) -> None:
     costs = simulate(setting(8.0, clock=clock, reschedule_h=0.5), NONE, float("inf"), 10.0)
-    theory_h = getattr(analytic, f"restart_{clock}_h")(8.0, 0.5, 10.0)
+    theory_h = getattr(closed_forms, f"restart_{clock}_h")(8.0, 0.5, 10.0)
     assert abs(z_score(costs.wall_h - 8.0, theory_h)) <= 4.0

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import analytic
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.intervals import expected_pls
 from cprsim.records import Clock, CostBreakdown, OnFailure, RecoveryPolicy, ShardLoss
+from tests import closed_forms
 from tests.simulate.building import (
     FULL,
     NONE,
@@ -61,7 +61,7 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
     useful_h, interval_h, _, _, mtbf_h = numbers
     job = priced(numbers, clock)
     costs, _ = simulate(job, policy(how, interval_h), mtbf_h)
-    theory_h = getattr(analytic, f"{form}_{clock}_h")(*numbers)
+    theory_h = getattr(closed_forms, f"{form}_{clock}_h")(*numbers)
     assert costs.finished.all()
     assert abs(z_score(costs.wall_h - useful_h, theory_h)) <= 4.0
 
@@ -70,7 +70,7 @@ def test_overhead(numbers: tuple[float, ...], clock: Clock, how: OnFailure, form
 def test_overhead_of_starting_again(clock: Clock) -> None:
     job = setting(8.0, clock=clock, reschedule_h=0.5)
     costs, _ = simulate(job, policy(NONE), mtbf_h=10.0)
-    theory_h = getattr(analytic, f"restart_{clock}_h")(8.0, 0.5, 10.0)
+    theory_h = getattr(closed_forms, f"restart_{clock}_h")(8.0, 0.5, 10.0)
     assert abs(z_score(costs.wall_h - 8.0, theory_h)) <= 4.0
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.records import Clock, EventKind, OnFailure
 from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES
 from tests.simulate.agreeing import all_ways, assert_rows_agree

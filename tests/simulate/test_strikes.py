@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
-from cprsim.failures.job_clock import JobClock
 from cprsim.failures.several import SeveralSources
 from cprsim.records import Cluster, Holds, Role
 from cprsim.recovery.policy import Reach

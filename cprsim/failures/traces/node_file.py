@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.lives import NodeLives
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import NodeLives, Outages
 from cprsim.failures.traces.asked import Asked
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where, trace_error
 from cprsim.failures.traces.times import HOURS, Style, read_times

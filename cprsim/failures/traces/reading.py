@@ -288,3 +288,26 @@ def checked(outages: Outages, path: Path) -> Outages:
 def trace_error(path: Path, line: int | None, message: str, key: str = "") -> TraceError:
     """One complaint about one place."""
     return TraceError([Problem(Place(path, line), key, message)])
+
+
+# -------------------------------------------------------------------------------------------- lines
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line that is not blank.
+
+    Raises
+    ------
+    TraceError
+        with line and byte, for what is no UTF-8; BudgetError for a log beyond the budget.
+    """
+    extent_of(path)
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                byte = f"byte {error.start + 1} of the line (0x{line[error.start]:02x})"
+                raise trace_error(path, number, f"can't be read: {byte} is no UTF-8") from None
+            if text.strip():
+                yield number, text.rstrip("\r\n")

@@ -11,9 +11,8 @@ import numpy as np
 
 from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.traces.asked import Asked
-from cprsim.failures.traces.instants import date_h
 from cprsim.failures.traces.reading import checked, guesses, n_observed, trace_error
-from cprsim.failures.traces.times import written
+from cprsim.failures.traces.times import date_h, written
 
 
 class Spell(NamedTuple):

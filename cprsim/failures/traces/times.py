@@ -1,21 +1,159 @@
-"""Columns of instants: numbers with a unit, or time stamps."""
+"""Instants in logs: numbers with a unit, dates in many forms, and time stamps in a zone."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cprsim.failures.traces.dates import DateForm, form_of, parsed_dates
-from cprsim.failures.traces.epochs import epoch_unit, require_plausible
+from cprsim.errors import ParameterError
 from cprsim.failures.traces.reading import FIRST_ROW, no_row_where, trace_error
-from cprsim.failures.traces.zones import in_zone
+from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats
+
+# -------------------------------------------------------------------------------------------- zones
+
+
+class Local(NamedTuple):
+    """Local time stamps as instants."""
+
+    first: pd.Series[pd.Timestamp]  # the earlier instant where there are two
+    later: pd.Series[pd.Timestamp] | None  # the other one, NaT where there is one alone
+    n_skipped: int  # no such local time: taken as the instant at which it was skipped
+
+
+def require_zone(name: str) -> str:
+    """The name. Raises ParameterError where no zone of the IANA database has it."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message = f"--tz: there is no time zone '{one_line(name)}'; one is Europe/Berlin, or UTC"
+        raise ParameterError(message) from None
+    return name
+
+
+def in_zone(stamps: pd.Series[pd.Timestamp], tz: str) -> Local:
+    """Time stamps that were read as UTC, taken as local time of a zone.
+
+    Parameters
+    ----------
+    stamps : (n,), NaT where there is none
+    tz : name of the zone
+
+    Raises
+    ------
+    ParameterError
+        where there is no such zone.
+    """
+    local = stamps.dt.tz_localize(None) if stamps.dt.tz is not None else stamps
+    summer = np.ones(len(local), dtype=bool)
+    zone = require_zone(tz)
+    first = local.dt.tz_localize(zone, ambiguous=summer, nonexistent="shift_forward")
+    strict = local.dt.tz_localize(zone, ambiguous="NaT", nonexistent="shift_forward")
+    twice = strict.isna() & local.notna()
+    later = None
+    if twice.any():
+        second = local.dt.tz_localize(zone, ambiguous=~summer, nonexistent="shift_forward")
+        later = second.where(twice).dt.tz_convert("UTC")
+    n_skipped = int(((first.dt.tz_localize(None) != local) & local.notna()).sum())
+    return Local(first.dt.tz_convert("UTC"), later, n_skipped)
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
+
+
+def epoch_unit(numbers: Floats) -> str | None:
+    """The unit in which all numbers (n,) lie between 1995 and 2040; None if there is none."""
+    if len(numbers) == 0:
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    fitting = (
+        unit for unit, per_s in PER_SECOND.items() if EARLIEST_S * per_s <= low
+        and high <= LATEST_S * per_s
+    )  # fmt: skip
+    return next(fitting, None)
+
+
+def require_plausible(numbers: Floats, unit: str, path: Path) -> None:
+    """Raise TraceError for numbers (n,) that are plainly times since 1970 in another unit."""
+    likely = epoch_unit(numbers)
+    if likely is None or likely == unit:
+        return
+    first, last = (_day(float(n) / PER_SECOND[likely]) for n in (numbers.min(), numbers.max()))
+    message = (
+        f"the times look like {likely} since 1970 ({first} to {last}), not like {unit}: say "
+        f"--time-unit {likely}"
+        if likely in ("s", "ms")
+        else f"the times look like {likely} since 1970 ({first} to {last}): leave --time-unit out"
+    )
+    more = f"; if they are {unit} since another instant, subtract the first from all"
+    raise trace_error(path, FIRST_ROW, message + more, "time_unit")
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+# ----------------------------------------------------------------------------------- forms of dates
+
+DateForm = str | None  # as strptime has it; None: ISO 8601
+DAYS = (
+    "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y",
+    "%d %b %Y", "%b %d %Y", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y",
+)  # fmt: skip
+TIMES_OF_DAY = (
+    " %H:%M:%S", " %H:%M", "", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p", "T%H:%M:%S", ", %H:%M",
+)  # fmt: skip
+FORMS = (*(day + time for day, time in product(DAYS, TIMES_OF_DAY)), "%a %b %d %H:%M:%S %Y")
+TRIED_FIRST = 20  # cells
+
+
+def parsed_dates(text: pd.Series[str], form: DateForm) -> pd.Series[pd.Timestamp]:
+    """Time stamps in UTC, as written where they name no zone; NaT for what is none."""
+    return pd.to_datetime(text, format=form or "ISO8601", errors="coerce", utc=True)
+
+
+def form_of(text: pd.Series[str], path: Path, key: str) -> DateForm:
+    """The form in which all cells are dates; ISO 8601 (None) where there is no other.
+
+    Parameters
+    ----------
+    text : cells that are not empty
+    path, key : for messages
+
+    Raises
+    ------
+    TraceError
+        where the cells are dates both as day/month and as month/day.
+    """
+    if parsed_dates(text, None).notna().all():
+        return None
+    fitting = [form for form in FORMS if _all_are(text.iloc[:TRIED_FIRST], form)]
+    fitting = [form for form in fitting if _all_are(text, form)]
+    if len(fitting) > 1:
+        line = int(text.index[0]) + FIRST_ROW
+        either = " or ".join(f"--date-format '{form}'" for form in fitting[:2])
+        message = f"'{one_line(text.iloc[0])}' may be day/month or month/day: say {either}"
+        raise trace_error(path, line, message, key)
+    return fitting[0] if fitting else None
+
+
+def _all_are(text: pd.Series[str], form: str) -> bool:
+    return bool(parsed_dates(text, form).notna().all())
+
+
+# ------------------------------------------------------------------------------------------ columns
 
 HOURS = {"ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
 FINER = {"us": 1 / 3.6e9, "ns": 1 / 3.6e12}  # in which nobody writes but since 1970
@@ -162,3 +300,24 @@ def hours_since_1970(stamps: pd.Series[pd.Timestamp]) -> Floats:
 def written(hours: float) -> str:
     """Hours since 1970 as a time stamp, to the second."""
     return str(np.datetime64(round(hours * 3600), "s"))
+
+
+# -------------------------------------------------------------------------------------- one instant
+
+
+def date_h(text: str, path: Path, tz: str | None) -> float:
+    """Hours since 1970; in `tz`, else UTC, where the text names no zone.
+
+    Raises
+    ------
+    TraceError
+        for what is no ISO 8601 date or time stamp.
+    """
+    stamp = pd.Series(pd.to_datetime([text], format="ISO8601", errors="coerce", utc=True))
+    if tz is not None and re.search(ZONE, text) is None:
+        stamp = in_zone(stamp, tz).first
+    hours = float(hours_since_1970(stamp)[0])
+    if np.isnan(hours):
+        message = f"'{one_line(text)}' is no ISO 8601 time stamp, such as 2024-05-01T13:30:00Z"
+        raise trace_error(path, None, message, "period")
+    return hours

@@ -153,7 +153,7 @@ def mean_fractions(chain: str, first: float, growth: float, n_saves: int) -> tup
 
     Notes
     -----
-    A failure strikes after each of the saves alike. Sizes as in `analytic.increments`. Source:
+    A failure strikes after each of the saves alike. Sizes as in `analytic.systems`. Source:
     derived here.
     """
     if chain == "intermittent":

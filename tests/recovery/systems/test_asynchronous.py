@@ -7,9 +7,9 @@ from math import inf
 
 import pytest
 
-from cprsim.analytic import content_age_h, saves_per_h
 from cprsim.errors import ParameterError
 from cprsim.recovery.systems.asynchronous import checkfreq_steps
+from tests.closed_forms import content_age_h, saves_per_h
 from tests.recovery.systems.by_hand import (
     BACK,
     LOAD_H,

@@ -21,6 +21,7 @@ from cprsim.recovery.systems.gemini import SYSTEM, Options
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
+from tests import closed_forms
 from tests.recovery.poisson import PoissonFailures
 
 PROCESS, NODE, EVERYTHING = range(3)
@@ -304,7 +305,7 @@ def test_a_lost_model_of_530e9_parameters_wastes_106_minutes_from_the_remote_sto
     )  # fmt: skip
     costs = run(job, failures, clock, **options)
     n = costs.n_failures
-    age_h = analytic.content_age_h(job.useful_h, whole_h, whole_h)
+    age_h = closed_forms.content_age_h(job.useful_h, whole_h, whole_h)
     assert age_h == pytest.approx(1.5 * whole_h, rel=0.007)
     assert 60.0 * (1.5 * whole_h + whole_h) == pytest.approx(106.0, abs=0.01)
     wasted_h = costs.hours_of("lost") + costs.hours_of("load")

@@ -8,7 +8,6 @@ from math import exp, inf, sqrt
 import numpy as np
 import pytest
 
-from cprsim import analytic
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, CostBreakdown, Holds, Role
@@ -19,6 +18,7 @@ from cprsim.recovery.systems.hsdp import SYSTEM, Options
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
+from tests import closed_forms
 from tests.recovery.poisson import PoissonFailures
 
 STALL_H, RESCHEDULE_H, COPY_H = 0.0625, 0.5, 0.25
@@ -233,7 +233,9 @@ def test_at_random_on_the_wall_and_the_uptime_clock(
     assert not costs.hours_of("load").any()  # nor are all replicas lost
     longer = exp(stall_h / BETWEEN_H) if clock is Clock.WALL else 1.0 + stall_h / BETWEEN_H
     assert 1.0 / longer == pytest.approx(effective, abs=5e-4)
-    by_formula = analytic.partial_wall_h if clock is Clock.WALL else analytic.partial_uptime_h
+    by_formula = (
+        closed_forms.partial_wall_h if clock is Clock.WALL else closed_forms.partial_uptime_h
+    )
     overhead_h = by_formula(USEFUL_H, USEFUL_H, 0.0, stall_h, BETWEEN_H)
     assert USEFUL_H * (longer - 1.0) == pytest.approx(overhead_h)
     wall_h = costs.wall_h / USEFUL_H

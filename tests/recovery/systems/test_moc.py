@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.analytic import content_age_h, full_progress_h
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Holds, Role
@@ -27,6 +26,7 @@ from cprsim.recovery.systems.moc import (
 from cprsim.simulate.blocks import BlockDraws, SystemRan, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
+from tests.closed_forms import content_age_h, full_progress_h
 from tests.recovery.poisson import PoissonFailures
 
 PROCESS = Scope("process", Reach.PROCESS, Constant(0.25), needs_node=False)

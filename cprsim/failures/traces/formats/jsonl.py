@@ -12,8 +12,7 @@ import pandas as pd
 from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Asked, Head, LogFormat
-from cprsim.failures.traces.reading import FIRST_ROW, trace_error
-from cprsim.failures.traces.text_lines import numbered_lines
+from cprsim.failures.traces.reading import FIRST_ROW, numbered_lines, trace_error
 from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
 from cprsim.foreign import parse_json
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Asked, Head, LogFormat
-from cprsim.failures.traces.epochs import epoch_unit
 from cprsim.failures.traces.json_values import values
 from cprsim.failures.traces.reading import trace_error
 from cprsim.failures.traces.spells import Spell, Watched, outages_of_spells
+from cprsim.failures.traces.times import epoch_unit
 from cprsim.foreign import one_line
 from cprsim.records import Floats
 

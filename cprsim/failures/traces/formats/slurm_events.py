@@ -8,9 +8,8 @@ from pathlib import Path
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import Asked, Head, LogFormat
-from cprsim.failures.traces.bar_tables import BarRow, bar_rows, local_hours
-from cprsim.failures.traces.node_lists import expanded
 from cprsim.failures.traces.reading import trace_error
+from cprsim.failures.traces.slurm import BarRow, bar_rows, expanded, local_hours
 from cprsim.failures.traces.spells import Spell, outages_of_spells
 
 NEEDED = ("nodename", "timestart", "timeend", "state")

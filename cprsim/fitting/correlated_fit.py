@@ -1,4 +1,4 @@
-"""Weibull lifetimes of nodes that differ, fitted to a log."""
+"""Nodes that differ and shocks, fitted to a log."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from scipy import special
 
+from cprsim.errors import ParameterError
+from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
-from cprsim.fitting.lifetimes import Lifetimes
-from cprsim.fitting.likelihood import (
-    NotConvergedError,
-    Parameter,
-    covariances,
-    maximum,
-)
-from cprsim.records import Floats, Ints
+from cprsim.failures.outages import Outages
+from cprsim.failures.sources import Start
+from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
+from cprsim.fitting.likelihood import NotConvergedError, Parameter, covariances, maximum
+from cprsim.records import Bools, Duration, Floats, Ints
 
 FEW = 5_000  # up-times that are quick to fit
 MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
@@ -231,3 +230,96 @@ def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
     kept, number = np.unique(stands_for, return_inverse=True)
     mine = np.isin(node, kept)
     return lifetimes.where(mine), np.searchsorted(kept, node[mine]), number
+
+
+# -------------------------------------------------------------------------------------- with shocks
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedFit:
+    """Nodes that differ and shocks, fitted to a trace."""
+
+    forms: tuple[FrailtyFit, ...]  # of the single failures' up-times, the best by AIC first
+    shocks: Shocks | None
+    watched_h: float  # length of the log
+    n_nodes: int
+    hours_per_failure: float  # time that nodes were watched, for each failure of a single one [h]
+    # of nodes that join and leave: when each was new, entered, left [h], (n_nodes,) each
+    lives: tuple[Floats, Floats, Floats] | None = None
+
+    @property
+    def ages_h(self) -> float:
+        """How old nodes became in the log [h]: that of all, or the mean over those that changed."""
+        return (
+            self.watched_h if self.lives is None else float((self.lives[2] - self.lives[0]).mean())
+        )
+
+    def source(self, *, watched: bool = True, repair: Duration | None = None) -> CorrelatedNodes:
+        """The source that this fit describes.
+
+        Parameters
+        ----------
+        watched : the job starts at a random instant of the log; otherwise with its first
+        repair : see `CorrelatedNodes`
+        """
+        best = self.forms[0]
+        return CorrelatedNodes(
+            lifetime=best.lifetime,
+            frailty=best.frailty,
+            shocks=self.shocks,
+            start=Start.FRESH,
+            watched_h=self.ages_h if watched else 0.0,
+            repair=repair,
+        )
+
+
+def fit_correlated(outages: Outages) -> CorrelatedFit:
+    """Fit shocks to the groups of a trace, and nodes that differ to its single failures.
+
+    Every node counts as new when the log begins: that describes the time that was watched, and
+    lets `CorrelatedFit.source` place a job into it. Repairs are part of no clock.
+
+    Raises
+    ------
+    ParameterError
+        where hardly any node failed alone.
+    """
+    merged = outages.merged()
+    merged = merged.where(merged.in_window)
+    single, sizes = _alone(merged)
+    merged = merged.where(single)
+    singles = uptimes(merged, FirstUptime.NEW)
+    del merged  # it is long
+    if singles.n_observed < 3:
+        raise ParameterError(
+            f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
+        )
+    return CorrelatedFit(
+        fit_frailty(singles),
+        _shocks(sizes, outages),
+        outages.window_h,
+        outages.n_nodes,
+        singles.hours_per_end,
+        outages.lives,
+    )
+
+
+def _alone(outages: Outages) -> tuple[Bools, Ints]:
+    """Which outages begin at an instant of their own, (n_outages,), and all groups' sizes.
+
+    Outages of other causes than the chosen one are in no group: they stay, as they censor.
+    """
+    chosen = np.flatnonzero(outages.chosen)
+    _, group, sizes = np.unique(outages.start_h[chosen], return_inverse=True, return_counts=True)
+    alone = np.ones(outages.n_outages, dtype=bool)
+    alone[chosen] = sizes[group] == 1
+    return alone, sizes
+
+
+def _shocks(sizes: np.ndarray, outages: Outages) -> Shocks | None:
+    larger, counts = np.unique(sizes[sizes > 1], return_counts=True)
+    if len(larger) == 0:
+        return None
+    shares = counts / counts.sum()
+    rate_per_h = float(counts.sum() / outages.window_h)
+    return Shocks(rate_per_h, tuple(larger.tolist()), tuple(shares.tolist()), outages.n_nodes)

@@ -1,13 +1,17 @@
-"""Repeats of one node within a short time taken as one failure."""
+"""Repeats of one node within a short time taken as one failure, and what each window does."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.failures.outages import Outages, running_end
+from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.lifetimes import gaps, uptimes
+from cprsim.fitting.likelihood import NotConvergedError
 from cprsim.records import Bools, Ints
 
 
@@ -63,3 +67,39 @@ def _merging(outages: Outages, within_h: float) -> tuple[Ints, Bools, np.ndarray
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (node[1:] != node[:-1]) | (start_h[1:] - up_to_h[:-1] > within_h)
     return order, begins, up_to_h
+
+
+WINDOWS_H = (
+    0.0, 10 / 3600, 1 / 60, 2 / 60, 5 / 60, 10 / 60, 20 / 60, 0.5, 1.0, 2.0, 4.0, 8.0, 24.0,
+)  # fmt: skip
+MOST_FITTED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ByWindow:
+    """What is left of a log with one coalescing window."""
+
+    within_h: float
+    n_failures: int
+    uptime_shape: Estimate | None  # Weibull; None where it can't be fitted
+    gap_shape: Estimate | None
+
+
+def failures_by_window(
+    outages: Outages, windows_h: tuple[float, ...] = WINDOWS_H
+) -> tuple[ByWindow, ...]:
+    """The log with each window [h]; of very many times every n-th is fitted."""
+    return tuple(
+        ByWindow(within_h, n_failures(outages, within_h), *_shapes(coalesced(outages, within_h)))
+        for within_h in windows_h
+    )
+
+
+def _shapes(outages: Outages) -> tuple[Estimate | None, Estimate | None]:
+    found: list[Estimate | None] = []
+    for times in (uptimes(outages), gaps(outages)):
+        try:
+            found.append(fit(WEIBULL, times.at_most(MOST_FITTED)[0]).parameters[0])
+        except (ParameterError, NotConvergedError):
+            found.append(None)
+    return found[0], found[1]

@@ -7,9 +7,9 @@ failures R and half an interval. All on the `progress` clock, where both sides a
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 
-from cprsim.analytic.domain import require_not_negative, require_positive
+from cprsim.analytic.domain import require_not_negative
 
 
 def just_in_time_overhead_fraction(
@@ -70,21 +70,3 @@ def break_even_save_h(failures_per_h: float, just_in_time_h: float, recovery_h: 
         failures_per_h=failures_per_h, just_in_time_h=just_in_time_h, recovery_h=recovery_h
     )
     return failures_per_h * max(0.0, just_in_time_h - recovery_h) ** 2 / 2.0
-
-
-def break_even_failures_per_h(save_h: float, just_in_time_h: float, recovery_h: float) -> float:
-    """Rate of failures below which just-in-time saving costs less [1/h].
-
-    Parameters
-    ----------
-    save_h : stall of one periodic save, s [h], positive
-    just_in_time_h, recovery_h : as in `break_even_save_h`
-
-    Notes
-    -----
-    ``lambda = 2 s / (J - R)^2``; infinite where J is no longer than R. Source: derived here.
-    """
-    require_positive(save_h=save_h)
-    require_not_negative(just_in_time_h=just_in_time_h, recovery_h=recovery_h)
-    longer_h = just_in_time_h - recovery_h
-    return 2.0 * save_h / longer_h**2 if longer_h > 0.0 else inf

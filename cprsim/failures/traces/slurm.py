@@ -1,20 +1,24 @@
-"""Tables of Slurm's commands with ``-P``: a header, cells between bars, local time stamps."""
+"""What Slurm's commands print with ``-P``: tables between bars, and lists of nodes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import ParameterError
 from cprsim.failures.traces.asked import Asked
-from cprsim.failures.traces.reading import FIRST_ROW, trace_error
-from cprsim.failures.traces.text_lines import numbered_lines
+from cprsim.failures.traces.reading import FIRST_ROW, numbered_lines, trace_error
 from cprsim.failures.traces.times import Style, read_times
 from cprsim.foreign import one_line
 from cprsim.records import Floats
+
+# ------------------------------------------------------------------------------------------- tables
 
 NO_TIME = {"unknown", "none", ""}
 
@@ -96,3 +100,52 @@ def local_hours(
         message = f"'{one_line(cells[at])}' is no instant"
         raise trace_error(path, rows[at].line, message, column)
     return hours
+
+
+# ----------------------------------------------------------------------------------- lists of nodes
+
+MOST_NODES = 100_000
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_PART = re.compile(r"\[([^\[\]]*)\]|([^\[\],\s]+)")
+_ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
+
+
+def expanded(text: str) -> list[str]:
+    """The names in a list of nodes, in its order.
+
+    Raises
+    ------
+    ParameterError
+        for a list that is none, or of more than `MOST_NODES` names.
+    """
+    items = _ITEM.findall(text)
+    between = _ITEM.sub("", text)
+    if not items or between.replace(",", "").strip():
+        raise ParameterError(f"'{one_line(text)}' is no list of nodes such as gpu[001-016,020]")
+    return [name for item in items for name in _names(item)]
+
+
+def _names(item: str) -> list[str]:
+    parts: list[list[str]] = []
+    n_names = 1
+    for ranges, plain in _PART.findall(item):
+        parts.append([plain] if plain else _numbers(ranges))
+        n_names *= len(parts[-1])
+        if n_names > MOST_NODES:
+            raise ParameterError(f"'{one_line(item)}' names more than {MOST_NODES:,} nodes")
+    return ["".join(name) for name in product(*parts)]
+
+
+def _numbers(ranges: str) -> list[str]:
+    """The numbers in ``001-016,020``, as wide as they are written."""
+    numbers: list[str] = []
+    for one in ranges.split(","):
+        found = _RANGE.fullmatch(one.strip())
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if last < first:
+            raise ParameterError(f"'[{one_line(ranges)}]' is no range of numbers such as 001-016")
+        if last - first >= MOST_NODES:
+            raise ParameterError(f"'[{one_line(ranges)}]' names more than {MOST_NODES:,} nodes")
+        assert found is not None
+        numbers += [f"{number:0{len(found[1])}d}" for number in range(first, last + 1)]
+    return numbers

@@ -10,17 +10,15 @@ import pytest
 
 from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError, TooManyReplicationsError
-from cprsim.failures import pieces, renewal
+from cprsim.failures import partial_draws, renewal
 from cprsim.failures.block import BlockFailures
+from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import Constant, Exponential, Gamma, LogNormal, Weibull
 from cprsim.failures.frailty import GammaFrailty, Lemons
 from cprsim.failures.injected import Injected
-from cprsim.failures.job_clock import JobClock
-from cprsim.failures.node_clocks import NodeClocks
 from cprsim.failures.replay import Replay
-from cprsim.failures.sources import FailureSource, Start, random_slots
-from cprsim.failures.stretched import Stretched
+from cprsim.failures.sources import FailureSource, Start, Stretched, random_slots
 from cprsim.records import Cluster, FailureTrace, Floats, Ints
 from tests.failures.test_sources import OUTAGES
 
@@ -72,7 +70,7 @@ def test_some_replications_are_to_the_bit_those_of_the_whole_block(
 ) -> None:
     source, borders_h = SOURCES[what], [10.0, 25.0, 31.0]
     whole = list(islice(source.draw(cluster, 3, 1, N, borders_h), 3))
-    monkeypatch.setattr(pieces, "PIECE", 7)
+    monkeypatch.setattr(partial_draws, "PIECE", 7)
     monkeypatch.setattr(renewal, "PIECE", 11)
     some = list(islice(source.draw(cluster, 3, 1, N, borders_h, kept), 3))
     assert sum(chunk.n_failures for chunk in whole) > N

@@ -9,9 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError
-from cprsim.failures.coalescing import coalesced, n_failures
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.fitting.windows import failures_by_window
+from cprsim.fitting.coalescing import coalesced, failures_by_window, n_failures
 from cprsim.plots.save import save_figure
 from tests.making import call
 

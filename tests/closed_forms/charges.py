@@ -39,29 +39,6 @@ def gpm_charge_h(step_h: float, every_steps: int, load_h: float) -> float:
     return every_steps * step_h / 2.0 + load_h
 
 
-def pccheck_charge_h(
-    step_h: float, every_steps: int, load_h: float, write_h: float, n_in_flight: int
-) -> float:
-    """Published charge for PCcheck: ``l + f t/2 + t min(Tw/t, f N)/2`` [h].
-
-    Parameters
-    ----------
-    step_h, every_steps, load_h : as in `checkfreq_charge_h`
-    write_h : from the start of a save to its commit, Tw [h]
-    n_in_flight : saves that may be on their way at once, N
-
-    Notes
-    -----
-    Counts half of Tw. The newest committed content is a whole Tw older than its commit, so
-    `in_flight_charge_h` is larger by Tw/2. Source: code of PCcheck (ASPLOS 2025), published.
-    """
-    _require_steps(step_h, every_steps, load_h)
-    require_not_negative(write_h=write_h)
-    require_count(1, n_in_flight=n_in_flight)
-    written_h = min(write_h, every_steps * step_h * n_in_flight)
-    return load_h + every_steps * step_h / 2.0 + written_h / 2.0
-
-
 def in_flight_charge_h(
     step_h: float, every_steps: int, load_h: float, write_h: float, n_in_flight: int
 ) -> float:

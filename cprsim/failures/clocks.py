@@ -1,4 +1,4 @@
-"""Every node has its own clock: independent renewal processes, role by role."""
+"""Clocks that age and are renewed: one of the whole job, or one of each node."""
 
 from __future__ import annotations
 
@@ -12,23 +12,113 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.node_sampling import nodes_of
-from cprsim.failures.renewal import expected_renewals
+from cprsim.failures.partial_draws import integers
+from cprsim.failures.renewal import Lifetimes, expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
+    clocks_of,
+    counting,
+    expected_of_random_slots,
+    firsts_of,
     joined_hours,
     only,
+    random_slots,
     repairs,
     replications_for,
+    rows_of,
+    slots_array,
     trace_of,
 )
-from cprsim.records import (
-    Clock,
-    Cluster,
-    Duration,
-    ExpectedFailures,
-    FailureTrace,
-)
+from cprsim.records import Clock, Cluster, Duration, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
+
+# ------------------------------------------------------------------------------------------ the job
+
+
+@dataclass(frozen=True, slots=True)
+class JobClock:
+    """Failures of the job with independent gaps, each striking `together` random ones of `slots`.
+
+    Parameters
+    ----------
+    lifetime : gaps between failures of the job
+    slots : the slots that can be struck
+    together : how many of them fail at once, chosen anew at each failure
+    clock : on which the gaps pass
+    start : fresh: the first gap is like the others; stationary: the job starts somewhere in a gap
+    repair : until a failed node is back in the pool; None for no time at all
+    """
+
+    lifetime: Distribution
+    slots: range | tuple[int, ...]
+    together: int = 1
+    clock: Clock = Clock.WALL
+    start: Start = Start.FRESH
+    repair: Duration | None = None
+
+    def __post_init__(self) -> None:
+        positive("mean lifetime", self.lifetime.mean_h)
+        random_slots(slots_array(self.slots), 0, self.together, np.random.default_rng(0))
+
+    def n_failures(self, useful_h: float) -> float:
+        """Expected failures within `useful_h` hours of the clock."""
+        if self.start is Start.STATIONARY:
+            return useful_h / self.lifetime.mean_h
+        return expected_renewals(self.lifetime, useful_h)
+
+    def expected(self, cluster: Cluster, useful_h: float) -> ExpectedFailures:
+        """Exact up to the accuracy of `expected_renewals`."""
+        n_failures = self.n_failures(useful_h)
+        mtbf_h = useful_h / n_failures if n_failures > 0 else inf
+        return expected_of_random_slots(cluster, slots_array(self.slots), self.together, mtbf_h)
+
+    def block_replications(self, cluster: Cluster, useful_h: float) -> int:
+        """Bounded by the failed nodes of a block."""
+        return replications_for(self.n_failures(useful_h) * self.together)
+
+    def draw(
+        self, cluster: Cluster, seed: int, block: int, n_replications: int,
+        borders_h: Iterable[float], kept: range | None = None,
+    ) -> Iterator[FailureTrace]:  # fmt: skip
+        """A chunk up to each border; see `FailureSource`."""
+        kept = only(kept, n_replications)
+        keeps = clocks_of(kept, n_replications)
+        gaps = stream(seed, block, "failures/job")
+        nodes = stream(seed, block, "failures/job/slots")
+        repairing = stream(seed, block, "failures/job/repair") if self.repair else None
+        residual = self.start is Start.STATIONARY
+        sample = self.lifetime.sample_residual if residual else self.lifetime.sample_unchecked
+        next_at_h = sample(gaps, n_replications)
+        lives = Lifetimes(self.lifetime, gaps)
+        for until_h in borders_h:
+            first, at_h = renewals_until(until_h, next_at_h, lives, kept=keeps)
+            slot, repair_h = self._struck(int(first[-1]), rows_of(first, kept), nodes, repairing)
+            first_slot = counting(len(at_h) + 1)
+            yield FailureTrace(
+                until_h,
+                firsts_of(first, kept),
+                at_h,
+                first_slot if self.together == 1 else first_slot * self.together,
+                slot,
+                repair_h,
+            )
+
+    def _struck(
+        self, n_failures: int, kept: slice | None, rng: np.random.Generator,
+        repairing: np.random.Generator | None,
+    ) -> tuple[Ints, Floats]:  # fmt: skip
+        """Slots of some failures, those of one in order, and repairs [h]; (n_kept * together,)."""
+        slots, n = self.slots, self.together
+        if n == 1 and isinstance(slots, range) and slots.step == 1:
+            slot = integers(rng, slots.start, slots.stop, n_failures, kept)
+            return slot, repairs(self.repair, repairing, n_failures, kept)
+        struck = random_slots(slots_array(slots), n_failures, n, rng, kept)
+        struck.sort(axis=1)
+        nodes = None if kept is None else slice(kept.start * n, kept.stop * n)
+        return struck.ravel(), repairs(self.repair, repairing, n_failures * n, nodes)
+
+
+# ---------------------------------------------------------------------------------------- the nodes
 
 
 @dataclass(frozen=True, slots=True)
