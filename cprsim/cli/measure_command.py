@@ -187,7 +187,7 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
     from cprsim.measuring.measure import memory_of_forks
     from cprsim.measuring.runs import own_setting
     from cprsim.measuring.trainer_check import check_trainer
-    from cprsim.present.expectation import forks, noise_warning
+    from cprsim.present.measure import forks, noise_warning
     from cprsim.present.terminal import say
 
     setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
@@ -204,7 +204,7 @@ def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, 
 def _say_what_to_expect(expected: Expected, request: MeasureRequest, as_json: bool) -> None:
     """Before anything is measured, so that one may stop; warnings alone where stdout is JSON."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.present.expectation import expectation, expectation_warnings
+    from cprsim.present.measure import expectation, expectation_warnings
     from cprsim.present.terminal import say
 
     if not as_json:

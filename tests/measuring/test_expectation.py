@@ -14,7 +14,7 @@ from cprsim.kernel.clicks.records import split
 from cprsim.kernel.shape import TableLayout
 from cprsim.measuring.expectation import Expected, base_rate, expect, logistic
 from cprsim.measuring.runs import setting_of
-from cprsim.present.expectation import expectation, expectation_warnings
+from cprsim.present.measure import expectation, expectation_warnings
 from cprsim.scenario import load_scenario
 from tests.making import call
 
