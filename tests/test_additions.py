@@ -26,7 +26,7 @@ from cprsim.failures.traces.formats import tidy as tidy_format
 from cprsim.pipeline import simulate
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
 from cprsim.reproduce import STUDIES, Study
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.summary import Target
 from cprsim.results import metrics
 from cprsim.scenario import load_scenario
@@ -67,7 +67,7 @@ def test_a_study_is_listed_made_and_shown(tmp_path: Path, monkeypatch: pytest.Mo
         title="The answer",
         question="What is it?",
         numbers=lambda _: 42.0,
-        targets=(Target("the answer", None, lambda number: Estimate(number, 41.0, 43.0)),),
+        targets=(Target("the answer", None, lambda number: StudyEstimate(number, 41.0, 43.0)),),
         notes=("It was known.",),
     )
     monkeypatch.setitem(STUDIES, study.name, study)

@@ -29,9 +29,9 @@ from cprsim.compare_systems.standings import (
     verdict_of,
 )
 from cprsim.errors import ParameterError, Place
+from cprsim.estimate import Estimate
 from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
@@ -155,7 +155,7 @@ def body_of(lineup: Lineup) -> Body:
     systems = []
     for one in found:
         more, verdict = _against(overheads, one.name, best, finished[one.name])
-        spread = Spread(*interval_of_mean(overheads[one.name]), len(overheads[one.name]))
+        spread = Estimate.of_mean(overheads[one.name])
         systems.append(
             {
                 "name": one.name,
@@ -181,7 +181,7 @@ def _accuracy(one: Found, lineup: Lineup) -> str:
 
 def _against(
     overheads: dict[str, Floats], name: str, best: str | None, finished: float
-) -> tuple[Spread | None, str]:
+) -> tuple[Estimate | None, str]:
     if finished < 1.0:
         return None, UNFINISHED
     if best is None:
@@ -201,5 +201,5 @@ def tied_with_best(body: Body) -> list[str]:
     ]
 
 
-def _triple(spread: Spread) -> dict[str, float | None]:
+def _triple(spread: Estimate) -> dict[str, float | None]:
     return {name: finite_or_none(getattr(spread, name)) for name in ("mean", "low", "high")}

@@ -10,8 +10,9 @@ import numpy as np
 
 from cprsim.compare_systems.best import FOUND
 from cprsim.compare_systems.folder import Beside, Comparison
+from cprsim.estimate import Estimate
 from cprsim.records import Floats, RecoveryPolicy
-from cprsim.results.metrics import FINISHED, Spread, interval_of_mean
+from cprsim.results.metrics import FINISHED
 
 BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
 UNFINISHED, NO_BEST = "unfinished", "no best"
@@ -35,8 +36,8 @@ class Standing:
 
     policy: RecoveryPolicy
     beside: Beside
-    summary: Mapping[str, Spread]  # by quantity
-    more: Spread | None
+    summary: Mapping[str, Estimate]  # by quantity
+    more: Estimate | None
     verdict: str
     accuracy: str
 
@@ -45,7 +46,7 @@ class Standing:
         return self.policy.name
 
     @property
-    def overhead(self) -> Spread:
+    def overhead(self) -> Estimate:
         return self.summary["overhead_fraction"]
 
     def part(self, name: str) -> float:
@@ -126,7 +127,7 @@ def accuracy_of(
     return "priced" if priced else "not priced"
 
 
-def _best(spreads: Mapping[str, Mapping[str, Spread]], accuracy: Mapping[str, str]) -> str | None:
+def _best(spreads: Mapping[str, Mapping[str, Estimate]], accuracy: Mapping[str, str]) -> str | None:
     means = {
         name: mean
         for name, of in spreads.items()
@@ -136,8 +137,8 @@ def _best(spreads: Mapping[str, Mapping[str, Spread]], accuracy: Mapping[str, st
 
 
 def _against(
-    overheads: Mapping[str, Floats], name: str, best: str | None, mine: Mapping[str, Spread]
-) -> tuple[Spread | None, str]:
+    overheads: Mapping[str, Floats], name: str, best: str | None, mine: Mapping[str, Estimate]
+) -> tuple[Estimate | None, str]:
     """The paired difference to the best, and what it says."""
     if not isfinite(mine["overhead_fraction"].mean):
         return None, UNFINISHED
@@ -149,13 +150,13 @@ def _against(
     return more, verdict_of(more)
 
 
-def paired(a: Floats, b: Floats) -> Spread:
+def paired(a: Floats, b: Floats) -> Estimate:
     """Mean of a less b, replication by replication, with its 95 % interval."""
     values = a - b
-    return Spread(*interval_of_mean(values), len(values))
+    return Estimate.of_mean(values)
 
 
-def verdict_of(more: Spread) -> str:
+def verdict_of(more: Estimate) -> str:
     """What an interval of a difference to the best says."""
     if more.low > 0:
         return MORE

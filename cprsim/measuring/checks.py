@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
+from cprsim.estimate import HIGH
 from cprsim.measuring.fit import Fitted, factor_at
 from cprsim.measuring.observed import Observed
 from cprsim.measuring.runs import SeedResult
@@ -44,12 +45,12 @@ class SeedMean:
     @property
     def half_width(self) -> float:
         """Of the 95 % interval (Student's t)."""
-        return float(stats.t.ppf(0.975, self.n - 1)) * self.standard_error
+        return float(stats.t.ppf(HIGH, self.n - 1)) * self.standard_error
 
     @property
     def detectable(self) -> float:
         """The smallest difference from 0 that a two-sided test at 5 % sees with 80 % power."""
-        quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (0.975, POWER))
+        quantiles = (float(stats.t.ppf(p, self.n - 1)) for p in (HIGH, POWER))
         return sum(quantiles) * self.standard_error
 
 

@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 from scipy import optimize, sparse, special, stats
 
+from cprsim.estimate import HIGH
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality, quality
 from cprsim.kernel.shared_run import Baseline, Setting, run_trials
@@ -73,7 +74,7 @@ class Expected:
 
     def half_width(self, n_seeds: int) -> float:
         """Half-width of the 95 % interval of a predicted loss over the loss, likewise."""
-        return float(stats.t.ppf(0.975, n_seeds - 1)) * self.relative_error(n_seeds)
+        return float(stats.t.ppf(HIGH, n_seeds - 1)) * self.relative_error(n_seeds)
 
     def seeds_for(self, precision: float) -> int:
         """Seeds whose standard error is that share of the loss, and that suffice for use."""

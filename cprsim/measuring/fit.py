@@ -24,6 +24,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import HIGH
 from cprsim.measuring.observed import Observed
 from cprsim.measuring.shape import TINY, Errors, Noise, Shape, Singles, estimate, estimate_again
 from cprsim.records import Floats
@@ -57,7 +58,7 @@ class Slopes:
 
     def half_width(self, standard_error: float) -> float:
         """Of the 95 % interval that belongs to a standard error over these seeds."""
-        return float(stats.t.ppf(0.975, self.n_seeds - 1)) * standard_error
+        return float(stats.t.ppf(HIGH, self.n_seeds - 1)) * standard_error
 
 
 @dataclass(frozen=True, slots=True)

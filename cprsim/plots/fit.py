@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.estimate import Estimate
+from cprsim.estimate import ROUNDED_Z_95, Estimate
 from cprsim.fitting.coalescing import ByWindow
 from cprsim.fitting.goodness import Judged, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes
@@ -23,7 +23,7 @@ from cprsim.records import Floats, Ints
 FAMILIES = ("weibull", "gamma", "lognormal", "piecewise", "exponential")
 LINES = {family: series_line(number) for number, family in enumerate(FAMILIES)}
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
-Z95 = 1.96
+
 N_AGES = 200
 DOT_POINTS = 4.0  # across
 MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
@@ -96,9 +96,9 @@ def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> N
     shown = _shown(len(curve.age_h))
     age_h = np.append(curve.age_h[0] / 2, curve.age_h[shown])
     survival = np.append(1.0, curve.survival[shown])
-    error = np.append(0.0, curve.standard_error[shown])
+    error = ROUNDED_Z_95 * np.append(0.0, curve.standard_error[shown])
     axes.fill_between(
-        age_h, np.clip(survival - Z95 * error, 0, 1), np.clip(survival + Z95 * error, 0, 1),
+        age_h, np.clip(survival - error, 0, 1), np.clip(survival + error, 0, 1),
         step="post", color=FAINT, alpha=0.3, linewidth=0,
     )  # fmt: skip
     axes.step(age_h, survival, where="post", color=INK, linewidth=1.2, label="Kaplan-Meier")
@@ -126,8 +126,9 @@ def _hazard(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> Non
     n_ends = np.histogram(ends_h, borders)[0]
     rate = n_ends / lifetimes.at_risk_h(borders)
     middle = np.sqrt(np.maximum(borders[:-1], ends_h[0] / 2) * borders[1:])
+    half = ROUNDED_Z_95 * rate / np.sqrt(np.maximum(n_ends, 1))
     axes.errorbar(
-        middle, rate, yerr=Z95 * rate / np.sqrt(np.maximum(n_ends, 1)), fmt="o", markersize=3,
+        middle, rate, yerr=half, fmt="o", markersize=3,
         color=INK, elinewidth=0.8, label="ends over time at risk",
     )  # fmt: skip
     ages_h = _ages(lifetimes)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.estimate import Estimate
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, fold, percent_axis, title_axes
 from cprsim.plots.style import FAINT, INK, look_of, stacked, style
-from cprsim.results.metrics import FINISHED, Spread
+from cprsim.results.metrics import FINISHED
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _size_in(n_bars: int, narrow: bool) -> tuple[float, float]:
 
 
 def _bar(
-    axes: Axes, x: int, spreads: Mapping[str, Spread], parts: Sequence[str], top: float
+    axes: Axes, x: int, spreads: Mapping[str, Estimate], parts: Sequence[str], top: float
 ) -> None:
     half = spreads["overhead_fraction"].half_width
     half = 0.0 if isnan(half) else half

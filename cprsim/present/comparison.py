@@ -12,13 +12,13 @@ import pandas as pd
 
 from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.present.document import Block, Column, Document, Section, Table, Words
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.results import (
     FINISHED,
     Differing,
     Result,
-    Spread,
     compare,
     different,
     inputs_of,
@@ -255,7 +255,7 @@ def _rows(result: Result) -> list[list[str]]:
     ]
 
 
-def _overhead(spread: Spread, finished: float) -> tuple[str, str]:
+def _overhead(spread: Estimate, finished: float) -> tuple[str, str]:
     """Mean and interval in per cent, or that the jobs do not finish."""
     if isnan(spread.mean):
         return f"only {percent(finished)} finished", NO_NUMBER

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from cprsim.curves import CurveFile
+from cprsim.estimate import HIGH
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Column, Document, Facts, Section, Table, Words
@@ -69,7 +70,7 @@ def _at(response: Response, pls: Any) -> tuple[Any, Any]:
     """Loss, and the half-width of its 95 % interval."""
     loss, error = response.predict(np.asarray(pls, dtype=np.float64))
     quantile = stats.norm if np.isinf(response.degrees) else stats.t(response.degrees)
-    return loss, float(quantile.ppf(0.975)) * error
+    return loss, float(quantile.ppf(HIGH)) * error
 
 
 # ------------------------------------------------------------------------------ the figure

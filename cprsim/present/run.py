@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
+from cprsim.estimate import Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
@@ -43,7 +44,7 @@ from cprsim.present.run_sentences import (
 from cprsim.present.run_timeline import timeline_section
 from cprsim.present.terminal import show
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results import FINISHED, Result, Spread
+from cprsim.results import FINISHED, Result
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
 from cprsim.results.words import (
@@ -160,7 +161,7 @@ class StrategyLine:
     """What is known of one strategy: its policy, and its summary by quantity."""
 
     policy: RecoveryPolicy
-    spreads: Mapping[str, Spread]
+    spreads: Mapping[str, Estimate]
     useful_h: float
 
     def mean(self, quantity: str) -> float:
@@ -365,7 +366,7 @@ def _overhead_picture(result: Result) -> Picture:
     )
 
 
-def _piece(strategy: str, part: str, spread: Spread, result: Result) -> str:
+def _piece(strategy: str, part: str, spread: Estimate, result: Result) -> str:
     return (
         f"{strategy}, {part_label(part)}: {spread_in_percent(spread)} of useful time, "
         f"{hours(spread.mean * result.useful_h)} per job"
@@ -410,7 +411,7 @@ def overhead_percentiles(result: Result) -> dict[str, Percentiles]:
     return found
 
 
-def _reading(spread: Spread) -> str:
+def _reading(spread: Estimate) -> str:
     mean, low, high = _in_percent(spread)
     return f"{mean} % of useful time (95 % interval {low} to {high})"
 
@@ -433,12 +434,12 @@ def _badness_table(found: dict[str, Percentiles]) -> Table:
     )
 
 
-def _percentile_cell(spread: Spread) -> str:
+def _percentile_cell(spread: Estimate) -> str:
     mean, low, high = _in_percent(spread)
     return f"{mean} ({low} to {high})"
 
 
-def _in_percent(spread: Spread) -> tuple[str, str, str]:
+def _in_percent(spread: Estimate) -> tuple[str, str, str]:
     return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 
@@ -483,7 +484,7 @@ def _strategy(policy: RecoveryPolicy, result: Result) -> dict[str, Any]:
     }
 
 
-def _money(node_h: Spread, result: Result) -> dict[str, Any]:
+def _money(node_h: Estimate, result: Result) -> dict[str, Any]:
     """What the overhead costs, with the interval of its node-hours."""
     if (price := result.price) is None:
         return {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, isnan
 
+from cprsim.estimate import Estimate
 from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
-from cprsim.results import FINISHED, Result, Spread, differences, records_of
+from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.words import (
     NO_NUMBER,
     count,
@@ -75,7 +76,7 @@ def _plain_full(policies: list[RecoveryPolicy]) -> RecoveryPolicy | None:
     return next(plain, None)
 
 
-def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Spread]) -> str:
+def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Estimate]) -> str:
     return (
         f"Under full recovery ({policy.name}, {_saves(policy, result)}), failures and saves cost "
         f"{spread_in_percent(spreads['overhead_fraction'])} of useful time: {_hours(spreads)}."
@@ -83,7 +84,7 @@ def _full(result: Result, policy: RecoveryPolicy, spreads: dict[str, Spread]) ->
 
 
 def _cheapest(
-    result: Result, policy: RecoveryPolicy, spreads: dict[str, Spread], *, alone: bool
+    result: Result, policy: RecoveryPolicy, spreads: dict[str, Estimate], *, alone: bool
 ) -> str:
     what = f"{policy.name} ({WHAT_FAILURES_DO[policy.on_failure]}; {_saves(policy, result)})"
     cost = f"{spread_in_percent(spreads['overhead_fraction'])} of useful time, {_hours(spreads)}"
@@ -96,12 +97,12 @@ def _saves(policy: RecoveryPolicy, result: Result) -> str:
     return _saving(policy, result.useful_h, never="without saves")
 
 
-def _hours(spreads: dict[str, Spread]) -> str:
+def _hours(spreads: dict[str, Estimate]) -> str:
     cost_h, node_h = spreads["overhead_h"].mean, spreads["overhead_node_h"].mean
     return f"{hours(cost_h)} or {significant(node_h)} node-hours per job"
 
 
-def spread_in_percent(spread: Spread) -> str:
+def spread_in_percent(spread: Estimate) -> str:
     """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
     if isnan(spread.mean):
         return NO_NUMBER
@@ -125,7 +126,7 @@ def _ties(result: Result, best: RecoveryPolicy, done: list[RecoveryPolicy]) -> l
 
 
 def _staleness(
-    best: RecoveryPolicy, spreads: dict[str, Spread], plain: RecoveryPolicy | None
+    best: RecoveryPolicy, spreads: dict[str, Estimate], plain: RecoveryPolicy | None
 ) -> list[str]:
     """What partial recovery costs besides hours."""
     if best.on_failure is not OnFailure.RELOAD:
@@ -139,7 +140,7 @@ def _staleness(
     ]
 
 
-def _accuracy(lost: Spread) -> str:
+def _accuracy(lost: Estimate) -> str:
     """What that does to accuracy, as far as a staleness curve says so."""
     if isnan(lost.mean):
         return (
@@ -228,7 +229,7 @@ def _no_whole_save(policy: RecoveryPolicy, useful_h: float) -> str:
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 
-def _staler_than_expected(policy: RecoveryPolicy, pls: Spread) -> list[str]:
+def _staler_than_expected(policy: RecoveryPolicy, pls: Estimate) -> list[str]:
     """What to say where more is lost than CPR's formula expects, as with a single trainer."""
     decision = policy.decision
     if decision is None or policy.on_failure is not OnFailure.RELOAD:
@@ -241,7 +242,7 @@ def _staler_than_expected(policy: RecoveryPolicy, pls: Spread) -> list[str]:
     ]
 
 
-def _imprecise(result: Result, name: str, overhead: Spread) -> list[str]:
+def _imprecise(result: Result, name: str, overhead: Estimate) -> list[str]:
     """What to say where the replications allowed were too few for the precision asked for."""
     wanted = result.precision_fraction
     if wanted is None or not overhead.half_width > 1.01 * wanted * overhead.mean:

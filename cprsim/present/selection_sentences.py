@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from cprsim.results import Spread
+from cprsim.estimate import Estimate
 from cprsim.results.words import hours, percent, suited
 from cprsim.selector import Candidate, Flip, Limit, Selection
 from cprsim.selector.words import quantity_of, saving
@@ -66,7 +66,7 @@ def _gain(selection: Selection) -> str:
     )
 
 
-def _in_percent(spread: Spread) -> tuple[str, str, str]:
+def _in_percent(spread: Estimate) -> tuple[str, str, str]:
     return suited(100 * spread.mean, 100 * spread.low, 100 * spread.high)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.records import Floats
-from cprsim.reproduce.estimates import Estimate, series
+from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import Mark, words
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested, alone
@@ -59,9 +59,9 @@ def _lost(runs: Trials, strategy: str, metric: str) -> Floats:
     return np.array([trial[metric] for (trial,) in runs.of(strategy)])
 
 
-def _saved(runs: Trials, strategy: str) -> Estimate:
+def _saved(runs: Trials, strategy: str) -> StudyEstimate:
     """Paired difference to whole saves: the same failures, so most of the noise cancels."""
-    return Estimate.mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
+    return StudyEstimate.mean(_lost(runs, "partial", "auc") - _lost(runs, strategy, "auc"))
 
 
 def _saves_more(strategy: str) -> Target[Trials]:
@@ -73,8 +73,8 @@ def _saves_more(strategy: str) -> Target[Trials]:
     return Target(quantity, SAVES_MORE, tested, Assumptions(FREE))
 
 
-def _mean_lost(strategy: str, metric: str) -> Callable[[Trials], Estimate]:
-    return lambda runs: Estimate.mean(_lost(runs, strategy, metric))
+def _mean_lost(strategy: str, metric: str) -> Callable[[Trials], StudyEstimate]:
+    return lambda runs: StudyEstimate.mean(_lost(runs, strategy, metric))
 
 
 TARGETS: list[Target[Trials]] = [

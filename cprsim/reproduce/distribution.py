@@ -17,6 +17,7 @@ import numpy as np
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
+from cprsim.estimate import ROUNDED_Z_95
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
@@ -28,7 +29,7 @@ from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
 from cprsim.pipeline import simulate
 from cprsim.records import Cluster, Floats
-from cprsim.reproduce.estimates import Z_95, Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import TITLES, logs, missing
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing
@@ -63,8 +64,8 @@ MATCHED = 1e-9  # by how much an MTBF may miss the log's, as a share
 class Overheads:
     """What one strategy cost over independent jobs, in % of useful time."""
 
-    mean: Estimate
-    p90: Estimate
+    mean: StudyEstimate
+    p90: StudyEstimate
 
     @classmethod
     def of(cls, values: Floats) -> Overheads:
@@ -76,11 +77,11 @@ class Overheads:
         binomial, and its normal approximation gives the ranks of the ends (Conover 1999).
         """
         n = len(values)
-        around = Z_95 * sqrt(0.9 * 0.1 * n)
+        around = ROUNDED_Z_95 * sqrt(0.9 * 0.1 * n)
         ranks = np.clip(np.ceil([0.9 * n - around, 0.9 * n + around]), 1, n).astype(np.int64) - 1
         low, high = np.sort(values)[ranks]
-        p90 = Estimate(float(np.quantile(values, 0.9)), float(low), float(high))
-        return cls(Estimate.mean(values), p90)
+        p90 = StudyEstimate(float(np.quantile(values, 0.9)), float(low), float(high))
+        return cls(StudyEstimate.mean(values), p90)
 
     @property
     def mean_shown(self) -> str:

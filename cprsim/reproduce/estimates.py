@@ -9,17 +9,16 @@ from math import floor, isnan, log10, nan
 import numpy as np
 import numpy.typing as npt
 
+from cprsim.estimate import Estimate
 from cprsim.plots.chart import Kind, Series
-from cprsim.results.metrics import interval_of_mean
 from cprsim.results.words import significant, with_interval
 
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
-Z_95 = 1.96  # standard errors of a normal value in half its 95 % interval, rounded
 SMALL = 0.5  # values below it are shown with as many decimals as they deserve
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class StudyEstimate:
     """A value, with the ends of its 95 % interval where it has noise (else NaN)."""
 
     value: float
@@ -27,28 +26,28 @@ class Estimate:
     high: float = nan
 
     @classmethod
-    def around(cls, value: float, half_width: float) -> Estimate:
+    def around(cls, value: float, half_width: float) -> StudyEstimate:
         """With an interval that is even."""
         return cls(value, value - half_width, value + half_width)
 
     @classmethod
-    def mean(cls, values: npt.ArrayLike) -> Estimate:
+    def mean(cls, values: npt.ArrayLike) -> StudyEstimate:
         """Mean of independent values, with its interval by Student's t."""
-        return cls(*interval_of_mean(np.asarray(values)))
+        return cls(*Estimate.of_mean(np.asarray(values)).triple)
 
     @property
     def ends(self) -> tuple[float, float]:
         """The interval; the value itself where there is no noise."""
         return (self.value, self.value) if isnan(self.low) else (self.low, self.high)
 
-    def times(self, factor: float) -> Estimate:
+    def times(self, factor: float) -> StudyEstimate:
         """The estimate and its interval in another unit."""
-        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+        return StudyEstimate(factor * self.value, factor * self.low, factor * self.high)
 
-    def over(self, other: Estimate) -> Estimate:
+    def over(self, other: StudyEstimate) -> StudyEstimate:
         """The ratio of two independent estimates, its interval to first order."""
         ratio = self.value / other.value
-        return Estimate.around(ratio, ratio * relative_half_width(self, other))
+        return StudyEstimate.around(ratio, ratio * relative_half_width(self, other))
 
     def above(self, bound: float) -> bool | None:
         """Whether the whole interval lies above a value; None where neither above nor below it."""
@@ -92,14 +91,14 @@ class Estimate:
         return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def relative_half_width(*factors: Estimate) -> float:
+def relative_half_width(*factors: StudyEstimate) -> float:
     """Half-width over value of a product or ratio of independent estimates, to first order."""
     widths = [(one.ends[1] - one.ends[0]) / 2 / one.value for one in factors if one.value]
     return float(sum(width**2 for width in widths) ** 0.5)
 
 
 def series(
-    label: str, x: Iterable[float | str], estimates: Sequence[Estimate], kind: Kind = "line"
+    label: str, x: Iterable[float | str], estimates: Sequence[StudyEstimate], kind: Kind = "line"
 ) -> Series:
     """Estimates over x with their intervals, as a series of a figure."""
     values = tuple(one.value for one in estimates)

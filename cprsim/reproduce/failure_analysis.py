@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.assemble import Experiment, assemble
+from cprsim.estimate import ROUNDED_Z_95
 from cprsim.failures.block import block_of, replications_of
 from cprsim.failures.distributions import Gamma
 from cprsim.failures.replay import Replay
@@ -24,7 +25,7 @@ from cprsim.fitting.goodness import distances, survival_curve
 from cprsim.fitting.lifetimes import Lifetimes, gaps, lifetimes_of
 from cprsim.plots.chart import Band, Chart, Kind, Panel, Series, floats
 from cprsim.records import Floats
-from cprsim.reproduce.estimates import Z_95, Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import LOGS, TITLES, logs
 from cprsim.reproduce.paper import GAMMA_RMSE, GAMMA_SHAPE, MEDIAN_TTF, MTBF, Mark, at_most, words
 from cprsim.reproduce.study import Part, Study, Work
@@ -164,9 +165,9 @@ def _gaps(work: Work, name: str) -> Lifetimes:
 
 def _over(
     quantity: Callable[[GammaFit], float], scale: float = 1.0
-) -> Callable[[TimesToFailure], Estimate]:
+) -> Callable[[TimesToFailure], StudyEstimate]:
     """Mean over the fits to the draws."""
-    return lambda runs: Estimate.mean(scale * np.array([quantity(one) for one in runs.fits]))
+    return lambda runs: StudyEstimate.mean(scale * np.array([quantity(one) for one in runs.fits]))
 
 
 def _hazard(runs: TimesToFailure) -> Tested:
@@ -175,7 +176,7 @@ def _hazard(runs: TimesToFailure) -> Tested:
     for one in runs.lifetimes:
         early, _, late = hazards(one, np.array([0.0, 2.0, 10.0, 100.0]))[0]
         ratios.append(early / late)
-    ratio = Estimate.mean(ratios)
+    ratio = StudyEstimate.mean(ratios)
     return Tested(ratio.above(1), f"{ratio.shown('times')} as high from 0 to 2 h as from 10 h on")
 
 
@@ -186,15 +187,15 @@ def _slope(runs: TimesToFailure) -> Tested:
 
 
 def _rmse_of_log(name: str) -> Target[TimesToFailure]:
-    def rmse(runs: TimesToFailure) -> Estimate | None:
-        return Estimate(100 * runs.logs[name].rmse) if name in runs.logs else None
+    def rmse(runs: TimesToFailure) -> StudyEstimate | None:
+        return StudyEstimate(100 * runs.logs[name].rmse) if name in runs.logs else None
 
     return Target(f"{TITLES[name]}: gamma fit to the gaps, RMSE", FITS, rmse)
 
 
 def _median_at(end_h: float) -> Target[TimesToFailure]:
     gamma = Gamma.from_mean(end_h, GAMMA_SHAPE.low)
-    median = Estimate(float(gamma.quantile(np.array([0.5]))[0]))
+    median = StudyEstimate(float(gamma.quantile(np.array([0.5]))[0]))
     quantity = f"median at MTBF {end_h:g} h and shape 0.67"
     return Target(quantity, MEDIAN_TTF, lambda runs: median, FITTED)
 
@@ -207,7 +208,7 @@ TARGETS: list[Target[TimesToFailure]] = [
     Target(
         f"MTBF of jobs of {NODES[0]} to {NODES[-1]} nodes",
         MTBF,
-        lambda runs: tuple(map(Estimate, runs.mtbf_h.values())),
+        lambda runs: tuple(map(StudyEstimate, runs.mtbf_h.values())),
         FREE,
     ),
     Target("hazard", FALLING, _hazard, FREE),
@@ -282,7 +283,10 @@ def _chart(runs: TimesToFailure) -> Chart:
 
 def _simulated(x: Floats, y: Floats, standard_error: Floats, kind: Kind) -> Series:
     """With the ends of the 95 % intervals."""
-    low, high = _floats(y - Z_95 * standard_error), _floats(y + Z_95 * standard_error)
+    low, high = (
+        _floats(y - ROUNDED_Z_95 * standard_error),
+        _floats(y + ROUNDED_Z_95 * standard_error),
+    )
     return Series("simulated jobs", _floats(x), _floats(y), low, high, kind)
 
 

@@ -15,7 +15,7 @@ from cprsim.assemble import Experiment, assemble
 from cprsim.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import OVERHEADS, REDUCTIONS
 from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
 from cprsim.reproduce.study import Study, Work
@@ -86,7 +86,7 @@ def numbers(work: Work) -> Emulations:
 def _targets(name: str) -> list[Target[Emulations]]:
     title = TITLES[name]
 
-    def overhead(strategy: str) -> Callable[[Emulations], Estimate]:
+    def overhead(strategy: str) -> Callable[[Emulations], StudyEstimate]:
         return lambda runs: runs[name].injected.percent(strategy)
 
     return [

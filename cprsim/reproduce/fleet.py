@@ -24,7 +24,7 @@ from cprsim.fleet.population import Kind, drawn_kinds, scenario_of
 from cprsim.pipeline import simulate
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import FLEET_MACHINE_YEARS, FLEET_MEAN, FLEET_P90, FLEET_WORST, Claim
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
@@ -164,18 +164,18 @@ class FleetCosts:
     node_h: Floats  # useful node-hours
     n_jobs: int  # that the fleet stands for
 
-    def interval(self, values: Floats, statistic: Statistic) -> Estimate:
+    def interval(self, values: Floats, statistic: Statistic) -> StudyEstimate:
         """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
         rng = stream(1, 0, "fleet/resampling")
         kinds = rng.integers(len(values), size=(N_RESAMPLED, len(values)))
         low, high = np.quantile(statistic(values[kinds].reshape(N_RESAMPLED, -1)), [0.025, 0.975])
-        return Estimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
+        return StudyEstimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
 
-    def percent(self, strategy: str, statistic: Statistic) -> Estimate:
+    def percent(self, strategy: str, statistic: Statistic) -> StudyEstimate:
         """A statistic of the overheads, in percent."""
         return self.interval(100 * self.overhead[strategy], statistic)
 
-    def machine_years(self, strategy: str) -> Estimate:
+    def machine_years(self, strategy: str) -> StudyEstimate:
         """Machine-years that all jobs of the fleet lose together."""
         scale = self.n_jobs / HOURS_PER_YEAR
         return self.interval(scale * self.lost_node_h[strategy], mean)
@@ -314,11 +314,11 @@ def _of_jobs(rows: Any, strategy: str, n_nodes: int) -> dict[str, list[float]]:
 # ------------------------------------------------------------------------------ what it says
 
 
-def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], Estimate]:
+def _overhead(strategy: str, statistic: Statistic) -> Callable[[FleetRuns], StudyEstimate]:
     return lambda runs: runs.fixed.percent(strategy, statistic)
 
 
-def _machine_years(strategy: str) -> Callable[[FleetRuns], Estimate]:
+def _machine_years(strategy: str) -> Callable[[FleetRuns], StudyEstimate]:
     return lambda runs: runs.fixed.machine_years(strategy)
 
 
@@ -420,20 +420,20 @@ def _years_note(runs: FleetRuns) -> str:
     )
 
 
-def _p90(fleet: FleetCosts) -> Estimate:
+def _p90(fleet: FleetCosts) -> StudyEstimate:
     return fleet.percent("full", STATISTICS["P90"])
 
 
-def _mean(fleet: FleetCosts) -> Estimate:
+def _mean(fleet: FleetCosts) -> StudyEstimate:
     return fleet.percent("full", mean)
 
 
-def _years(fleet: FleetCosts) -> Estimate:
+def _years(fleet: FleetCosts) -> StudyEstimate:
     return fleet.machine_years("full")
 
 
 def _met(
-    others: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], Estimate]
+    others: Mapping[str, FleetCosts], claim: Claim, number: Callable[[FleetCosts], StudyEstimate]
 ) -> str:
     """The other assumptions under which a number of the paper is met, or may be."""
     titles = [

@@ -17,13 +17,14 @@ from scipy import stats
 
 from cprsim.curves import CurveFile, read_curve
 from cprsim.curves.choosing import shipped_names, shipped_path
+from cprsim.estimate import HIGH, ROUNDED_Z_95
 from cprsim.kernel.trials import Saving, ShardFailure, Trial, stale_shards
 from cprsim.measuring.design import Design
 from cprsim.measuring.measure import Measured, MeasureRequest, measure
 from cprsim.measuring.runs import SeedResult
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats, ShardLoss
-from cprsim.reproduce.estimates import Z_95, Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested, alone
@@ -67,13 +68,13 @@ class PlsRuns:
         points = (_points(one) for one in self.trials.of(strategy))
         return np.array([float(pls @ lost / (pls @ pls)) for pls, lost in points])
 
-    def slope(self, strategy: str) -> Estimate:
+    def slope(self, strategy: str) -> StudyEstimate:
         """AUC lost per PLS."""
-        return Estimate.mean(self.slopes(strategy))
+        return StudyEstimate.mean(self.slopes(strategy))
 
-    def slope_ratio(self, strategy: str) -> Estimate:
+    def slope_ratio(self, strategy: str) -> StudyEstimate:
         """Its slope over that of whole saves, seed by seed."""
-        return Estimate.mean(self.slopes(strategy) / self.slopes("partial"))
+        return StudyEstimate.mean(self.slopes(strategy) / self.slopes("partial"))
 
     def response(self, strategy: str) -> Response | None:
         """What the shipped curve says of a strategy."""
@@ -128,7 +129,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
 # ------------------------------------------------------------------------------ comparisons
 
 
-def correlation(x: Floats, y: Floats) -> Estimate:
+def correlation(x: Floats, y: Floats) -> StudyEstimate:
     """Pearson's correlation with its 95 % interval.
 
     Notes
@@ -136,8 +137,8 @@ def correlation(x: Floats, y: Floats) -> Estimate:
     Fisher's transformation; exact for a bivariate normal distribution.
     """
     r = float(np.corrcoef(x, y)[0, 1])
-    half = Z_95 / sqrt(len(x) - 3)
-    return Estimate(r, tanh(atanh(r) - half), tanh(atanh(r) + half))
+    half = ROUNDED_Z_95 / sqrt(len(x) - 3)
+    return StudyEstimate(r, tanh(atanh(r) - half), tanh(atanh(r) + half))
 
 
 def linear(pls: Floats, lost: Floats) -> Tested:
@@ -146,8 +147,8 @@ def linear(pls: Floats, lost: Floats) -> Tested:
     (slope, bend), (residual,), *_ = np.linalg.lstsq(design, lost)
     covariance = residual / (len(lost) - 2) * np.linalg.inv(design.T @ design)
     at = float(pls.max())
-    half = 100 * Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
-    adds = Estimate.around(100 * bend * at / slope, half)
+    half = 100 * ROUNDED_Z_95 * float(np.sqrt(covariance[1, 1])) * at / abs(slope)
+    adds = StudyEstimate.around(100 * bend * at / slope, half)
     met = False if abs(adds.value) > half else True if half <= TELLS_BEND else None
     return Tested(met, f"a square term adds {adds.shown('%')} at PLS {at:.2f}")
 
@@ -165,14 +166,14 @@ def _slope_ratio(strategy: str) -> Target[PlsRuns]:
 def _beside_the_curve(strategy: str) -> list[Target[PlsRuns]]:
     """What fresh runs lost over what the shipped curve predicts, and its slopes measured anew."""
 
-    def over_prediction(runs: PlsRuns) -> Estimate | None:
+    def over_prediction(runs: PlsRuns) -> StudyEstimate | None:
         response = runs.response(strategy)
         if response is None:
             return None
         seeds = runs.trials.of(strategy)
-        return Estimate.mean([_over_prediction(trials, response) for trials in seeds])
+        return StudyEstimate.mean([_over_prediction(trials, response) for trials in seeds])
 
-    def anew(runs: PlsRuns) -> Estimate | None:
+    def anew(runs: PlsRuns) -> StudyEstimate | None:
         response = runs.response(strategy)
         if response is None or runs.anew is None:
             return None
@@ -207,7 +208,7 @@ def _slope_of(response: Response) -> tuple[float, float]:
     return float(response.loss[1]) / first, float(response.standard_error[1]) / first
 
 
-def over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> Estimate:
+def over_shipped(results: Sequence[SeedResult], strategy: str, response: Response) -> StudyEstimate:
     """AUC that single failures lost over what the shipped slope says, by the shipped weights.
 
     Mean over seeds of the ratio of sums; the error of the slope is in the interval.
@@ -216,7 +217,7 @@ def over_shipped(results: Sequence[SeedResult], strategy: str, response: Respons
     ratios = np.array([_lost(one, strategy, response) for one in results]) / slope
     mean, n = float(ratios.mean()), len(ratios)
     deviation = float(np.hypot(ratios.std(ddof=1) / sqrt(n), mean * error / slope))
-    return Estimate.around(mean, float(stats.t.ppf(0.975, n - 1)) * deviation)
+    return StudyEstimate.around(mean, float(stats.t.ppf(HIGH, n - 1)) * deviation)
 
 
 def _lost(one: SeedResult, strategy: str, response: Response) -> float:

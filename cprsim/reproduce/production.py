@@ -12,7 +12,7 @@ from itertools import product
 from cprsim.assemble import assemble
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.records import RecoveryPolicy
-from cprsim.reproduce.estimates import Estimate, series
+from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import PRODUCTION_REMOVED
 from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases
 from cprsim.reproduce.study import Study, Work
@@ -49,7 +49,7 @@ class ProductionCase:
     first_order: float  # share of full recovery's overhead that CPR removes, by the formulas
 
     @property
-    def removed(self) -> Estimate:
+    def removed(self) -> StudyEstimate:
         """Share of full recovery's overhead that CPR removes, in percent."""
         return self.simulated.removed_percent(self.form)
 

@@ -15,7 +15,7 @@ import numpy as np
 from cprsim.accuracy import measure
 from cprsim.assemble import assemble
 from cprsim.plots.chart import Chart, Panel, Series, floats
-from cprsim.reproduce.estimates import Estimate, series
+from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import PRODUCTION_LOSS
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
@@ -76,8 +76,8 @@ def _some(values: Any) -> list[float]:
     return [float(piece.mean()) for piece in pieces]
 
 
-def _mean(seeds: Seeds, strategy: str, quantity: str) -> Estimate:
-    return Estimate.mean([seed[strategy][quantity] for seed in seeds])
+def _mean(seeds: Seeds, strategy: str, quantity: str) -> StudyEstimate:
+    return StudyEstimate.mean([seed[strategy][quantity] for seed in seeds])
 
 
 def _alone(strategy: str, quantity: str, label: str) -> Target[Seeds]:
@@ -115,8 +115,8 @@ def _target_note(seeds: Seeds) -> str:
 
 
 def _listings(seeds: Seeds) -> list[Listing]:
-    def per_pls(name: str) -> Estimate:
-        return Estimate.mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
+    def per_pls(name: str) -> StudyEstimate:
+        return StudyEstimate.mean([seed[name]["log_loss"] / seed[name]["pls"] for seed in seeds])
 
     return [
         Listing.of(

@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 
 from cprsim.plots.chart import Chart
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, words
 from cprsim.reproduce.simulated import Simulated, overheads_over, simulate_cases
 from cprsim.reproduce.study import Study, Work
@@ -107,12 +107,12 @@ def _stays(kind: str) -> Target[ByKind]:
     return Target(f"CPR, {kind}", STAYS, tested, RECALLED)
 
 
-def _from_to(values: Sequence[Estimate]) -> str:
+def _from_to(values: Sequence[StudyEstimate]) -> str:
     ends = f"{values[0].shown('%')} to {values[-1].shown('%')}"
     return f"{ends} from {FEWEST} to {MOST} nodes"
 
 
-def _over_linear(kind: str) -> Callable[[ByKind], Estimate]:
+def _over_linear(kind: str) -> Callable[[ByKind], StudyEstimate]:
     return lambda runs: runs[kind][MOST].percent("full").over(runs[LINEAR][MOST].percent("full"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cprsim.plots.chart import Chart, Panel, Series
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about, words
 from cprsim.reproduce.simulated import Simulated, line_over, overheads_over, simulate_cases
 from cprsim.reproduce.study import Study, Work
@@ -104,7 +104,7 @@ def _pls(strategy: str, together: int, *, whole: bool = False) -> Target[Sensiti
     value = USUAL * (together if strategy == "cpr-undivided" else 1)
     what = f"{WHOLE} intervals: " if whole else ""
 
-    def pls(runs: SensitivityRuns) -> Estimate:
+    def pls(runs: SensitivityRuns) -> StudyEstimate:
         return (runs.whole if whole else runs.together)[together][strategy, "pls"]
 
     return Target(

@@ -16,9 +16,10 @@ import numpy as np
 from scipy import stats
 
 from cprsim.errors import ParameterError
+from cprsim.estimate import HIGH
 from cprsim.failures.distributions import Constant
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, words
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
@@ -184,7 +185,7 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
 class Paired:
     """A mean difference over seeds, paired, with its 95 % interval (Student's t)."""
 
-    difference: Estimate  # without an interval where there is one seed
+    difference: StudyEstimate  # without an interval where there is one seed
     detectable: float  # difference that would be found with probability `POWER`
 
     @property
@@ -199,11 +200,11 @@ class Paired:
 def paired(differences: Sequence[float]) -> Paired:
     """The mean of paired differences; one alone tells nothing of its spread."""
     n = len(differences)
-    mean = Estimate.mean(differences)
+    mean = StudyEstimate.mean(differences)
     if n < 2:
         return Paired(mean, nan)
     error = float(np.std(differences, ddof=1)) / sqrt(n)
-    t, more = (float(stats.t.ppf(p, n - 1)) for p in (0.975, POWER))
+    t, more = (float(stats.t.ppf(p, n - 1)) for p in (HIGH, POWER))
     return Paired(mean, (t + more) * error)
 
 
@@ -301,7 +302,7 @@ def _gap_falls(runs: InStepRuns) -> Tested:
 def _elp(runs: InStepRuns) -> Tested:
     curve = runs.curves["S-EASGD", 2]
     elp = curve["elp"][curve["trainers"].index(20)]
-    estimate = Estimate(float(elp))
+    estimate = StudyEstimate(float(elp))
     return Tested(agreement(ELP, estimate), f"{elp:,}: 200 x 24 x 20", estimate)
 
 
@@ -328,7 +329,7 @@ TARGETS: list[Target[InStepRuns]] = [
     Target(
         "FR-EASGD-5, 2 sync servers",
         FLATTENS,
-        lambda runs: Estimate(flattens_at(runs.curves["FR-EASGD-5", 2])),
+        lambda runs: StudyEstimate(flattens_at(runs.curves["FR-EASGD-5", 2])),
         FITTED,
     ),
     _linear("S-EASGD, 2 sync servers", SHADOW_LINEAR, ("S-EASGD", 2), FREE),

@@ -12,7 +12,7 @@ from cprsim.assemble import assemble
 from cprsim.pipeline import simulate
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import RecoveryPolicy
-from cprsim.reproduce.estimates import Estimate, relative_half_width, series
+from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series
 from cprsim.reproduce.study import Part, Work
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
 from cprsim.scenario import LoadedScenario
@@ -28,12 +28,12 @@ class Simulated:
 
     values: Mapping[str, Mapping[str, Sequence[float | None]]]  # mean, low, high
 
-    def __getitem__(self, key: tuple[str, str]) -> Estimate:
+    def __getitem__(self, key: tuple[str, str]) -> StudyEstimate:
         strategy, quantity = key
         found = self.values[strategy][quantity]
-        return Estimate(*(nan if value is None else value for value in found))
+        return StudyEstimate(*(nan if value is None else value for value in found))
 
-    def percent(self, strategy: str, quantity: str = "overhead_fraction") -> Estimate:
+    def percent(self, strategy: str, quantity: str = "overhead_fraction") -> StudyEstimate:
         """A share in percent."""
         return self[strategy, quantity].times(100)
 
@@ -42,7 +42,7 @@ class Simulated:
         full = "" if self[strategy, "chose_partial"].value else " (full)"
         return f"{self[strategy, 'save_interval_h'].value:.3g}{full}"
 
-    def removed_percent(self, strategy: str, of: str = "full") -> Estimate:
+    def removed_percent(self, strategy: str, of: str = "full") -> StudyEstimate:
         """Share of one strategy's mean overhead that another removes, in percent.
 
         Its interval takes the two means as independent; common failures make it narrower in truth.
@@ -50,7 +50,7 @@ class Simulated:
         less, more = self[strategy, "overhead_fraction"], self[of, "overhead_fraction"]
         value = 100 * (1 - less.value / more.value)
         half = 100 * less.value / more.value * relative_half_width(less, more)
-        return Estimate.around(value, half)
+        return StudyEstimate.around(value, half)
 
     def stack(self, label: Mapping[str, str]) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total.
@@ -122,7 +122,7 @@ def _number(value: float) -> float | None:
 
 
 def line_over(
-    label: str, cases: Mapping[Any, Simulated], read: Callable[[Simulated], Estimate]
+    label: str, cases: Mapping[Any, Simulated], read: Callable[[Simulated], StudyEstimate]
 ) -> Series:
     """One quantity over the values of an input."""
     return series(label, map(float, cases), [read(one) for one in cases.values()])

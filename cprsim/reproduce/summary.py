@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from cprsim.codec import number_from, plain_number
 from cprsim.plots.chart import Chart
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim
 from cprsim.reproduce.verdicts import (
     A_TENTH,
@@ -30,7 +30,7 @@ from cprsim.reproduce.verdicts import (
 
 N = TypeVar("N")  # the numbers of a study
 T = TypeVar("T")
-NO_ESTIMATE = Estimate(nan)
+NO_ESTIMATE = StudyEstimate(nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Tested:
 
     met: bool | None  # None: open
     shown: str
-    estimate: Estimate = NO_ESTIMATE
+    estimate: StudyEstimate = NO_ESTIMATE
 
 
-Cases = tuple[Estimate, ...]  # one per choice of the free inputs
+Cases = tuple[StudyEstimate, ...]  # one per choice of the free inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Target(Generic[N]):
 
     quantity: str
     claim: Claim | None
-    ours: Callable[[N], Estimate | Tested | Cases | None]
+    ours: Callable[[N], StudyEstimate | Tested | Cases | None]
     assumptions: Assumptions | Callable[[N], Assumptions] = NONE
     tolerance: Tolerance = A_TENTH
     unit: str = ""
@@ -89,7 +89,7 @@ class Target(Generic[N]):
         if not isinstance(rests_on, Assumptions):
             rests_on = rests_on(numbers)
         if self.claim is None:
-            assert isinstance(ours, Estimate), "what stands alone is an estimate"
+            assert isinstance(ours, StudyEstimate), "what stands alone is an estimate"
             return Row(self.quantity, "", "", ours.shown(self.unit), self.unit,
                        ours.value, ours.low, ours.high, NOTHING)  # fmt: skip
         verdict, shown, estimate = self._judged(self.claim, ours, rests_on)
@@ -100,21 +100,21 @@ class Target(Generic[N]):
         )  # fmt: skip
 
     def _judged(
-        self, claim: Claim, ours: Estimate | Tested | Cases, rests_on: Assumptions
-    ) -> tuple[Verdict, str, Estimate]:
+        self, claim: Claim, ours: StudyEstimate | Tested | Cases, rests_on: Assumptions
+    ) -> tuple[Verdict, str, StudyEstimate]:
         if isinstance(ours, Tested):
             return judge(claim, ours.met, rests_on), ours.shown, ours.estimate
-        if isinstance(ours, Estimate):
+        if isinstance(ours, StudyEstimate):
             met = agreement(claim, ours, self.tolerance)
             return judge(claim, met, rests_on), ours.shown(claim.unit), ours
         met_by_case = [agreement(claim, one, self.tolerance) for one in ours]
-        span = Estimate(nan, min(one.value for one in ours), max(one.value for one in ours))
-        ends = " to ".join(Estimate(end).shown() for end in span.ends)
+        span = StudyEstimate(nan, min(one.value for one in ours), max(one.value for one in ours))
+        ends = " to ".join(StudyEstimate(end).shown() for end in span.ends)
         shown = f"{ends} {claim.unit}".rstrip()
         return judge_cases(claim, met_by_case, rests_on), shown, span
 
 
-def alone(quantity: str, ours: Callable[[N], Estimate | None], unit: str = "") -> Target[N]:
+def alone(quantity: str, ours: Callable[[N], StudyEstimate | None], unit: str = "") -> Target[N]:
     """A number of ours that no paper gives."""
     return Target(quantity, None, ours, unit=unit)
 

@@ -43,7 +43,7 @@ from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.recovery.systems.asynchronous import checkfreq_steps
 from cprsim.recovery.systems.moc import expert_staleness, portion_of_lost_tokens, save_fraction
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import DATA
 from cprsim.reproduce.simulated import simulate_cases
 from cprsim.reproduce.study import Part, Study, Work
@@ -60,7 +60,7 @@ TABLE = "elastic/bert-large-throughput.csv"
 ARTIFACT = "throughput"
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
-Estimates = dict[str, Estimate]  # by the target's name
+Estimates = dict[str, StudyEstimate]  # by the target's name
 
 # --------------------------------------------------------------------------- jobs and failures
 
@@ -167,27 +167,27 @@ def ran(job: SimulatedJob, failures: PoissonFailures | GivenFailures) -> CostBre
     return run_block(job, failures, BlockDraws(job, SEED, 0, n, range(n)), range(n)).costs
 
 
-def exactly(value: float) -> Estimate:
+def exactly(value: float) -> StudyEstimate:
     """A number without noise: its interval has no width."""
-    return Estimate(value, value, value)
+    return StudyEstimate(value, value, value)
 
 
-def mean_of(values: FloatsOf) -> Estimate:
+def mean_of(values: FloatsOf) -> StudyEstimate:
     """Mean of many values, its 95 % interval that of the normal distribution."""
     half = NORMAL_95 * float(values.std(ddof=1)) / sqrt(len(values))
-    return Estimate.around(float(values.mean()), half)
+    return StudyEstimate.around(float(values.mean()), half)
 
 
-def ratio_of(above: FloatsOf, below: FloatsOf) -> Estimate:
+def ratio_of(above: FloatsOf, below: FloatsOf) -> StudyEstimate:
     """Ratio of two means over replications, and its 95 % interval."""
     ratio = float(above.mean() / below.mean())
     half = NORMAL_95 * float((above - ratio * below).std(ddof=1)) / sqrt(len(above))
-    return Estimate.around(ratio, half / float(below.mean()))
+    return StudyEstimate.around(ratio, half / float(below.mean()))
 
 
-def over(estimate: Estimate, by: float) -> Estimate:
+def over(estimate: StudyEstimate, by: float) -> StudyEstimate:
     """An estimate over a number without noise."""
-    return Estimate(estimate.value / by, estimate.low / by, estimate.high / by)
+    return StudyEstimate(estimate.value / by, estimate.low / by, estimate.high / by)
 
 
 # --------------------------------------------------------------------------- GEMINI
@@ -217,7 +217,7 @@ def counted(n: int, k: int, place: str) -> float:
     return survive / comb(n, k)
 
 
-def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> Estimate:
+def _memory_survives(place: str, n: int, k: int, n_drawn: int) -> StudyEstimate:
     """Share of jobs that a failure of k machines at once takes back to memory."""
     job = facts(n, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
     options = {"placement": "group" if place == "groups" else "ring"}
@@ -389,7 +389,7 @@ def hsdp(work: Work) -> Estimates:
         n = work.pick(1_000, 5_000, 20_000)
         costs = ran(simulated, poisson(simulated, (1 / between_h,), n, 40.0, f"hsdp/{name}"))
         longer = mean_of(costs.wall_h / job.useful_h)
-        estimates[f"hsdp poisson {name}"] = Estimate(
+        estimates[f"hsdp poisson {name}"] = StudyEstimate(
             1 / longer.value, 1 / longer.high, 1 / longer.low
         )
     return estimates
@@ -565,7 +565,7 @@ def numbers(work: Work) -> Estimates:
         parts.append(Part("elastic", partial(_plain, partial(elastic, table))))
     estimates = goodput(work)
     for outcome in work.each(parts):
-        estimates |= {name: Estimate(*ends) for name, ends in outcome.items()}
+        estimates |= {name: StudyEstimate(*ends) for name, ends in outcome.items()}
     return estimates
 
 
@@ -599,7 +599,7 @@ def artifact() -> Mapping[str, Path]:
     return {ARTIFACT: path} if path is not None and path.is_file() else {}
 
 
-def _without_table(estimates: Mapping[str, Estimate]) -> str:
+def _without_table(estimates: Mapping[str, StudyEstimate]) -> str:
     if estimates.keys() & ELASTIC.keys():
         return ""
     return (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most
 from cprsim.reproduce.summary import Target, Tested
 from cprsim.reproduce.verdicts import Assumptions, Tolerance, agreement
@@ -23,7 +23,7 @@ HUNDREDTH = Tolerance(0.01, absolute=True)
 POINT = Tolerance(1.0, absolute=True)  # of a percentage
 ERRORS = Tolerance(None)  # 4 standard errors
 PERCENT, TWO, FIVE = Tolerance(0.01), Tolerance(0.02), Tolerance(0.05)
-Estimates = Mapping[str, Estimate]  # by the target's name
+Estimates = Mapping[str, StudyEstimate]  # by the target's name
 Held = tuple[str, Target[Estimates]]
 
 
@@ -37,7 +37,7 @@ def held(
     undecided : inputs that nobody gives and we assumed
     """
 
-    def ours(estimates: Estimates) -> Estimate | Tested | None:
+    def ours(estimates: Estimates) -> StudyEstimate | Tested | None:
         estimate = estimates.get(name)
         if estimate is None or has_noise(estimate):
             return estimate
@@ -48,7 +48,7 @@ def held(
     return name, Target(quantity, claim, ours, Assumptions(undecided=undecided), tolerance)
 
 
-def has_noise(estimate: Estimate) -> bool:
+def has_noise(estimate: StudyEstimate) -> bool:
     """Whether it has an interval that is more than rounding."""
     low, high = estimate.ends
     return high - low > ROUNDING * max(1.0, abs(estimate.value))

@@ -22,7 +22,7 @@ from cprsim.kernel.trackers import TRACKERS, Tracked
 from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import SubSaves
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, between, words
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
@@ -141,10 +141,10 @@ def _bytes(n_clicks: int) -> dict[str, float]:
 
 
 def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
-    def range_of(runs: TrackerCosts) -> Tested | Estimate:
+    def range_of(runs: TrackerCosts) -> Tested | StudyEstimate:
         least, most = (of(runs.memory[name].values()) for of in (min, max))
         if claim.high == claim.low:
-            return Estimate(least)
+            return StudyEstimate(least)
         ends = zip((least, most), (claim.low, claim.high), strict=True)
         met = all(abs(ours - paper) <= TOLERANCE * paper for ours, paper in ends)
         shown = f"{least:.3g} %" if most - least < 1e-9 else f"{least:.3g} to {most:.3g} %"
@@ -157,7 +157,9 @@ def _memory_target(name: str, claim: Claim) -> Target[TrackerCosts]:
 def _growth_target(name: str, claim: Claim) -> Target[TrackerCosts]:
     def steepness(runs: TrackerCosts) -> Tested:
         slope, half = _slope(runs.times[name])
-        return Tested(Estimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}")
+        return Tested(
+            StudyEstimate.around(slope, half).below(STRICTEST), f"{slope:.2f} ± {half:.2f}"
+        )
 
     quantity = f"{SHOWN[name]}: slope of log time to choose over log rows"
     return Target(quantity, claim, steepness, RECALLED)
@@ -185,7 +187,7 @@ def _rows_target(name: str, shape: ModelShape, claim: Claim) -> Target[TrackerCo
     large = shape.tables.largest(N_LARGE)
     share = 100 * sum(shape.tables.rows[table] for table in large) / shape.tables.n_rows
     quantity = f"{name}: rows in the 7 largest tables"
-    return Target(quantity, claim, lambda runs: Estimate(share), RECALLED)
+    return Target(quantity, claim, lambda runs: StudyEstimate(share), RECALLED)
 
 
 TARGETS = [

@@ -28,7 +28,7 @@ from enum import StrEnum
 from math import inf, isnan
 
 from cprsim.errors import ParameterError
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark
 
 TOLERANCE = 0.10  # of the paper's number, to either side
@@ -118,7 +118,7 @@ class Verdict:
 NOTHING = Verdict(Finding.NOTHING)
 
 
-def agreement(claim: Claim, ours: Estimate, tolerance: Tolerance = A_TENTH) -> bool | None:
+def agreement(claim: Claim, ours: StudyEstimate, tolerance: Tolerance = A_TENTH) -> bool | None:
     """Whether ours meets a paper's number, by rule 1; None where it is open.
 
     Raises ParameterError for a statement in words: it needs a test of its own.

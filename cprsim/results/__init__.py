@@ -10,7 +10,7 @@ from cprsim.results.compare import compare, differences, same_failures, shared_e
 from cprsim.results.identity import Identity, input_digests
 from cprsim.results.inputs import Differing, different, inputs_of
 from cprsim.results.manifest import damage
-from cprsim.results.metrics import FINISHED, METRICS, Spread, records_of, summarise, summarise_rows
+from cprsim.results.metrics import FINISHED, METRICS, records_of, summarise, summarise_rows
 from cprsim.results.run import CurveUsed, Logbook, Recovered, Result, load_result, write_result
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Logbook",
     "Recovered",
     "Result",
-    "Spread",
     "compare",
     "damage",
     "differences",

@@ -10,6 +10,7 @@ from scipy import special
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError
+from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.records import Floats
 from cprsim.results.accuracy_rows import (
     QUANTITIES,
@@ -20,7 +21,7 @@ from cprsim.results.accuracy_rows import (
     not_shared,
     shared_by,
 )
-from cprsim.results.metrics import CONFIDENCE, interval_of_mean, measure, metrics_of, parts_of
+from cprsim.results.metrics import measure, metrics_of, parts_of
 from cprsim.results.run import Result
 from cprsim.staleness import Metric, StalenessCurve
 
@@ -194,7 +195,7 @@ def _paired(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
     def difference(quantity: str) -> tuple[Interval, int]:
         values = in_b[quantity].to_numpy(np.float64) - in_a[quantity].to_numpy(np.float64)
         if not has_measured_error(quantity) or n < 2:
-            return interval_of_mean(values), n
+            return Estimate.of_mean(values).triple, n
         simulated = (float(np.var(values, ddof=1)) / n, n - 1)
         found = difference_of_losses(in_a, in_b, quantity, simulated, sharing=sharing)
         return (found.mean, *found.interval(CONFIDENCE)), n

@@ -8,14 +8,12 @@ finished results folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from cprsim.records import Floats
+from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.results.accuracy_rows import (
     BEYOND,
     ERRORS,
@@ -29,7 +27,6 @@ from cprsim.results.rows import replication_rows
 if TYPE_CHECKING:
     from cprsim.pipeline import Outcome
 
-CONFIDENCE = 0.95
 
 # (columns of replication rows, nodes of the job) -> the metric of each row
 Columns = Mapping[str, Any] | pd.DataFrame
@@ -114,20 +111,6 @@ def known_first(names: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(there, key=lambda name: ranks.get(name, len(ranks))))
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A mean over replications and its 95 % interval; NaN where there is none."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
-
 def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None) -> pd.DataFrame:
     """Every metric of every replication: strategy, replication, finished and a column a metric.
 
@@ -166,7 +149,9 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
     records = []
     for strategy, mine in measured.groupby("strategy", sort=False, observed=True):
         n, n_finished = len(mine), int(mine["finished"].sum())
-        records.append((strategy, FINISHED, n_finished / n, *interval_of_share(n_finished, n), n))
+        records.append(
+            (strategy, FINISHED, n_finished / n, *Estimate.of_share(n_finished, n).triple[1:], n)
+        )
         for name in metrics_of(parts_of(rows)):
             mean, low, high = _interval(mine, name) if n_finished == n else (np.nan, np.nan, np.nan)
             records.append((strategy, name, mean, low, high, n))
@@ -177,14 +162,14 @@ def _interval(measured: pd.DataFrame, name: str) -> tuple[float, float, float]:
     if has_measured_error(name):
         found = mean_of_loss(measured, name)
         return found.mean, *found.interval(CONFIDENCE)
-    return interval_of_mean(measured[name].to_numpy(np.float64))
+    return Estimate.of_mean(measured[name].to_numpy(np.float64)).triple
 
 
-def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Spread]]:
+def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Estimate]]:
     """A summary by strategy and quantity."""
-    found: dict[str, dict[str, Spread]] = {}
+    found: dict[str, dict[str, Estimate]] = {}
     for row in records_of(summary):
-        spread = Spread(float(row["mean"]), float(row["low"]), float(row["high"]), int(row["n"]))
+        spread = Estimate(float(row["mean"]), float(row["low"]), float(row["high"]), int(row["n"]))
         found.setdefault(str(row["strategy"]), {})[str(row["quantity"])] = spread
     return found
 
@@ -192,31 +177,3 @@ def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Spread]]:
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows of a small table as plain dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def interval_of_mean(values: Floats) -> tuple[float, float, float]:
-    """Mean of independent values and its 95 % interval (Student's t).
-
-    One value alone has a mean but no interval: its ends are NaN. Equal values have an interval of
-    no width. Exact for normal values; by the central limit theorem for many.
-    """
-    mean = float(np.mean(values))
-    spread = spread_of(mean, float(np.square(values - mean).sum()), len(values))
-    return spread.mean, spread.low, spread.high
-
-
-def spread_of(mean: float, squares: float, n: int) -> Spread:
-    """`interval_of_mean`, from the sum of the squared deviations of n values."""
-    if n == 1:
-        return Spread(mean, np.nan, np.nan, n)
-    deviation = np.sqrt(squares / (n - 1))
-    half = float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2) * deviation / np.sqrt(n))
-    return Spread(mean, mean - half, mean + half, n)
-
-
-def interval_of_share(n_yes: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share (Clopper and Pearson 1934): never too narrow, inside [0, 1]."""
-    tail = (1 - CONFIDENCE) / 2
-    low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
-    high = special.betaincinv(n_yes + 1, n - n_yes, 1 - tail) if n_yes < n else 1.0
-    return float(low), float(high)

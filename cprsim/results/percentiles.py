@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.records import Floats, Ints
-from cprsim.results.metrics import CONFIDENCE, Spread
 
 PERCENT: Ints = np.arange(1, 100)
 
@@ -26,10 +26,10 @@ class Percentiles:
     high: Floats
     n: int
 
-    def at(self, percent: int) -> Spread:
+    def at(self, percent: int) -> Estimate:
         """One percentile; `mean` holds its value."""
         i = percent - 1
-        return Spread(float(self.value[i]), float(self.low[i]), float(self.high[i]), self.n)
+        return Estimate(float(self.value[i]), float(self.low[i]), float(self.high[i]), self.n)
 
 
 def percentiles(values: Floats) -> Percentiles:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from cprsim import codec
 from cprsim.codec import FieldMark
+from cprsim.estimate import Estimate
 from cprsim.failures import distributions
 from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.foreign import read_json
@@ -29,7 +30,7 @@ from cprsim.results.folder import (
 )
 from cprsim.results.identity import file_digest
 from cprsim.results.manifest import read_manifest
-from cprsim.results.metrics import Spread, parts_among, spreads, summarise_rows
+from cprsim.results.metrics import parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
 from cprsim.results.words import NO_NUMBER, significant
 
@@ -114,7 +115,7 @@ class Result:
     timeline: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
     summary: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
 
-    def spreads(self) -> dict[str, dict[str, Spread]]:
+    def spreads(self) -> dict[str, dict[str, Estimate]]:
         """The summary by strategy and quantity."""
         return spreads(self.summary)
 

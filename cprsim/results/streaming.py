@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim import pipeline
+from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.records import Bools, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import (
     BEYOND,
@@ -22,15 +23,7 @@ from cprsim.results.accuracy_rows import (
     of_difference,
     shared_by,
 )
-from cprsim.results.metrics import (
-    CONFIDENCE,
-    FINISHED,
-    METRICS,
-    Metric,
-    Spread,
-    interval_of_share,
-    spread_of,
-)
+from cprsim.results.metrics import FINISHED, METRICS, Metric
 from cprsim.results.rows import beside_the_job
 from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
@@ -65,30 +58,30 @@ class Moments:
     responses: tuple[str, ...]  # (n_strategies,) of the curve, that price the losses
     curve: StalenessCurve | None = None
 
-    def spread(self, strategy: str, metric: str) -> Spread:
+    def spread(self, strategy: str, metric: str) -> Estimate:
         """Mean and 95 % interval of a metric; NaN where a replication did not finish.
 
         That of a loss counts the curve's error too (`staleness.mean_loss`).
         """
         i, k = self._place(strategy), self.metrics.index(metric)
         if self.n_finished[i] < self.n:
-            return Spread(np.nan, np.nan, np.nan, self.n)
+            return Estimate(np.nan, np.nan, np.nan, self.n)
         mean, squares = float(self.mean[k, i]), float(self.products[k, i, i])
         if not has_measured_error(metric):
-            return spread_of(mean, squares, self.n)
+            return Estimate.of_squares(mean, squares, self.n)
         error, degrees = self._error(k, i)
         return self._of_loss(mean, squares, (error**2, degrees))
 
-    def difference(self, strategy: str, other: str, metric: str) -> Spread:
+    def difference(self, strategy: str, other: str, metric: str) -> Estimate:
         """Mean and 95 % interval of `strategy` minus `other`, replication by replication."""
         i, j, k = self._place(strategy), self._place(other), self.metrics.index(metric)
         if min(self.n_finished[i], self.n_finished[j]) < self.n:
-            return Spread(np.nan, np.nan, np.nan, self.n)
+            return Estimate(np.nan, np.nan, np.nan, self.n)
         products = self.products[k]
         squares = max(0.0, float(products[i, i] + products[j, j] - 2 * products[i, j]))
         mean = float(self.mean[k, i] - self.mean[k, j])
         if not has_measured_error(metric):
-            return spread_of(mean, squares, self.n)
+            return Estimate.of_squares(mean, squares, self.n)
         correlation = (
             None
             if self.curve is None
@@ -101,12 +94,12 @@ class Moments:
         """The curve's standard error of a loss, and its degrees of freedom."""
         return float(self.curve_error[k, i]), float(self.curve_degrees[k, i])
 
-    def _of_loss(self, mean: float, squares: float, *measured: tuple[float, float]) -> Spread:
+    def _of_loss(self, mean: float, squares: float, *measured: tuple[float, float]) -> Estimate:
         if self.n == 1:
-            return Spread(mean, np.nan, np.nan, self.n)
+            return Estimate(mean, np.nan, np.nan, self.n)
         simulated = squares / (self.n - 1) / self.n, float(self.n - 1)
         low, high = MeanLoss(mean, *pooled(simulated, *measured)).interval(CONFIDENCE)
-        return Spread(mean, low, high, self.n)
+        return Estimate(mean, low, high, self.n)
 
     def half_width_fraction(self) -> float:
         """The widest interval of the strategies' mean overheads, as a share of the mean."""
@@ -119,7 +112,7 @@ class Moments:
         records = []
         for i, policy in enumerate(self.strategies):
             finished = int(self.n_finished[i])
-            share = (finished / self.n, *interval_of_share(finished, self.n))
+            share = (finished / self.n, *Estimate.of_share(finished, self.n).triple[1:])
             records.append((policy.name, FINISHED, *share, self.n))
             for metric in self.metrics:
                 one = self.spread(policy.name, metric)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cprsim.codec import Endless, FieldMark, Key
+from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.metrics import Spread
 from cprsim.selector.limit import Limit
 
 
@@ -25,10 +25,10 @@ class Candidate:
     entry: str = ""  # of a recovery system, in a scenario that runs it
     n_saves: Annotated[int, Key("saves")]  # whole ones that are due; 0: never
     finished_fraction: float
-    overhead: Spread  # (wall - useful) / useful
-    pls: Spread
-    loss: Spread  # expected, in the quantity that is limited; also with the curve's uncertainty
-    benefit: Spread  # overhead of full recovery at its best less this one's, paired
+    overhead: Estimate  # (wall - useful) / useful
+    pls: Estimate
+    loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
+    benefit: Estimate  # overhead of full recovery at its best less this one's, paired
     held: float  # the upper bound that is held to the limit
     keeps: bool
     beyond_fraction: float  # of the replications: lose more than was ever measured

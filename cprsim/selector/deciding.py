@@ -14,10 +14,10 @@ import numpy as np
 
 from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
+from cprsim.estimate import Estimate
 from cprsim.listed import ListedSystem
 from cprsim.pipeline import StrategyOutcome
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.scenario.failures import EMB_PS
 from cprsim.selector.limit import Limit, pls_alone
 from cprsim.selector.pricing import FULL, Bench, Priced, Way, common
@@ -217,9 +217,9 @@ def surely_cheaper(one: Priced, other: Priced) -> bool:
     return not other.finished or difference(other, one).low > 0
 
 
-def difference(a: Priced, b: Priced) -> Spread:
+def difference(a: Priced, b: Priced) -> Estimate:
     """Overhead of `a` less that of `b`, paired, with its 95 % interval; NaN if unfinished."""
     if not (a.finished and b.finished):
-        return Spread(np.nan, np.nan, np.nan, len(b.overhead))
+        return Estimate(np.nan, np.nan, np.nan, len(b.overhead))
     values = common(a, b)
-    return Spread(*interval_of_mean(values), len(values))
+    return Estimate.of_mean(values)

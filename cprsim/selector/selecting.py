@@ -10,9 +10,9 @@ import numpy as np
 from scipy import optimize
 
 from cprsim.assemble import Experiment
+from cprsim.estimate import Estimate
 from cprsim.intervals import cpr_h
 from cprsim.listed import ListedSystem
-from cprsim.results.metrics import Spread, interval_of_mean
 from cprsim.results.words import hours
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import (
@@ -122,16 +122,16 @@ def candidate(
         option, entry = way.option or "", way.text(said if way.option else None)
         found = one.policy.interval_rule
     n, nothing = len(one.overhead), np.nan
-    unknown = Spread(nothing, nothing, nothing, n)
+    unknown = Estimate(nothing, nothing, nothing, n)
     expected = one.lost.mean()
     return Candidate(
         strategy=one.strategy,
         policy=replace(one.policy, interval_rule=found),
         n_saves=one.n_saves,
         finished_fraction=one.finished_fraction,
-        overhead=Spread(*interval_of_mean(one.overhead), n) if one.finished else unknown,
-        pls=Spread(*interval_of_mean(one.pls), n) if one.finished else unknown,
-        loss=Spread(expected.mean, *expected.interval(), n) if one.finished else unknown,
+        overhead=Estimate.of_mean(one.overhead) if one.finished else unknown,
+        pls=Estimate.of_mean(one.pls) if one.finished else unknown,
+        loss=Estimate(expected.mean, *expected.interval(), n) if one.finished else unknown,
         held=limit.bound(one.lost) if one.finished else nothing,
         keeps=keeps(one, limit),
         benefit=difference(full, one),

@@ -8,8 +8,9 @@ from typing import Any
 
 from cprsim.assemble import Experiment
 from cprsim.codec import finite_or_none
+from cprsim.estimate import Estimate
 from cprsim.pipeline import compile_engine
-from cprsim.results.metrics import FINISHED, Spread, interval_of_share
+from cprsim.results.metrics import FINISHED
 from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point
 from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
@@ -102,7 +103,7 @@ def _body(moments: Moments, reference: str) -> Body:
 def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[float | None]]:
     """Mean and interval of each metric, then those of its difference to the reference's."""
     name, n_finished = moments.strategies[i].name, int(moments.n_finished[i])
-    share = (n_finished / moments.n, *interval_of_share(n_finished, moments.n))
+    share = (n_finished / moments.n, *Estimate.of_share(n_finished, moments.n).triple[1:])
     found: dict[str, list[Any]] = {FINISHED: [*share, *NONE]}
     for metric in moments.metrics:
         paired = NONE if name == reference else _triple(moments.difference(name, reference, metric))
@@ -110,5 +111,5 @@ def _quantities(moments: Moments, i: int, reference: str) -> dict[str, list[floa
     return found
 
 
-def _triple(spread: Spread) -> list[float | None]:
+def _triple(spread: Estimate) -> list[float | None]:
     return [finite_or_none(value) for value in (spread.mean, spread.low, spread.high)]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.results import Spread, records_of
+from cprsim.estimate import Estimate
+from cprsim.results import records_of
 from cprsim.sweeps.folder import SweepResult
 
 OVERHEAD, AUC_LOSS = "overhead_fraction", "auc_loss"
@@ -23,7 +24,7 @@ class Extreme:
     mean: float  # overhead, as a share of useful time; with its 95 % interval
     low: float
     high: float
-    auc_loss: Spread | None  # there; None where no staleness curve prices it
+    auc_loss: Estimate | None  # there; None where no staleness curve prices it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def _summary(result: SweepResult, strategy: str) -> Summary:
     there = records_of(rows[finished])
     if len(priced):
         for row, loss in zip(there, records_of(priced[finished]), strict=True):
-            row[AUC_LOSS] = Spread(loss["mean"], loss["low"], loss["high"], loss["n"])
+            row[AUC_LOSS] = Estimate(loss["mean"], loss["low"], loss["high"], loss["n"])
     return Summary(
         strategy=strategy,
         lowest=_extreme(result, min(there, key=_mean)) if there else None,

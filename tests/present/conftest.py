@@ -12,10 +12,10 @@ import pytest
 from markupsafe import Markup
 
 from cprsim.curves.choosing import shipped_path
+from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import Spread
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import write_selection
 from cprsim.selector.limit import Limit, Quantity
@@ -68,7 +68,7 @@ def candidate(strategy, interval_h, overhead, pls, *, keeps=True, rule=""):
     """Known to a tenth of each number."""
 
     def spread(mean):
-        return Spread(mean, 0.9 * mean, 1.1 * mean, 100)
+        return Estimate(mean, 0.9 * mean, 1.1 * mean, 100)
 
     way = OnFailure.ROLL_BACK if strategy == "full" else OnFailure.RELOAD
     return Candidate(

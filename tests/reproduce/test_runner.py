@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError, ResultError
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.reproduce import STUDIES
 from cprsim.reproduce.closure import closure
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Mark, about
 from cprsim.reproduce.runner import Request, read_reproduced, record, reproduce
 from cprsim.reproduce.study import Effort, Study, Work
@@ -73,8 +73,8 @@ def study(computed: list[str]) -> Study:
         question="Question?",
         numbers=numbers,
         targets=(
-            Target("sum", about(3.0, "h", Mark.RECALLED), lambda found: Estimate(sum(found))),
-            alone("n", lambda found: Estimate(2.0)),
+            Target("sum", about(3.0, "h", Mark.RECALLED), lambda found: StudyEstimate(sum(found))),
+            alone("n", lambda found: StudyEstimate(2.0)),
             alone("left out", lambda found: None),
         ),
         listings=lambda found: [Listing("parts", ("one", "two"), (tuple(map(str, found)),))],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.shadowsync import (
     ALGORITHMS,
     LONGER_STEPS,
@@ -48,7 +48,8 @@ def test_the_interval_is_students() -> None:
 
 def test_no_worse_needs_the_whole_interval_below_the_bound() -> None:
     fine, wide, bad = (
-        Paired(Estimate.around(*one), 0.0) for one in ((1e-4, 3e-4), (1e-4, 9e-4), (9e-4, 3e-4))
+        Paired(StudyEstimate.around(*one), 0.0)
+        for one in ((1e-4, 3e-4), (1e-4, 9e-4), (9e-4, 3e-4))
     )
     assert no_worse([fine, fine]) is True
     assert no_worse([fine, wide]) is None

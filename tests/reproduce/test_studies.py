@@ -17,7 +17,7 @@ from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.measuring.runs import SeedResult
 from cprsim.reproduce import accuracy, failure_analysis, fleet, pls_accuracy, trackers, trained
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.fleet import (
     AS_FIXED,
     AssumedFleet,
@@ -224,14 +224,16 @@ def test_a_trial_loses_what_was_done_since_its_save(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ours", "shown"),
     [
-        (Estimate(8.358, 8.308, 8.408), "8.36 ± 0.05 h"),
-        (Estimate(0.08461, 0.08333, 0.08589), "0.0846 ± 0.0013 h"),
-        (Estimate(0.0000433, -0.000042, 0.0001286), "0.000043 ± 0.000085 h"),
-        (Estimate(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
-        (Estimate(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
-        (Estimate(exp(1)), "2.72 h"),
-        (Estimate(0.1), "0.100 h"),
+        (StudyEstimate(8.358, 8.308, 8.408), "8.36 ± 0.05 h"),
+        (StudyEstimate(0.08461, 0.08333, 0.08589), "0.0846 ± 0.0013 h"),
+        (StudyEstimate(0.0000433, -0.000042, 0.0001286), "0.000043 ± 0.000085 h"),
+        (StudyEstimate(0.1006, 0.10019, 0.10101), "0.101 ± 0.0004 h"),
+        (StudyEstimate(0.92, 0.68, 0.98), "0.92 (0.68 to 0.98) h"),
+        (StudyEstimate(exp(1)), "2.72 h"),
+        (StudyEstimate(0.1), "0.100 h"),
     ],
 )
-def test_numbers_have_the_digits_that_their_interval_leaves(ours: Estimate, shown: str) -> None:
+def test_numbers_have_the_digits_that_their_interval_leaves(
+    ours: StudyEstimate, shown: str
+) -> None:
     assert ours.shown("h") == shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.reproduce import systems
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most
 from cprsim.reproduce.study import Effort, Work, numbers_code
 from cprsim.reproduce.summary import Row
@@ -25,28 +25,28 @@ TEN = about(10.0, "h", Mark.PUBLISHED)
 def test_a_target_is_met_by_an_interval_within_its_tolerance(
     low: float, high: float, met: bool | None
 ) -> None:
-    ours = Estimate((low + high) / 2, low, high)
+    ours = StudyEstimate((low + high) / 2, low, high)
     assert agreement(TEN, ours, Tolerance(0.01)) is met
     assert agreement(TEN, ours, Tolerance(0.1, absolute=True)) is met
 
 
 def test_a_tolerance_of_standard_errors_follows_the_interval() -> None:
     half = NORMAL_95 * 0.1  # of a mean with a standard error of .1
-    assert agreement(TEN, Estimate.around(10.39, half), Tolerance(None)) is True
-    assert agreement(TEN, Estimate.around(10.41, half), Tolerance(None)) is False
+    assert agreement(TEN, StudyEstimate.around(10.39, half), Tolerance(None)) is True
+    assert agreement(TEN, StudyEstimate.around(10.41, half), Tolerance(None)) is False
 
 
 def test_a_bound_has_no_tolerance() -> None:
     bound = at_most(3.75, "%", Mark.PUBLISHED)
-    assert agreement(bound, Estimate(3.7), Tolerance(0.0)) is True
-    assert agreement(bound, Estimate(3.8), Tolerance(0.01)) is False
-    assert agreement(bound, Estimate(3.75, 3.7, 3.8), Tolerance(0.0)) is None
+    assert agreement(bound, StudyEstimate(3.7), Tolerance(0.0)) is True
+    assert agreement(bound, StudyEstimate(3.8), Tolerance(0.01)) is False
+    assert agreement(bound, StudyEstimate(3.75, 3.7, 3.8), Tolerance(0.0)) is None
     assert Tolerance(0.0).shown(bound) == "a bound"
 
 
 def row_of(claim: Claim, value: float, undecided: tuple[str, ...] = ()) -> Row:
     _, target = held("name", "what", claim, Tolerance(0.01), undecided)
-    row = target.row({"name": Estimate(value)})
+    row = target.row({"name": StudyEstimate(value)})
     assert row is not None
     return row
 

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.reproduce.estimates import Estimate
+from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most, between, over, words
 from cprsim.reproduce.verdicts import (
     Assumptions,
@@ -24,26 +24,28 @@ SURE, FREE = Assumptions(), Assumptions(free=("a", "b"))
 @pytest.mark.parametrize(
     ("claim", "ours", "met"),
     [
-        (PUBLISHED, Estimate(10.0), True),
-        (PUBLISHED, Estimate(10.9, 10.8, 11.0), True),  # 10 % to either side
-        (PUBLISHED, Estimate(10.9, 10.7, 11.1), None),  # across the end
-        (PUBLISHED, Estimate(12.0, 11.1, 12.9), False),
-        (PUBLISHED, Estimate(8.0), False),
-        (PUBLISHED, Estimate(10.0, 5.0, 15.0), None),  # too noisy to tell
-        (between(14, 30, "h", Mark.SECONDARY), Estimate(20.0, 13.0, 32.0), True),
-        (between(14, 30, "h", Mark.SECONDARY), Estimate(34.0, 33.5, 34.5), False),
-        (over(91, "%", Mark.PUBLISHED), Estimate(91.5, 91.01, 92.0), True),
-        (over(91, "%", Mark.PUBLISHED), Estimate(91.5, 90.9, 92.0), None),
-        (over(91, "%", Mark.PUBLISHED), Estimate(91.0), False),  # not over it; bounds have no slack
-        (over(91, "%", Mark.PUBLISHED), Estimate(90.0), False),
-        (at_most(4, "%", Mark.RECALLED), Estimate(4.0), True),
-        (at_most(4, "%", Mark.RECALLED), Estimate(4.1), False),
-        (at_most(4, "%", Mark.RECALLED), Estimate(3.9, 3.7, 4.1), None),
-        (about(-10.0, "%", Mark.RECALLED), Estimate(-10.9), True),
-        (PUBLISHED, Estimate(nan), None),
+        (PUBLISHED, StudyEstimate(10.0), True),
+        (PUBLISHED, StudyEstimate(10.9, 10.8, 11.0), True),  # 10 % to either side
+        (PUBLISHED, StudyEstimate(10.9, 10.7, 11.1), None),  # across the end
+        (PUBLISHED, StudyEstimate(12.0, 11.1, 12.9), False),
+        (PUBLISHED, StudyEstimate(8.0), False),
+        (PUBLISHED, StudyEstimate(10.0, 5.0, 15.0), None),  # too noisy to tell
+        (between(14, 30, "h", Mark.SECONDARY), StudyEstimate(20.0, 13.0, 32.0), True),
+        (between(14, 30, "h", Mark.SECONDARY), StudyEstimate(34.0, 33.5, 34.5), False),
+        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.5, 91.01, 92.0), True),
+        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.5, 90.9, 92.0), None),
+        (over(91, "%", Mark.PUBLISHED), StudyEstimate(91.0), False),  # bounds have no slack
+        (over(91, "%", Mark.PUBLISHED), StudyEstimate(90.0), False),
+        (at_most(4, "%", Mark.RECALLED), StudyEstimate(4.0), True),
+        (at_most(4, "%", Mark.RECALLED), StudyEstimate(4.1), False),
+        (at_most(4, "%", Mark.RECALLED), StudyEstimate(3.9, 3.7, 4.1), None),
+        (about(-10.0, "%", Mark.RECALLED), StudyEstimate(-10.9), True),
+        (PUBLISHED, StudyEstimate(nan), None),
     ],
 )  # fmt: skip
-def test_a_number_is_met_missed_or_open(claim: Claim, ours: Estimate, met: bool | None) -> None:
+def test_a_number_is_met_missed_or_open(
+    claim: Claim, ours: StudyEstimate, met: bool | None
+) -> None:
     assert agreement(claim, ours) is met
 
 
@@ -52,7 +54,7 @@ def test_words_are_judged_by_a_test_of_their_own() -> None:
     assert claim.low == -inf
     assert claim.high == inf
     with pytest.raises(ParameterError, match="no number"):
-        agreement(claim, Estimate(1.0))
+        agreement(claim, StudyEstimate(1.0))
 
 
 @pytest.mark.parametrize("mark", [Mark.RECALLED, Mark.DERIVED])
@@ -97,8 +99,8 @@ def test_over_free_inputs_one_case_that_meets_it_makes_it_consistent_and_all_are
 
 
 def test_above_and_below_need_the_whole_interval() -> None:
-    assert Estimate.around(1.0, 0.5).above(0.4) is True
-    assert Estimate.around(1.0, 0.5).above(1.2) is None
-    assert Estimate.around(1.0, 0.5).above(1.6) is False
-    assert Estimate.around(1.0, 0.5).below(1.6) is True
-    assert Estimate(1.0).above(0.0) is None  # one value alone says nothing of its spread
+    assert StudyEstimate.around(1.0, 0.5).above(0.4) is True
+    assert StudyEstimate.around(1.0, 0.5).above(1.2) is None
+    assert StudyEstimate.around(1.0, 0.5).above(1.6) is False
+    assert StudyEstimate.around(1.0, 0.5).below(1.6) is True
+    assert StudyEstimate(1.0).above(0.0) is None  # one value alone says nothing of its spread

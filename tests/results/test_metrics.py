@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from cprsim.estimate import Estimate
 from cprsim.pipeline import Outcome
 from cprsim.results import METRICS, differences, summarise
-from cprsim.results.metrics import FINISHED, interval_of_mean, interval_of_share, spreads
+from cprsim.results.metrics import FINISHED, spreads
 from cprsim.results.rows import replication_rows
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -76,20 +77,20 @@ def test_the_interval_is_students(outcome):
 
 
 def test_one_replication_has_a_mean_and_no_interval():
-    mean, low, high = interval_of_mean(np.array([0.3]))
+    mean, low, high = Estimate.of_mean(np.array([0.3])).triple
     assert mean == 0.3
     assert isnan(low)
     assert isnan(high)
 
 
 def test_equal_values_have_an_interval_without_width():
-    assert interval_of_mean(np.full(4, 0.25)) == (0.25, 0.25, 0.25)
+    assert Estimate.of_mean(np.full(4, 0.25)).triple == (0.25, 0.25, 0.25)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=50))
 def test_intervals_of_means_are_scipys(values):
     array = np.array(values)
-    _, low, high = interval_of_mean(array)
+    _, low, high = Estimate.of_mean(array).triple
     spread = stats.sem(array)
     if spread > 1e-9:
         expected = stats.t.interval(0.95, len(array) - 1, loc=array.mean(), scale=spread)
@@ -100,7 +101,9 @@ def test_intervals_of_means_are_scipys(values):
 def test_intervals_of_shares_are_clopper_and_pearsons(case):
     n_yes, n = case
     exact = stats.binomtest(n_yes, n).proportion_ci(0.95, method="exact")
-    assert interval_of_share(n_yes, n) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert Estimate.of_share(n_yes, n).triple[1:] == pytest.approx(
+        (exact.low, exact.high), abs=1e-9
+    )
 
 
 def test_means_over_the_lucky_replications_alone_are_not_given(made):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from cprsim.estimate import Estimate
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.charts import chart_blocks
 from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.present.terminal import show_table
-from cprsim.results.metrics import Spread
 from cprsim.results.words import ends, portion, suited, with_ends, with_interval
 
 
@@ -67,7 +67,7 @@ def test_charts_of_the_page_keep_the_digits():
 
 
 def test_shares_on_the_page_keep_the_digits():
-    shown = spread_in_percent(Spread(0.000025, 0.000021, 0.000029, 100))
+    shown = spread_in_percent(Estimate(0.000025, 0.000021, 0.000029, 100))
     assert shown == "0.0025 % (0.0021 to 0.0029 %, 95 % interval)"
 
 

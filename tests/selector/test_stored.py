@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.codec import decode, encode
-from cprsim.results.metrics import Spread
+from cprsim.estimate import Estimate
 from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
 from cprsim.selector.limit import Limit, Quantity
 from tests.generated import anything, comparable, finite, names, policies, positive
 
 counts = st.integers(0, 10**6)
-spreads = st.builds(Spread, anything, anything, anything, counts)
+spreads = st.builds(Estimate, anything, anything, anything, counts)
 candidates = st.builds(
     Candidate,
     strategy=names,

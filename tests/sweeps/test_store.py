@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.errors import ResultError
+from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.folder import write_parquet
-from cprsim.results.metrics import Spread
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
 from cprsim.sweeps.running import _triple
@@ -66,7 +66,7 @@ def test_what_a_sweep_says_of_itself_is_read_back(tmp_path_factory, said, means)
     assert comparable(found.table["mean"].tolist()) == comparable(table["mean"].tolist())
 
 
-@given(st.builds(Spread, anything, anything, anything, st.just(3)))
+@given(st.builds(Estimate, anything, anything, anything, st.just(3)))
 def test_a_point_keeps_finite_numbers_and_leaves_the_others_out(spread):
     for kept, value in zip(_triple(spread), (spread.mean, spread.low, spread.high), strict=True):
         assert kept == (value if isfinite(value) else None)
