@@ -29,7 +29,7 @@ from cprsim.recovery.system import noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario, Scenario
 from cprsim.scenario.failures import Failures
-from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.traces import TraceFailures
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
@@ -206,7 +206,7 @@ class Planner:
         self._expected = failures.expected(cluster, experiment.useful_h)
         self._beside_fraction = _beside_fraction(cluster, failures, experiment.useful_h)
 
-    def policy(self, entry: Recovery) -> RecoveryPolicy:
+    def policy(self, entry: RecoverySection) -> RecoveryPolicy:
         """What an entry says, as a policy. Raises ParameterError where it can't serve this job."""
         experiment = self._experiment
         if entry.strategy in SYSTEMS:
@@ -247,7 +247,7 @@ def _beside_fraction(cluster: Cluster, failures: FailureSource, useful_h: float)
 
 
 def with_own_costs(
-    policy: RecoveryPolicy, entry: Recovery, experiment: Experiment
+    policy: RecoveryPolicy, entry: RecoverySection, experiment: Experiment
 ) -> RecoveryPolicy:
     """The policy of a strategy, as a system where its entry has costs of its own.
 
@@ -263,7 +263,9 @@ def with_own_costs(
     return replace(policy, system=system)
 
 
-def _policy(entry: Recovery, planning: Planning, curve: StalenessCurve | None) -> RecoveryPolicy:
+def _policy(
+    entry: RecoverySection, planning: Planning, curve: StalenessCurve | None
+) -> RecoveryPolicy:
     sub_saves = entry.priority_saving
     if sub_saves is not None and curve is not None:
         sub_saves = curve.with_bytes(sub_saves)

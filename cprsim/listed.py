@@ -16,7 +16,7 @@ from cprsim.recovery.policy import Capture, Scope
 from cprsim.recovery.system import JobFacts, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import Scenario, dump_entry
-from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.system_options import options_of
 
 SELECTED = "selected"  # how the interval came about
@@ -39,7 +39,7 @@ class ListedSystem:
     """An entry of `recovery` that is a recovery system."""
 
     scenario: Scenario
-    entry: Recovery
+    entry: RecoverySection
 
     @property
     def name(self) -> str:

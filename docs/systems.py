@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from cprsim.present.markdown import raw_table
-from cprsim.present.systems_listing import Entry, after_failures, listing, made_up_job
+from cprsim.present.systems_listing import ListedPolicy, after_failures, listing, made_up_job
 from cprsim.present.systems_words import capture_in_words, rule_in_words, stages_in_words
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours, percent_number, significant, with_interval
@@ -61,7 +61,7 @@ def sections() -> str:
     return "\n" + "\n\n".join(parts) + "\n"
 
 
-def _section(module: str, entries: list[Entry]) -> Iterator[str]:
+def _section(module: str, entries: list[ListedPolicy]) -> Iterator[str]:
     """What the systems of one file do, by their records, and what is said of all of them."""
     for one in entries:
         yield f"**`{one.name}`**: {_mechanism(one)}"
@@ -77,7 +77,7 @@ def _section(module: str, entries: list[Entry]) -> Iterator[str]:
             yield f"`{one.name}`: {one.not_counted}."
 
 
-def _rules(one: Entry) -> Iterator[str]:
+def _rules(one: ListedPolicy) -> Iterator[str]:
     assert one.policy is not None
     for number, rule in enumerate(one.policy.rules, 1):
         yield f"{number}. {rule_in_words(rule)} {stages_in_words(rule)}"
@@ -86,13 +86,13 @@ def _rules(one: Entry) -> Iterator[str]:
         yield f"\nSaves: {'. '.join(saves)}."
 
 
-def _mechanism(one: Entry) -> str:
+def _mechanism(one: ListedPolicy) -> str:
     known = f" ({', '.join(word for word in (one.cited, one.mark) if word)})" if one.cited else ""
     alias = f" Alias of `{one.alias_of}`." if one.alias_of else ""
     return f"{one.summary}{known}.{alias}"
 
 
-def _listed() -> list[Entry]:
+def _listed() -> list[ListedPolicy]:
     """The listing of ``cprsim systems`` without the strategies, which docs/model.md has."""
     known = dict(_known())
     return [one for one in listing(made_up_job()) if one.name in known]

@@ -20,7 +20,7 @@ from cprsim.assemble import assemble
 from cprsim.cli.app import app
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import no_hours, trace_of
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.formats import FORMATS
 from cprsim.failures.traces.formats import tidy as tidy_format
 from cprsim.pipeline import simulate
@@ -87,7 +87,7 @@ def test_a_study_is_listed_made_and_shown(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_reader_is_recognised_and_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(path: Path, asked: Asked) -> Outages:
+    def read(path: Path, asked: LogOptions) -> Outages:
         rows = [line.split() for line in path.read_text("utf-8").splitlines()[1:]]
         table = tmp_path / "as_table.csv"
         table.write_text("node,start,end\n" + "\n".join(",".join(row) for row in rows), "utf-8")

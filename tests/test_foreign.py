@@ -27,7 +27,7 @@ from cprsim.foreign import (
     spreadsheet_cell,
 )
 from cprsim.reproduce import runner
-from cprsim.reproduce.summary import Row, Summary
+from cprsim.reproduce.summary import Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding, Verdict
 from cprsim.results import Identity
 from cprsim.results.folder import ResultTarget, write_csv
@@ -178,7 +178,7 @@ def test_the_table_of_a_sweep_runs_nothing(tmp_path) -> None:
 
 def test_the_comparisons_of_a_paper_run_nothing(tmp_path) -> None:
     rows = tuple(
-        Row(text, text, text, text, "", 1.0, 1.0, 1.0, Verdict(Finding.CONSISTENT))
+        TargetRow(text, text, text, text, "", 1.0, 1.0, 1.0, Verdict(Finding.CONSISTENT))
         for text in FORMULAS
     )
     runner._write(tmp_path, Summary("t", "q", rows, (), (), ()))

@@ -46,7 +46,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class HalfPrediction:
     """The later half predicted from the earlier one."""
 
     cut_ns: int
@@ -194,7 +194,7 @@ def _notes(fits: tuple[CostFit, ...]) -> tuple[str, ...]:
 # --------------------------------------------------------------------------- held to the log
 
 
-def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> Prediction:
+def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
 
     The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process), so
@@ -226,7 +226,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> Predic
     low, high = np.quantile(ettr, LEVELS)
     observed = _observed(jobs, until_h)
     n_after = sum(one.at_h >= until_h[job.job] for job in jobs for one in job.incidents)
-    return Prediction(
+    return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)), observed, hours_after,
     )  # fmt: skip

@@ -27,7 +27,7 @@ AT_ONCE_H = 1e-9  # failures closer together are one
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class LoggedJob:
     """What a simulation of the job needs, as the log says it. Means over failures, hours."""
 
     job: str
@@ -47,7 +47,7 @@ class JobFacts:
     why_clock: str
 
 
-def facts_of(job: JobLedger) -> JobFacts:
+def facts_of(job: JobLedger) -> LoggedJob:
     """Read the facts off a ledger.
 
     Raises
@@ -62,7 +62,7 @@ def facts_of(job: JobLedger) -> JobFacts:
     stood_h = {name: job.parts[name].mean / n for name in STALLS}
     clock, why = clock_of(job)
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
-    return JobFacts(
+    return LoggedJob(
         job=job.job,
         useful_h=job.useful_h.mean,
         wall_h=job.wall_h - start_h,
@@ -114,7 +114,7 @@ class Listed:
         return np.full(size, self.hours[place])
 
 
-def with_own_costs(experiment: Experiment, facts: JobFacts) -> Experiment:
+def with_own_costs(experiment: Experiment, facts: LoggedJob) -> Experiment:
     """Each failure takes as long to notice, to reschedule and to load as it did.
 
     Holds for strategies of the scenario's costs; recovery systems have what follows from the means.
@@ -148,7 +148,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     )
 
 
-def scenario_text(facts: JobFacts, recovery: Sequence[str], n_nodes: int, factors: Factors) -> str:
+def scenario_text(facts: LoggedJob, recovery: Sequence[str], n_nodes: int, factors: Factors) -> str:
     """The job as a scenario, with the system that ran it as the first of its recoveries."""
     needs_servers = facts.reloads or any(
         name in STRATEGIES and name not in ("none", "full") for name in map(_strategy, recovery)
@@ -195,7 +195,7 @@ def _time(hours: float) -> str:
     return f"{hours!r} h" if hours > LEAST_H else "0 s"
 
 
-def _instants(facts: JobFacts) -> str:
+def _instants(facts: LoggedJob) -> str:
     mean_h = [float(one.mean()) for one in facts.failed_h]
     most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
     kept = [at_h for at_h in distinct(mean_h) if at_h < most_h]
@@ -228,7 +228,7 @@ def experiment_of(text: str, overrides: Sequence[str]) -> Experiment:
             raise ParameterError(f"as a scenario, the job can't be simulated: {said}") from error
 
 
-def on_progress(facts: JobFacts, job: JobLedger, draw: int) -> list[float]:
+def on_progress(facts: LoggedJob, job: JobLedger, draw: int) -> list[float]:
     """Useful hours that the job had done at each failure, in one draw."""
     edges = [(a, b) for a, b, part in job.pieces if part == "useful"]
     found = []
@@ -239,7 +239,7 @@ def on_progress(facts: JobFacts, job: JobLedger, draw: int) -> list[float]:
 
 
 def failures_of(
-    facts: JobFacts, job: JobLedger, experiment: Experiment, draw: int, rng: np.random.Generator
+    facts: LoggedJob, job: JobLedger, experiment: Experiment, draw: int, rng: np.random.Generator
 ) -> Injected:
     """The job's failures in one draw of what its log does not say.
 

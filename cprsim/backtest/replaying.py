@@ -12,7 +12,7 @@ from cprsim.assemble import Experiment
 from cprsim.backtest.facts import (
     AS_IT_RAN,
     Factors,
-    JobFacts,
+    LoggedJob,
     experiment_of,
     facts_of,
     failures_of,
@@ -50,7 +50,7 @@ class Backtest:
     """One job: what it cost, and what it would have cost."""
 
     job: str
-    facts: JobFacts
+    facts: LoggedJob
     observed_h: Estimate  # of overhead
     observed_parts_h: dict[str, float]
     systems: tuple[Replayed, ...]  # the one that ran first
@@ -107,7 +107,7 @@ def backtests(
 
 
 def _replayed(
-    job: JobLedger, facts: JobFacts, recovery: Sequence[str], n_nodes: int,
+    job: JobLedger, facts: LoggedJob, recovery: Sequence[str], n_nodes: int,
     overrides: Sequence[str], n_draws: int, seed: int, number: int,
 ) -> Backtest:  # fmt: skip
     experiment = experiment_of(scenario_text(facts, recovery, n_nodes, Factors()), overrides)
@@ -122,7 +122,7 @@ def _replayed(
 
 
 def _simulated(
-    experiment: Experiment, facts: JobFacts, job: JobLedger, draw: int, rng: np.random.Generator,
+    experiment: Experiment, facts: LoggedJob, job: JobLedger, draw: int, rng: np.random.Generator,
     own_costs: bool = True,
 ) -> list[Replayed]:  # fmt: skip
     failures = failures_of(facts, job, experiment, draw, rng)

@@ -34,7 +34,7 @@ from cprsim.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompareRequest:
     """Everything that decides a comparison."""
 
     loaded: LoadedScenario
@@ -54,10 +54,12 @@ class Rules:
         return f"{kind}{f'-of-{chosen}' if self.only else ''}{'-fixed' if self.fixed else ''}"
 
 
-def asked(path: Path, overrides: list[str], replications: int | None, rules: Rules) -> Asked:
+def asked(
+    path: Path, overrides: list[str], replications: int | None, rules: Rules
+) -> CompareRequest:
     """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
     loaded = _with_replications(path, overrides, replications)
-    return Asked(loaded, _lineup(loaded, rules=rules))
+    return CompareRequest(loaded, _lineup(loaded, rules=rules))
 
 
 def _with_replications(
@@ -125,7 +127,7 @@ def map_into(target: ResultTarget, wanted: MapAsked, workers: Workers, kept: Kep
     )
 
 
-def compare_into(target: ResultTarget, wanted: Asked) -> Comparison:
+def compare_into(target: ResultTarget, wanted: CompareRequest) -> Comparison:
     """Find each system's best interval, run all of them, and write the folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.

@@ -12,7 +12,7 @@ from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.failures.traces.asked import Asked
+    from cprsim.failures.traces.asked import LogOptions
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import Observation
 
@@ -26,12 +26,12 @@ def options_of_reader(
     date_format: str | None,
     tz: str | None,
     repair: str | None,
-) -> Asked:
+) -> LogOptions:
     """What the reader of a log is told. Raises ParameterError for a wrong zone, column or time."""
-    from cprsim.failures.traces.asked import Asked
+    from cprsim.failures.traces.asked import LogOptions
     from cprsim.failures.traces.times import require_zone
 
-    return Asked(
+    return LogOptions(
         n_nodes=nodes,
         system=system,
         period=period,
@@ -43,7 +43,7 @@ def options_of_reader(
     )
 
 
-def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
+def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, str]:
     """The outages of a log, and the format's name; a guess is said in the notes.
 
     Raises
@@ -81,7 +81,13 @@ def read_as(trace: Path, name: str | None, asked: Asked) -> tuple[Outages, str]:
 
 
 def with_node_lives(
-    outages: Outages, trace: Path, form: str, asked: Asked, node_file: Path | None, *, dates: bool
+    outages: Outages,
+    trace: Path,
+    form: str,
+    asked: LogOptions,
+    node_file: Path | None,
+    *,
+    dates: bool,
 ) -> Outages:
     """The log with the lives of its nodes, from a file or from dates in the records.
 

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.fleet.course import prepare
 from cprsim.fleet.deciding import decide, knees
 from cprsim.fleet.folder import FleetResult, load_fleet, write_fleet
-from cprsim.fleet.options import SHORT, Axis, points_of, run_options, varied
+from cprsim.fleet.options import SHORT, OptionAxis, points_of, run_options, varied
 from cprsim.fleet.population import SOURCE
 from cprsim.foreign import one_line
 from cprsim.plots.fleet import draw_fleet
@@ -28,9 +28,9 @@ MOST_POINTS = 1_000
 EXAMPLE = "write KEY=LOW:HIGH:linN or KEY=A,B,C, for example --over spares=0:64:lin9"
 
 
-def axes_of(over: Sequence[str]) -> tuple[Axis, ...]:
+def axes_of(over: Sequence[str]) -> tuple[OptionAxis, ...]:
     """What ``--over`` varies. Raises ParameterError for what is no axis."""
-    found: dict[str, Axis] = {}
+    found: dict[str, OptionAxis] = {}
     for said in over:
         name, equals, text = (part.strip() for part in said.partition("="))
         if not equals or not name:
@@ -39,7 +39,7 @@ def axes_of(over: Sequence[str]) -> tuple[Axis, ...]:
         if key in found:
             raise ParameterError(f"--over {one_line(name)}: is there twice")
         try:
-            found[key] = Axis(key, values_along(text))
+            found[key] = OptionAxis(key, values_along(text))
         except ParameterError as error:
             raise ParameterError(f"--over {one_line(name)}: {one_line(text)} {error}") from None
     axes = tuple(found.values())
@@ -51,7 +51,7 @@ def axes_of(over: Sequence[str]) -> tuple[Axis, ...]:
 def fleet_into(
     root: Path,
     loaded: LoadedScenario,
-    axes: Sequence[Axis],
+    axes: Sequence[OptionAxis],
     workers: Workers,
     started: datetime,
 ) -> tuple[FleetResult, bool]:
@@ -86,7 +86,7 @@ def fleet_into(
     return finished_or_make(target, load_fleet, make, alone=True)
 
 
-def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plain]]:
+def _points(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> list[dict[str, Plain]]:
     """The scenario's own values first, then those of the axes. What is wrong is said here."""
     own, others = dict[str, Plain](), []
     for where in points_of(axes) if axes else []:
@@ -100,7 +100,7 @@ def _points(loaded: LoadedScenario, axes: Sequence[Axis]) -> list[dict[str, Plai
     return [own, *others]
 
 
-def _identity(loaded: LoadedScenario, axes: Sequence[Axis]) -> Identity:
+def _identity(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> Identity:
     over = "".join(f"# --over {one.key}: {list(one.values.written)}\n" for one in axes)
     identity = identity_of(loaded, "fleet")
     inputs = dict(identity.inputs)

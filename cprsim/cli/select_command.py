@@ -13,7 +13,7 @@ from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
 
 if TYPE_CHECKING:
-    from cprsim.cli.selecting import Asked
+    from cprsim.cli.selecting import SelectRequest
     from cprsim.selector import Selection
 
 RESULTS = Path("results")
@@ -111,7 +111,7 @@ def _named_curve(curve: str | None, scenario: Path) -> list[str]:
 
 
 def _print(
-    selection: Selection, asked: Asked, folder: Path, *, as_json: bool, found_again: bool
+    selection: Selection, asked: SelectRequest, folder: Path, *, as_json: bool, found_again: bool
 ) -> None:
     if as_json:
         from cprsim.codec import encode

@@ -15,22 +15,31 @@ from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import ResultTarget
 from cprsim.scenario import LoadedScenario, load_scenario
-from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, loses, select, ways_of
+from cprsim.selector import (
+    NO_LIMIT,
+    WAYS,
+    Limit,
+    LimitedQuantity,
+    Selection,
+    loses,
+    select,
+    ways_of,
+)
 from cprsim.selector.folder import write_selection
 from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import Way, affordable
 from cprsim.staleness import StalenessCurve
 
 LIMITS = {
-    "max_auc_loss": Quantity.AUC,
-    "max_log_loss": Quantity.LOG_LOSS,
-    "target_pls": Quantity.PLS,
+    "max_auc_loss": LimitedQuantity.AUC,
+    "max_log_loss": LimitedQuantity.LOG_LOSS,
+    "target_pls": LimitedQuantity.PLS,
 }
 HOW = "--max-auc-loss, --max-log-loss or --target-pls"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SelectRequest:
     """Everything that decides a selection."""
 
     loaded: LoadedScenario
@@ -44,7 +53,7 @@ class Asked:
         return self.loaded.scenario.name
 
 
-def asked(scenario: Path, overrides: list[str], replications: int | None) -> Asked:
+def asked(scenario: Path, overrides: list[str], replications: int | None) -> SelectRequest:
     """Read and check all that a selection needs. Raises CprsimError for what is wrong."""
     loaded = load_scenario(scenario, overrides)
     experiment = assemble(loaded, with_policies=False)
@@ -57,10 +66,10 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Ask
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
-    if limited and curve is None and limit.quantity is not Quantity.PLS:
+    if limited and curve is None and limit.quantity is not LimitedQuantity.PLS:
         raise _no_curve(loaded)
     experiment = assemble(loaded, with_policies=False)
-    return Asked(loaded, experiment, limit, curve, _ways(loaded, experiment))
+    return SelectRequest(loaded, experiment, limit, curve, _ways(loaded, experiment))
 
 
 def _ways(loaded: LoadedScenario, experiment: Experiment) -> dict[str, Way]:
@@ -108,7 +117,7 @@ def limit_if_any(loaded: LoadedScenario) -> Limit | None:
     if not _limits(loaded):
         return None
     limit = limit_of(loaded)
-    if limit.quantity is not Quantity.PLS and chosen_curve(loaded) is None:
+    if limit.quantity is not LimitedQuantity.PLS and chosen_curve(loaded) is None:
         raise _no_curve(loaded)
     return limit
 
@@ -137,7 +146,7 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
 
 
-def select_into(target: ResultTarget, wanted: Asked) -> Selection:
+def select_into(target: ResultTarget, wanted: SelectRequest) -> Selection:
     """Select, and write the results folder.
 
     Raises CprsimError for whatever goes wrong; nothing is written then.

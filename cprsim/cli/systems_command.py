@@ -12,7 +12,7 @@ from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
-    from cprsim.present.systems_listing import Asked
+    from cprsim.present.systems_listing import ListedJob
 
 WIDEST = 100  # characters of a line of prose
 
@@ -60,7 +60,7 @@ def systems(
     _explain(entry, asked)
 
 
-def _asked(job: Path | None, overrides: list[str]) -> Asked:
+def _asked(job: Path | None, overrides: list[str]) -> ListedJob:
     from cprsim.present.systems_listing import made_up_job, scenario_job
 
     if job is None:
@@ -72,13 +72,13 @@ def _asked(job: Path | None, overrides: list[str]) -> Asked:
     return scenario_job(load_scenario(job, overrides))
 
 
-def _explain(entry: object, asked: Asked) -> None:
+def _explain(entry: object, asked: ListedJob) -> None:
     """One of them in words, folded at the width of the terminal."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.present.systems_listing import Entry
+    from cprsim.present.systems_listing import ListedPolicy
     from cprsim.present.systems_words import explained
 
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, ListedPolicy)
     width = min(WIDEST, Terminal().width)
     for line in explained(entry, asked):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

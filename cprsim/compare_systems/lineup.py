@@ -13,7 +13,7 @@ from cprsim.recovery import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.failures import EMB_PS
-from cprsim.scenario.recovery import NEEDS_TARGET, Recovery
+from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.selector import WAYS, Limit
 from cprsim.staleness import StalenessCurve
 
@@ -29,7 +29,7 @@ class Entrant:
     The policy is None where the entry alone says no interval, and a limit decides it.
     """
 
-    entry: Recovery
+    entry: RecoverySection
     policy: RecoveryPolicy | None
     is_listed: bool  # by the scenario
 
@@ -139,8 +139,8 @@ def _others(loaded: LoadedScenario) -> Iterator[str]:
     yield from (name for name in (*STRATEGIES, *sorted(SYSTEMS)) if name not in listed)
 
 
-def _entry(strategy: str, **said: str) -> Recovery:
-    return Recovery.model_validate({"strategy": strategy, **said})
+def _entry(strategy: str, **said: str) -> RecoverySection:
+    return RecoverySection.model_validate({"strategy": strategy, **said})
 
 
 def _why_not(name: str, has_servers: bool) -> str | None:

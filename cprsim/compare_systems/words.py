@@ -7,7 +7,7 @@ from math import inf
 
 from cprsim.compare_systems.folder import Comparison
 from cprsim.compare_systems.standings import BEST, LESS, MORE, TIED, Standing
-from cprsim.recovery.fates import Fate, Kind
+from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
 
@@ -44,11 +44,11 @@ def columns_of_fates(found: Sequence[Standing]) -> list[list[str]]:
 
 def fate_in_words(fate: Fate) -> str:
     """What is lost at most, as in a cell of a table."""
-    if fate.kind is Kind.START:
+    if fate.kind is LossKind.START:
         return "all"
-    if fate.kind is Kind.NOTHING:
+    if fate.kind is LossKind.NOTHING:
         return "0"
-    if fate.kind is Kind.SHARDS:
+    if fate.kind is LossKind.SHARDS:
         return "stale"
     return hours(fate.up_to_h)
 

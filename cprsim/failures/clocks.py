@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Distribution, positive
 from cprsim.failures.node_sampling import nodes_of
 from cprsim.failures.partial_draws import integers
-from cprsim.failures.renewal import Lifetimes, expected_renewals, renewals_until
+from cprsim.failures.renewal import LifetimeQueue, expected_renewals, renewals_until
 from cprsim.failures.sources import (
     Start,
     clocks_of,
@@ -89,7 +89,7 @@ class JobClock:
         residual = self.start is Start.STATIONARY
         sample = self.lifetime.sample_residual if residual else self.lifetime.sample_unchecked
         next_at_h = sample(gaps, n_replications)
-        lives = Lifetimes(self.lifetime, gaps)
+        lives = LifetimeQueue(self.lifetime, gaps)
         for until_h in borders_h:
             first, at_h = renewals_until(until_h, next_at_h, lives, kept=keeps)
             slot, repair_h = self._struck(int(first[-1]), rows_of(first, kept), nodes, repairing)

@@ -14,7 +14,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.failures.node_sampling import require_clocks
-from cprsim.failures.renewal import Lifetimes, numbers, renewals_by_lives, renewals_until
+from cprsim.failures.renewal import LifetimeQueue, numbers, renewals_by_lives, renewals_until
 from cprsim.failures.sources import (
     Start,
     clocks_of,
@@ -212,7 +212,7 @@ class CorrelatedNodes:
 class _Clocks:
     """The clocks of all nodes, each running by its own factor."""
 
-    lives: Lifetimes
+    lives: LifetimeQueue
     stretch: Floats  # (n_clocks,) of lifetimes
     next_at_h: Floats  # (n_clocks,) moved on as they fail
 
@@ -227,6 +227,6 @@ class _Clocks:
         # the job starts later than the clocks, each replication at its own instant
         later_h = np.repeat(source.watched_h * rng.random(len(stretch) // n_slots), n_slots)
         next_at_h -= later_h
-        lives = Lifetimes(source.lifetime, rng)
+        lives = LifetimeQueue(source.lifetime, rng)
         renewals_until(0.0, next_at_h, lives, stretch, from_h=-inf)
         return cls(lives, stretch, next_at_h)

@@ -20,7 +20,7 @@ import numpy as np
 from cprsim.budget import require_room
 from cprsim.failures.distributions import Distribution, Exponential
 from cprsim.failures.partial_draws import Kept, integers
-from cprsim.failures.renewal import Lifetimes, numbers, renewals_until
+from cprsim.failures.renewal import LifetimeQueue, numbers, renewals_until
 from cprsim.failures.sources import clocks_of, firsts_of, rows_of
 from cprsim.records import Bools, Floats, Ints
 
@@ -37,7 +37,7 @@ class Struck(NamedTuple):
     kept: Kept | None  # which of them these are
 
 
-class Nodes(Protocol):
+class NodeClockSampler(Protocol):
     """The nodes of one role in all replications of a block."""
 
     def until(self, until_h: float) -> Struck:
@@ -53,7 +53,7 @@ def nodes_of(
     chunk_h: float,
     rng: np.random.Generator,
     kept: range | None = None,
-) -> Nodes:
+) -> NodeClockSampler:
     """The cheapest exact way for these nodes.
 
     Parameters
@@ -87,7 +87,7 @@ class Superposed:
     """Exponential lifetimes: as age does not matter, n nodes fail at n times the rate of one."""
 
     slots: range
-    lives: Lifetimes  # of all together
+    lives: LifetimeQueue  # of all together
     next_at_h: Floats  # (n_replications,)
     kept: range | None
 
@@ -98,7 +98,7 @@ class Superposed:
     ) -> Superposed:  # fmt: skip
         together = Exponential(lifetime.mean_h / len(slots))
         next_at_h = together.sample_unchecked(rng, n_replications)
-        return cls(slots, Lifetimes(together, rng), next_at_h, kept)
+        return cls(slots, LifetimeQueue(together, rng), next_at_h, kept)
 
     def until(self, until_h: float) -> Struck:
         keeps = clocks_of(self.kept, len(self.next_at_h))
@@ -113,7 +113,7 @@ class Each:
     """A clock per node and replication."""
 
     slots: range
-    lives: Lifetimes
+    lives: LifetimeQueue
     next_at_h: Floats  # (n_replications * n_slots,)
     kept: range | None
 
@@ -125,7 +125,7 @@ class Each:
         n_clocks = n_replications * len(slots)
         require_clocks(n_clocks)
         first = lifetime.sample_residual if stationary else lifetime.sample
-        return cls(slots, Lifetimes(lifetime, rng), first(rng, n_clocks), kept)
+        return cls(slots, LifetimeQueue(lifetime, rng), first(rng, n_clocks), kept)
 
     def until(self, until_h: float) -> Struck:
         n_slots = len(self.slots)
@@ -157,14 +157,14 @@ class Lazy:
     _first: list[Ints] = field(init=False, default_factory=list)
     _marks: Ints = field(init=False)  # (n_slots,) for `settle`
     _next_at_h: Floats = field(init=False)  # (n_clocks,)
-    _lives: Lifetimes = field(init=False)
+    _lives: LifetimeQueue = field(init=False)
     _from_h: float = field(init=False, default=0.0)  # end of the last chunk
     _survived: float = field(init=False, default=1.0)  # share that has no failure so far
 
     def __post_init__(self) -> None:
         self._unused = np.full(self.n_replications, len(self.slots))
         self._clock, self._next_at_h = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self._lives = Lifetimes(self.lifetime, self.rng)
+        self._lives = LifetimeQueue(self.lifetime, self.rng)
         self._marks = np.zeros(len(self.slots), dtype=np.int64)
 
     def until(self, until_h: float) -> Struck:

@@ -18,7 +18,7 @@ DAY_H = 24.0
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class FailurePreset:
     """Failures as a scenario can name them."""
 
     name: str
@@ -38,37 +38,37 @@ class Preset:
 CPR = "Maeng et al., MLSys 2021, arXiv 2011.02999"
 
 PRESETS = (
-    Preset(
+    FailurePreset(
         "cpr-frequent", "job", "gamma", 14.0, 0.67, "secondary", CPR,
         "MTBF of training jobs 14 to 30 h (secondary), this the lower end; shape 0.67 derived from "
         "recalled medians",
     ),
-    Preset(
+    FailurePreset(
         "cpr", "job", "gamma", 28.0, 0.67, "recalled", CPR,
         "MTBF of the emulation (recalled); shape 0.67 derived from recalled medians",
     ),
-    Preset(
+    FailurePreset(
         "cpr-rare", "job", "gamma", 30.0, 0.67, "secondary", CPR,
         "MTBF of training jobs 14 to 30 h (secondary), this the upper end",
     ),
-    Preset(
+    FailurePreset(
         "kokolis-rsc1", "node", "exponential", 1000 * DAY_H / 6.50, None, "published",
         "Kokolis et al. 2025", "6.50 failures per 1000 node-days",
     ),
-    Preset(
+    FailurePreset(
         "kokolis-rsc2", "node", "exponential", 1000 * DAY_H / 2.34, None, "published",
         "Kokolis et al. 2025", "2.34 failures per 1000 node-days",
     ),
-    Preset(
+    FailurePreset(
         "llama3", "job", "exponential", 54 * DAY_H / 419, None, "derived",
         "Llama 3 (2024)", "419 interruptions in 54 days of a job on 16,384 GPUs",
     ),
-    Preset(
+    FailurePreset(
         "infinitehbd", "job", "gamma", 0.4895 * 32.0256, 0.4895, "fitted",
         "InfiniteHBD's fault trace (StepFun)",
         "gaps between failures of all 400 servers; 9.4 % more gaps are zero",
     ),
-    Preset(
+    FailurePreset(
         "lanl-system-2", "job", "weibull", 15.99, 0.8226, "fitted",
         "Los Alamos, LA-UR-05-7318",
         "gaps between failures of all 49 nodes of system 2, 2000 to 2005; its rate falls",
@@ -76,7 +76,7 @@ PRESETS = (
 )  # fmt: skip
 
 
-def preset(name: str) -> Preset:
+def preset(name: str) -> FailurePreset:
     """One preset. Raises ParameterError for a name that there is not."""
     for one in PRESETS:
         if one.name == name:

@@ -110,7 +110,7 @@ def _on_grid(lifetime: Distribution, horizon_h: float, n_steps: int) -> float:
 
 
 @dataclass(slots=True)
-class Lifetimes:
+class LifetimeQueue:
     """Lifetimes to come, drawn many at a time and handed out in order."""
 
     lifetime: Distribution
@@ -138,7 +138,7 @@ class Lifetimes:
 def renewals_until(
     until_h: float,
     next_at_h: Floats,
-    lives: Lifetimes,
+    lives: LifetimeQueue,
     stretch: Floats | None = None,
     *,
     kept: Bools | None = None,

@@ -59,7 +59,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class SearchFamily:
     """How a family is searched: its numbers, and where the search starts.
 
     Positive parameters are searched by their logarithm, so every point of the search is allowed.
@@ -92,7 +92,7 @@ def log_likelihoods(
     return each
 
 
-def fit(family: Family, lifetimes: Lifetimes) -> Fit:
+def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     """The member of a family under which these times are most likely.
 
     Raises
@@ -123,7 +123,7 @@ def fit(family: Family, lifetimes: Lifetimes) -> Fit:
     )
 
 
-def _each(family: Family, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
+def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
     """Contribution of each time from the search numbers.
 
     Nodes that never failed were all watched as long: equal censored times are reckoned once.
@@ -132,7 +132,7 @@ def _each(family: Family, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
     return lambda at: log_likelihoods(family.make(at), lifetimes, censored)
 
 
-def _near(family: Family, lifetimes: Lifetimes) -> Floats:
+def _near(family: SearchFamily, lifetimes: Lifetimes) -> Floats:
     """Where to begin: for many times, at the maximum of every n-th of them."""
     start = family.start(lifetimes)
     if lifetimes.n < 2 * FEW:
@@ -144,7 +144,9 @@ def _near(family: Family, lifetimes: Lifetimes) -> Floats:
         return start
 
 
-def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = FLAT) -> Floats:
+def search(
+    family: SearchFamily, lifetimes: Lifetimes, start: Floats, slope: float = FLAT
+) -> Floats:
     """Search numbers of the most likely member; see `likelihood.maximum`."""
     return maximum(
         family.name,
@@ -156,7 +158,7 @@ def search(family: Family, lifetimes: Lifetimes, start: Floats, slope: float = F
 
 
 def _estimates(
-    family: Family, point: Floats, covariance: Floats, clustered: Floats
+    family: SearchFamily, point: Floats, covariance: Floats, clustered: Floats
 ) -> tuple[Parameter, ...]:
     errors, clustered_errors = np.sqrt(np.diag(covariance)), np.sqrt(np.diag(clustered))
     return tuple(
@@ -167,7 +169,7 @@ def _estimates(
     )
 
 
-def _mean(family: Family, point: Floats, covariance: Floats, clustered: Floats) -> Parameter:
+def _mean(family: SearchFamily, point: Floats, covariance: Floats, clustered: Floats) -> Parameter:
     """The mean lifetime [h], its errors by the delta method on the logarithm."""
     steps = STEP * np.eye(len(point))
     slope = np.array(
@@ -202,28 +204,28 @@ def _start_gamma(lifetimes: Lifetimes) -> Floats:
     return np.array([log(shape), _log_mean(lifetimes) - log(shape)])
 
 
-EXPONENTIAL = Family(
+EXPONENTIAL = SearchFamily(
     "exponential",
     ("scale_h",),
     (True,),
     lambda at: Exponential(exp(at[0])),
     lambda lifetimes: np.array([_log_mean(lifetimes)]),
 )
-WEIBULL = Family(
+WEIBULL = SearchFamily(
     "weibull",
     ("shape", "scale_h"),
     (True, True),
     lambda at: Weibull(exp(at[0]), exp(at[1])),
     _start_with_shape,
 )
-GAMMA = Family(
+GAMMA = SearchFamily(
     "gamma",
     ("shape", "scale_h"),
     (True, True),
     lambda at: Gamma(exp(at[0]), exp(at[1])),
     _start_gamma,
 )
-LOGNORMAL = Family(
+LOGNORMAL = SearchFamily(
     "lognormal",
     ("mu", "sigma"),
     (False, True),

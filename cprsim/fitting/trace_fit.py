@@ -218,14 +218,14 @@ FEW_FAILURES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FitVerdict:
     """How often a job fails, and what to think of that."""
 
     mtbf_h: Estimate  # of the job
     sentences: tuple[str, str, str]
 
 
-def verdict(fitted: TraceFit, n_job: int) -> Verdict:
+def verdict(fitted: TraceFit, n_job: int) -> FitVerdict:
     """Three sentences on a log.
 
     The rate is that of the events that strike a job of `n_job` random nodes, while nodes are there.
@@ -246,7 +246,7 @@ def verdict(fitted: TraceFit, n_job: int) -> Verdict:
         f"A job on {n_job} of the {outages.n_nodes} nodes meets a failure every "
         f"{_time(mtbf_h)} on average."
     )
-    return Verdict(
+    return FitVerdict(
         mtbf, (how_often, _how_sure(mtbf, wider, known=known), _what_not(fitted))
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ BY_KIND = ("n", "overhead", "lost_node_h", "queued_h", "wait_h")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class FleetCell:
     """One history of a fleet under one strategy.
 
     `usage` is of the whole history, that of its spares included; a part `spare` is what the spares
@@ -73,11 +73,11 @@ STATISTICS = {
 }
 
 
-def cell_of(fleet: PreparedFleet, strategy: int, rows: JobRows) -> Cell:
+def cell_of(fleet: PreparedFleet, strategy: int, rows: JobRows) -> FleetCell:
     """What a history comes to."""
     by_kind = _sums_by_kind(fleet, rows)
     usages = tuple(_usages_by_kind(fleet, strategy, rows))
-    return Cell(
+    return FleetCell(
         n_jobs=len(rows.kind),
         finished=float(rows.finished.mean()),
         statistics=_statistics(fleet, rows),
@@ -167,7 +167,7 @@ def _with_spares(fleet: PreparedFleet, usage: Usage) -> Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedCell:
     """A cell in money per month, or in node-hours where there are no prices."""
 
     bill: Bill | None  # per month, to the cent
@@ -177,19 +177,19 @@ class Priced:
     carbon_kg: float | None  # per month
 
 
-def priced(cell: Cell, prices: Prices | None) -> Priced:
+def priced(cell: FleetCell, prices: Prices | None) -> PricedCell:
     """What a cell costs per month. Node-hours of spares have the mean price of the jobs' nodes."""
     per_month = 1.0 / cell.months
     if prices is None or not prices.has_money:
         by_kind = np.array([_node_h(usage) for usage in cell.usage_by_kind])
         cost = _node_h(cell.usage) * per_month
-        return Priced(None, cost, by_kind * per_month, None, None)
+        return PricedCell(None, cost, by_kind * per_month, None, None)
     prices = with_spares(prices, cell.usage)
     monthly = scaled(cell.usage, per_month)
     bill = bill_of(prices, monthly)
     by_kind = np.array([_cents(prices, usage) for usage in cell.usage_by_kind]) * per_month
     drawn = energy_kwh(prices, monthly) if prices.watts else None
-    return Priced(bill, float(bill.total_cents), by_kind, drawn, carbon_kg(prices, monthly))
+    return PricedCell(bill, float(bill.total_cents), by_kind, drawn, carbon_kg(prices, monthly))
 
 
 def _node_h(usage: Usage) -> float:

@@ -13,7 +13,7 @@ from cprsim.codec import Finite
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
 from cprsim.fleet.cells import priced
-from cprsim.fleet.options import Axis, Option, prices_of, run_options, saving, varied
+from cprsim.fleet.options import Option, OptionAxis, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Values, values_along
@@ -31,7 +31,7 @@ FLEET = "fleet.unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class OptionFlip:
     """At which value of an unknown input another option is the cheapest; None: at none of its own.
 
     Parameters
@@ -51,7 +51,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FleetDecision:
     """The cheapest option, beside the present one.
 
     Parameters
@@ -66,7 +66,7 @@ class Decision:
     best: str
     present: str
     saves: Estimate
-    flips: tuple[Flip, ...]
+    flips: tuple[OptionFlip, ...]
     share: Finite
     n_draws: int
     others: Mapping[str, int]
@@ -76,10 +76,10 @@ class Decision:
 def decide(
     loaded: LoadedScenario,
     options: Sequence[Option],
-    axes: Sequence[Axis],
+    axes: Sequence[OptionAxis],
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Decision:
+) -> FleetDecision:
     """Recommend an option.
 
     Parameters
@@ -100,7 +100,7 @@ def decide(
     lab = _Lab(loaded, able, few, workers, on_progress)
     flips = tuple(_flip(lab, key, values, best) for key, values in unknown.items())
     n_draws, counted = _joint(lab, unknown)
-    return Decision(
+    return FleetDecision(
         best=best.name,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
@@ -113,7 +113,7 @@ def decide(
 
 
 def contenders(
-    able: Sequence[Option], best: Option, present: Option, axes: Sequence[Axis]
+    able: Sequence[Option], best: Option, present: Option, axes: Sequence[OptionAxis]
 ) -> list[Option]:
     """The options that could be the cheapest if something were otherwise.
 
@@ -126,7 +126,7 @@ def contenders(
     return list(found.values())[:MOST_CONTENDERS]
 
 
-def _are_neighbours(one: Option, other: Option, axes: Sequence[Axis]) -> bool:
+def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> bool:
     if one.strategy != other.strategy or not (one.where and other.where):
         return False
     steps = [
@@ -140,7 +140,7 @@ def _are_neighbours(one: Option, other: Option, axes: Sequence[Axis]) -> bool:
 # ------------------------------------------------------------------------------ what is unknown
 
 
-def _unknown(loaded: LoadedScenario, axes: Sequence[Axis]) -> dict[str, Values]:
+def _unknown(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
     """The values to try of each unknown input."""
     fleet = loaded.scenario.fleet
     found = {}
@@ -217,12 +217,12 @@ class _Lab:
         return {one.name: table[:, place] for place, one in enumerate(self.few)}
 
 
-def _flip(lab: _Lab, key: str, values: Values, best: Option) -> Flip:
+def _flip(lab: _Lab, key: str, values: Values, best: Option) -> OptionFlip:
     """Where the best option stops to be the cheapest, nearest to where the input is now."""
     assert values.numbers is not None
     costs = lab.costs([{key: value} for value in values.written])
     at, becomes = crossing(np.array(values.numbers), costs, best.name)
-    return Flip(
+    return OptionFlip(
         key, values.unit, values.numbers[0], values.numbers[-1], at, becomes,
         not key.startswith(PRICES),
     )  # fmt: skip
@@ -302,7 +302,7 @@ class Knee:
     at_end: bool  # whether the cheapest is the last that was tried, so that more may be better
 
 
-def knees(options: Sequence[Option], axes: Sequence[Axis]) -> tuple[Knee, ...]:
+def knees(options: Sequence[Option], axes: Sequence[OptionAxis]) -> tuple[Knee, ...]:
     """The knee of each strategy's curve of spares, where spares are what is varied alone."""
     if len(axes) != 1 or axes[0].key != "fleet.spares":
         return ()

@@ -14,13 +14,13 @@ from typing import Any, cast
 
 import simpy
 
-from cprsim.fleet.nodes import Nodes, NodesOfJob
+from cprsim.fleet.nodes import NodePool, NodesOfJob
 from cprsim.fleet.records import Arrival, Ran, Shared
 from cprsim.fleet.storage import LinkOfJob, SharedStorage
 from cprsim.simulate.events.alarms import JOB, SAVES, Alarm
 from cprsim.simulate.events.replication import Link, Replication, Save
 from cprsim.simulate.events.sharing import SharedLink
-from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ReplicationDraws, ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import Numbers
 
 
@@ -70,7 +70,7 @@ def run_jobs(
     ran: list[Ran | None] = [None] * len(jobs)
     n_ended = 0
 
-    def ends(number: int, began_h: float, outcome: Outcome) -> None:
+    def ends(number: int, began_h: float, outcome: ReplicationOutcome) -> None:
         nonlocal n_ended
         n_ended += 1
         ran[number] = _ran(began_h, outcome)
@@ -97,7 +97,7 @@ def queue_jobs(
 ) -> list[float]:
     """When jobs start whose hours are known beforehand [h], in the order of `arrivals`."""
     env = simpy.Environment()
-    nodes = Nodes(env, shared.capacity)
+    nodes = NodePool(env, shared.capacity)
     start_h = [inf] * len(wall_h)
 
     def starts(number: int) -> None:
@@ -113,7 +113,7 @@ def queue_jobs(
     return start_h
 
 
-def _ran(start_h: float, outcome: Outcome) -> Ran:
+def _ran(start_h: float, outcome: ReplicationOutcome) -> Ran:
     stale_h = sum(shard.progress_h - shard.content_h for shard in outcome.stale)
     return Ran(
         start_h, outcome.wall_h, outcome.finished, outcome.useful_h, outcome.hours,
@@ -126,7 +126,7 @@ class _Fleet:
 
     def __init__(self, shared: Shared) -> None:
         self.env = simpy.Environment()
-        self.nodes = Nodes(self.env, shared.capacity)
+        self.nodes = NodePool(self.env, shared.capacity)
         bandwidth = shared.storage_bytes_per_h
         self.storage = None if bandwidth is None else SharedStorage(self.env, bandwidth)
         self.turns = None if shared.n_savers is None else _Turns(shared.n_savers)
@@ -180,7 +180,7 @@ class _JobInFleet(Replication):
         fleet: _Fleet,
         to_run: JobToRun,
         number: int,
-        on_end: Callable[[int, float, Outcome], None],
+        on_end: Callable[[int, float, ReplicationOutcome], None],
     ) -> None:
         self._fleet, self._to_run, self._number, self._on_over = fleet, to_run, number, on_end
         self._put_off: dict[int, None] = {}  # captures whose saves wait for the job's turn

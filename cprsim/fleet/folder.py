@@ -13,8 +13,8 @@ import pandas as pd
 from cprsim.codec import FieldMark, Finite, Key
 from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS
-from cprsim.fleet.deciding import Decision, Knee
-from cprsim.fleet.options import Axis, Option
+from cprsim.fleet.deciding import FleetDecision, Knee
+from cprsim.fleet.options import Option, OptionAxis
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario
@@ -62,7 +62,7 @@ class FleetResult:
     currency: str | None  # None: nothing has a price
     axes: Mapping[str, Sequence[Any]]  # key -> values; without the scenario's own
     options: tuple[OptionRow, ...]
-    decision: Decision
+    decision: FleetDecision
     knees: tuple[Knee, ...]
 
     def option(self, name: str) -> OptionRow:
@@ -78,9 +78,9 @@ class FleetResult:
 def write_fleet(
     target: ResultTarget,
     loaded: LoadedScenario,
-    axes: Sequence[Axis],
+    axes: Sequence[OptionAxis],
     options: Sequence[Option],
-    decision: Decision,
+    decision: FleetDecision,
     knees: Sequence[Knee],
     draw: Callable[[FleetResult], object],
 ) -> FleetResult:

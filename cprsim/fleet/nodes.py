@@ -38,7 +38,7 @@ class Waiting:
     start: Callable[[], None]
 
 
-class Nodes:
+class NodePool:
     """One pool: free nodes go to slots that lost theirs first, then to jobs that wait to start.
 
     All jobs together have at most `Capacity.n_nodes` slots; a slot takes any free node. So jobs
@@ -144,7 +144,7 @@ class Nodes:
 class NodesOfJob:
     """The slots of one job that lost their nodes (`simulate.events.NodeSource`)."""
 
-    pool: Nodes
+    pool: NodePool
     env: simpy.Environment
     on_node: Callable[[], None]
     vacant: set[int] = field(default_factory=set)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cprsim.errors import Place, ScenarioError
 from cprsim.estimate import HIGH, LOW, Estimate, How
-from cprsim.fleet.cells import Cell, Priced, cell_of, priced
+from cprsim.fleet.cells import FleetCell, PricedCell, cell_of, priced
 from cprsim.fleet.course import prepare, run_history
 from cprsim.foreign import one_line
 from cprsim.prices import Prices
@@ -29,7 +29,7 @@ SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.sto
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class OptionAxis:
     """A key whose values are options, or are tried: what a user may choose."""
 
     key: str
@@ -56,8 +56,8 @@ class Option:
 
     where: Mapping[str, Plain]  # key -> value
     strategy: str
-    cells: tuple[Cell, ...]  # by history
-    priced: tuple[Priced, ...]
+    cells: tuple[FleetCell, ...]  # by history
+    priced: tuple[PricedCell, ...]
 
     @property
     def finished(self) -> bool:
@@ -109,7 +109,7 @@ def saving(base: Option, other: Option) -> Estimate:
     return Estimate(mean, float(low), float(high), len(by_kind), How.QUANTILES)
 
 
-def _over_kinds(cell: Cell, statistic: Callable[[Floats], Floats]) -> Estimate:
+def _over_kinds(cell: FleetCell, statistic: Callable[[Floats], Floats]) -> Estimate:
     mean = float(statistic(cell.by_kind.sum(axis=0)))
     n = len(cell.by_kind)
     if n < FEWEST_KINDS:
@@ -126,7 +126,7 @@ def _kinds_again(n: int) -> np.ndarray:
 # ------------------------------------------------------------------------------ all of them
 
 
-def points_of(axes: Sequence[Axis]) -> list[dict[str, Plain]]:
+def points_of(axes: Sequence[OptionAxis]) -> list[dict[str, Plain]]:
     """Every combination of the values; one without any where there are no axes."""
     keys = [axis.key for axis in axes]
     return [
@@ -179,7 +179,7 @@ def run_options(
             labels.append((number, where, names[strategy]))
             tasks.append([Task(scenario, strategy, n) for n in range(fleet.histories)])
     flat = [task for some in tasks for task in some]
-    cells: list[Cell | None] = [None] * len(flat)
+    cells: list[FleetCell | None] = [None] * len(flat)
     by = workers if workers.backend == "dask" or _is_much(flat) else Workers(1)
     for n_done, (number, cell) in enumerate(run_each(_run, flat, by, _named(flat)), start=1):
         cells[number] = cell
@@ -203,6 +203,6 @@ def _named(tasks: Sequence[Task]) -> Callable[[int], str]:
     return lambda number: f"history {tasks[number].history} of strategy {tasks[number].strategy}"
 
 
-def _run(task: Task) -> Cell:
+def _run(task: Task) -> FleetCell:
     fleet = prepare(task.loaded)
     return cell_of(fleet, task.strategy, run_history(fleet, task.strategy, task.history))

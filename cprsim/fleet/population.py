@@ -53,7 +53,7 @@ class Vary:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """Jobs that are all alike, and how many there are; None: as the scenario says."""
 
     n_jobs: int
@@ -74,7 +74,7 @@ class Population:
     arrive_h : of each job, kind after kind; None: by `Fleet.arrivals`
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[JobKind, ...]
     arrive_h: Floats | None = None
 
     @property
@@ -105,7 +105,7 @@ def population_of(loaded: LoadedScenario) -> Population:
     return _read(path)
 
 
-def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[Kind, ...]:
+def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, ...]:
     """So many kinds of jobs, each with its own length, size and failure rate.
 
     Parameters
@@ -122,7 +122,7 @@ def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[Kind, ...
         n_nodes, mtbf_h = _nodes_and_mtbf(loaded, value.get("nodes"), value.get("mtbf"))
         n_jobs = fleet.jobs // n + (number < n_more)
         useful_h, shard_bytes = value.get("useful"), value.get("shard_size")
-        kinds.append(Kind(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
+        kinds.append(JobKind(n_jobs, place, useful_h, shard_bytes, mtbf_h, n_nodes))
     return tuple(kinds)
 
 
@@ -241,10 +241,10 @@ def _n_jobs(line: _Line) -> int:
     return round(line.values.get("jobs", 1.0))
 
 
-def _kind(path: Path, lines: list[_Line]) -> Kind:
+def _kind(path: Path, lines: list[_Line]) -> JobKind:
     first = lines[0]
     shard_gb, n_nodes = first.values.get("shard_gb"), first.values.get("nodes")
-    return Kind(
+    return JobKind(
         sum(_n_jobs(line) for line in lines),
         Place(path, first.number),
         first.values["useful_h"],
@@ -257,7 +257,7 @@ def _kind(path: Path, lines: list[_Line]) -> Kind:
 # ------------------------------------------------------------------------------ as scenarios
 
 
-def scenario_of(loaded: LoadedScenario, kind: Kind, number: int) -> LoadedScenario:
+def scenario_of(loaded: LoadedScenario, kind: JobKind, number: int) -> LoadedScenario:
     """The scenario of one kind of job: what `cprsim run` would simulate.
 
     Raises ScenarioError, at the kind's place, where its values make no scenario.

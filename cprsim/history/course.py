@@ -24,7 +24,7 @@ SAVING = ("save.wait", "save.start", "save.resume", "save.commit", "save.abandon
 
 
 @dataclass(slots=True)
-class Save:
+class LoggedSave:
     """A save as far as the log tells it; instants in seconds since the job began."""
 
     start_s: float = nan  # of the stall, the wait for the save before included
@@ -47,7 +47,7 @@ class Run:
     end_step: float = nan
     last_s: float = nan  # the last event that shows it at work
     last_step: float = nan
-    saves: list[Save] = field(default_factory=list)
+    saves: list[LoggedSave] = field(default_factory=list)
     seen: list[tuple[float, float]] = field(default_factory=list)  # instant, step
 
 
@@ -99,7 +99,7 @@ def course_of(job: str, steps: Steps, others: Others, events: Events) -> Course:
     firsts = [int(table.time_ns[0]) for table in (steps, others) if len(table.time_ns)]
     lasts = [int(table.time_ns[-1]) for table in (steps, others) if len(table.time_ns)]
     begins_ns = min(firsts)
-    reader = _Reader(Course(job, begins_ns), others, events)
+    reader = _CourseReader(Course(job, begins_ns), others, events)
     reached_s = (steps.time_ns - begins_ns) / NS_PER_S
     others_s = (others.time_ns - begins_ns) / NS_PER_S
     reader.course.reached = (reached_s, steps.step)
@@ -129,7 +129,7 @@ def _told(
     yield from zip(at_s[order].tolist(), place[order].tolist(), step[order].tolist(), strict=True)
 
 
-class _Reader:
+class _CourseReader:
     """Takes one event after the other."""
 
     def __init__(self, course: Course, others: Others, events: Events) -> None:
@@ -346,7 +346,7 @@ class _Reader:
                 self.course.n_saves += 1
                 until_s = at_s if self._state is WORK else nan
                 self._run.saves.append(
-                    Save(step=step, stalled_until_s=until_s, committed=True, open=False)
+                    LoggedSave(step=step, stalled_until_s=until_s, committed=True, open=False)
                 )
                 if self._state is WORK:
                     self._see(at_s, nan)
@@ -362,7 +362,7 @@ class _Reader:
             mine.open, mine.committed = False, True
             self.course.n_saves += mine.counts
 
-    def _find(self, name: int) -> Save | None:
+    def _find(self, name: int) -> LoggedSave | None:
         """The save that an event is about: by its name, else the oldest that goes on."""
         for save in self._run.saves:
             if save.open and (name < 0 or save.name < 0 or save.name == name):
@@ -370,7 +370,7 @@ class _Reader:
         return None
 
     def _begin_save(
-        self, name: str, at_s: float, step: float, place: int, before: Save | None
+        self, name: str, at_s: float, step: float, place: int, before: LoggedSave | None
     ) -> None:
         for save in self._run.saves:  # stalls do not overlap: the end of one before is missing
             if not isfinite(save.stalled_until_s) and save.name != WAITS:
@@ -380,7 +380,9 @@ class _Reader:
             waits.name, waits.step = self._rows["save_id"][place], step
         else:
             number = self._rows["save_id"][place]
-            self._run.saves.append(Save(at_s, step, name=WAITS if name == "save.wait" else number))
+            self._run.saves.append(
+                LoggedSave(at_s, step, name=WAITS if name == "save.wait" else number)
+            )
             self._see(at_s, step)
         self._run.saves[-1].counts = self._events.word(int(self._others.mode[place])) != "part"
 

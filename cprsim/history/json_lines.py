@@ -40,7 +40,7 @@ PROGRESS = CODE["progress"]
 
 
 @dataclass
-class Names:
+class WordNumbers:
     """Words and the numbers that stand for them."""
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -65,8 +65,8 @@ class Names:
 class Collected:
     """Pieces of tables, as they are read, and what could not be."""
 
-    jobs: Names = field(default_factory=Names)
-    words: Names = field(default_factory=Names)
+    jobs: WordNumbers = field(default_factory=WordNumbers)
+    words: WordNumbers = field(default_factory=WordNumbers)
     steps: list[tuple[Any, ...]] = field(default_factory=list)
     others: list[tuple[Any, ...]] = field(default_factory=list)
     damaged: int = 0

@@ -9,7 +9,7 @@ from math import ceil, isfinite, nan
 import numpy as np
 
 from cprsim.estimate import Estimate
-from cprsim.history.course import Course, Incident, Run, Save, course_of
+from cprsim.history.course import Course, Incident, LoggedSave, Run, course_of
 from cprsim.history.filling import Filled, Usual, filled
 from cprsim.history.stretches import (
     MOST_PACES,
@@ -360,7 +360,7 @@ def _stalls_h(course: Course) -> Floats:
     return np.asarray(known[np.isfinite(known)]) / S_PER_H
 
 
-def _is_half(save: Save) -> bool:
+def _is_half(save: LoggedSave) -> bool:
     """Whether the log gives only one end of a save that ended."""
     if not isfinite(save.start_s):
         return True

@@ -8,7 +8,7 @@ from math import floor, inf, isfinite, nan
 
 import numpy as np
 
-from cprsim.history.course import Course, Run, Save
+from cprsim.history.course import Course, LoggedSave, Run
 from cprsim.records import Bools, Floats
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
@@ -75,7 +75,7 @@ def points_of(run: Run, course: Course) -> Points:
     return Points(all_s, all_step, stalled, open_)
 
 
-def _stalls(at_s: Floats, saves: Sequence[Save], background: bool) -> tuple[Bools, Bools]:
+def _stalls(at_s: Floats, saves: Sequence[LoggedSave], background: bool) -> tuple[Bools, Bools]:
     n = max(len(at_s) - 1, 0)
     stalled, open_ = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     for save in saves:
@@ -127,7 +127,7 @@ def _weighted_median(took_s: Floats, steps: Floats) -> float:
     return float(rate[order][np.searchsorted(passed, passed[-1] / 2.0)])
 
 
-def _every(saves: Sequence[Save]) -> float:
+def _every(saves: Sequence[LoggedSave]) -> float:
     """Steps between saves, where the saves lie on whole multiples of it."""
     at = np.unique([one.step for one in saves if isfinite(one.step) and one.step > 0])
     if len(at) < 2:

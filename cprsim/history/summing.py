@@ -45,7 +45,7 @@ def worst(jobs: Sequence[JobLedger], n: int = N_WORST) -> list[Charged]:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class CalendarPeriod:
     """A stretch of the calendar."""
 
     from_ns: int
@@ -60,7 +60,7 @@ class Period:
         return self.useful_h / self.wall_h if self.wall_h > 0 else nan
 
 
-def over_time(jobs: Sequence[JobLedger], n_periods: int = N_PERIODS) -> list[Period]:
+def over_time(jobs: Sequence[JobLedger], n_periods: int = N_PERIODS) -> list[CalendarPeriod]:
     """Equal stretches of the calendar from the first job's start to the last one's end."""
     begins = min(job.begins_ns for job in jobs)
     ends_h = [(job.begins_ns - begins) / NS_PER_H + job.wall_h for job in jobs]
@@ -80,7 +80,7 @@ def over_time(jobs: Sequence[JobLedger], n_periods: int = N_PERIODS) -> list[Per
         at_h = np.array([one.at_h for one in job.incidents]) + from_h
         failures += np.histogram(at_h, edges_h)[0]
     return [
-        Period(
+        CalendarPeriod(
             begins + round(float(edge) * NS_PER_H), float(wall), float(useful),
             float(made / wall) if wall > 0 else nan, int(n),
         )

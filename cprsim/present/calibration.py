@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cprsim.backtest.calibrating import FEW_TO_PREDICT, Calibration, Prediction
+from cprsim.backtest.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
     Column,
     Document,
-    Listing,
+    ListingBlock,
     Page,
     Section,
     Table,
@@ -20,7 +20,7 @@ from cprsim.present.document import (
 
 
 def calibration_blocks(
-    found: Calibration, predicted: Prediction | None, why_not: str, notes: Sequence[str]
+    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
 ) -> list[Block]:
     """What a terminal shows: the numbers with their origins, the prediction, and the scenario."""
     remarks = [f"note: {note}" for note in (*notes, *found.notes)]
@@ -28,12 +28,12 @@ def calibration_blocks(
         _origins(found),
         *_prediction_blocks(predicted, why_not),
         Words(remarks),
-        Listing("The scenario", found.text),
+        ListingBlock("The scenario", found.text),
     ]
 
 
 def page_of_calibration(
-    found: Calibration, predicted: Prediction | None, why_not: str, notes: Sequence[str]
+    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
 ) -> Page:
     """Everything about a calibration."""
     prediction = _prediction_blocks(predicted, why_not)
@@ -46,7 +46,7 @@ def page_of_calibration(
             Section("Where each number is from", [_origins(found)]),
             Section("The later half, predicted from the earlier", prediction),
             *([Section("Notes", [Words(remarks)])] if remarks else []),
-            Section("The scenario", [Listing("For cprsim run", found.text)]),
+            Section("The scenario", [ListingBlock("For cprsim run", found.text)]),
         ],
     )
     return Page(document.title, None, [document])
@@ -57,12 +57,12 @@ def _origins(found: Calibration) -> Table:
     return Table("Numbers of the scenario", columns, found.origins)
 
 
-def _prediction_blocks(predicted: Prediction | None, why_not: str) -> list[Block]:
+def _prediction_blocks(predicted: HalfPrediction | None, why_not: str) -> list[Block]:
     verdict = Words(_verdict(predicted, why_not))
     return [verdict] if predicted is None else [_prediction_table(predicted), verdict]
 
 
-def _prediction_table(one: Prediction) -> Table:
+def _prediction_table(one: HalfPrediction) -> Table:
     expected = one.hours_after / one.mtbf_h
     between = f"{one.predicted.low:.4f} to {one.predicted.high:.4f}"
     return Table(
@@ -75,7 +75,7 @@ def _prediction_table(one: Prediction) -> Table:
     )
 
 
-def _verdict(one: Prediction | None, why_not: str) -> list[str]:
+def _verdict(one: HalfPrediction | None, why_not: str) -> list[str]:
     if one is None:
         return [f"not held to the logs: {why_not}"]
     where = "inside" if one.is_inside else "outside"
@@ -93,7 +93,7 @@ def _verdict(one: Prediction | None, why_not: str) -> list[str]:
 
 
 def calibration_as_json(
-    found: Calibration, predicted: Prediction | None, why_not: str, notes: Sequence[str]
+    found: Calibration, predicted: HalfPrediction | None, why_not: str, notes: Sequence[str]
 ) -> dict[str, Any]:
     """All as one object."""
     return {
@@ -107,7 +107,7 @@ def calibration_as_json(
     }
 
 
-def _prediction(one: Prediction) -> dict[str, Any]:
+def _prediction(one: HalfPrediction) -> dict[str, Any]:
     return {
         "cut_unix_nano": one.cut_ns,
         "n_failures_before": one.n_failures,

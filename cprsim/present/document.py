@@ -87,7 +87,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingBlock:
     """A text file as it is, such as the scenario; a terminal shows no caption."""
 
     kind: ClassVar[str] = "listing"
@@ -96,7 +96,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FigureMark:
     """A piece of a figure that can be pointed at: what it says, and the group it belongs to."""
 
     words: str
@@ -120,7 +120,7 @@ class Picture:
     caption: str
     alternative: str
     draw: Callable[[bool], Figure]
-    marks: Mapping[str, Mark] = field(default_factory=dict)
+    marks: Mapping[str, FigureMark] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -145,7 +145,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class PriceBlock:
     """Node-hours that the reader can put a price on; only a page in HTML has it.
 
     Parameters
@@ -161,7 +161,7 @@ class Price:
     currency: str = ""
 
 
-Block = Words | Table | Facts | Listing | Picture | Scale | Price
+Block = Words | Table | Facts | ListingBlock | Picture | Scale | PriceBlock
 
 
 @dataclass(frozen=True, slots=True)

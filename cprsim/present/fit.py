@@ -30,7 +30,7 @@ from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared, check_by_simulation
 from cprsim.fitting.rate_change import Change
 from cprsim.fitting.since_last import Since
-from cprsim.fitting.trace_fit import Subject, TraceFit, Verdict, verdict
+from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
 from cprsim.foreign import one_line
 from cprsim.present.as_json import interval
@@ -57,7 +57,7 @@ class FitReport:
     simpler: str | None  # kind job, where `fragment` is none
     circle: tuple[Compared, ...]
     why_no_circle: str  # empty where there is one, or none was asked for
-    verdict: Verdict
+    verdict: FitVerdict
     more: tuple[str, ...] = ()  # sentences that belong to the verdict
 
     @classmethod

@@ -13,7 +13,7 @@ from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
 from cprsim.present.as_json import interval
-from cprsim.present.document import Column, Listing, Table, Words
+from cprsim.present.document import Column, ListingBlock, Table, Words
 from cprsim.present.terminal import show
 from cprsim.results.words import NO_NUMBER, count
 
@@ -38,7 +38,7 @@ def print_costs(
             families_table(fits),
             Words(bandwidths),
             Words([f"note: {remark}" for remark in remarks]),
-            Listing("For the scenario", fragment),
+            ListingBlock("For the scenario", fragment),
         ],
     )
 

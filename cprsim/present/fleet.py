@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS, USEFUL
-from cprsim.fleet.deciding import Flip, Knee
+from cprsim.fleet.deciding import Knee, OptionFlip
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
@@ -296,7 +296,7 @@ def _unknowns(result: FleetResult) -> list[str]:
     return [*said, draws]
 
 
-def _flip(flip: Flip) -> str:
+def _flip(flip: OptionFlip) -> str:
     unit = f" {flip.unit}" if flip.unit else ""
     span = f"{significant(flip.low)} to {significant(flip.high)}{unit}"
     if flip.at is None:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from cprsim.plots import svg_text
-from cprsim.present.document import Cell, Mark, Page, Picture
+from cprsim.present.document import Cell, FigureMark, Page, Picture
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -57,7 +57,7 @@ def whole(text: str | Cell) -> str:
 
 
 def _svg(picture: Picture, narrow: bool, name: str) -> Markup:
-    marks: dict[str, Mark] = dict(picture.marks)
+    marks: dict[str, FigureMark] = dict(picture.marks)
     label = (
         f"{picture.caption}; arrow keys go from piece to piece" if marks else picture.alternative
     )
@@ -78,7 +78,7 @@ def _digest(script: str) -> str:
 # ------------------------------------------------------------------------------ figures
 
 
-def inline(figure: Figure, name: str, label: str, marks: Mapping[str, Mark]) -> Markup:
+def inline(figure: Figure, name: str, label: str, marks: Mapping[str, FigureMark]) -> Markup:
     """The figure as one SVG element.
 
     With marks it is a list box, whose options are the marks: they take the arrow keys, and all else
@@ -123,7 +123,7 @@ def _size(root: ElementTree.Element) -> None:
     root.set("style", f"width: {most:.0f}px; min-width: {least:.0f}px")
 
 
-def _name_pieces(root: ElementTree.Element, marks: Mapping[str, Mark]) -> None:
+def _name_pieces(root: ElementTree.Element, marks: Mapping[str, FigureMark]) -> None:
     """Marks and pointers get classes; names that nothing refers to go: they are not unique."""
     for group in root.iter(f"{{{SVG}}}g"):
         gid = group.attrib.pop("id", "")

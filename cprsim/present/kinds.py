@@ -32,7 +32,7 @@ from cprsim.sweeps import is_sweep, load_sweep
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ResultKind:
     """One kind of result: a folder, or the file of a curve.
 
     Parameters
@@ -55,42 +55,46 @@ def _by_manifest(result: Any) -> dict[str, str]:
     return inputs_of(result.path, read_manifest(result.path))
 
 
-KINDS: dict[str, Kind] = {
-    "comparison of systems": Kind(
+KINDS: dict[str, ResultKind] = {
+    "comparison of systems": ResultKind(
         holds=is_comparison,
         load=load_comparison,
         document=document_of_systems,
         inputs=lambda made: inputs_of(made.result.path, made.result.manifest),
     ),
-    "map of systems": Kind(
+    "map of systems": ResultKind(
         holds=is_map,
         load=load_map,
         document=document_of_map,
         inputs=lambda made: inputs_of(made.path, made.manifest),
     ),
-    "run": Kind(
+    "run": ResultKind(
         holds=lambda folder: (folder / "job.json").is_file(),
         load=load_result,
         document=document_of_run,
         inputs=lambda result: inputs_of(result.path, result.manifest),
         overview=overview_of_runs,
     ),
-    "reproduction": Kind(
+    "reproduction": ResultKind(
         holds=lambda folder: (folder / SUMMARY).is_file(),
         load=read_reproduced,
         document=document_of_reproduction,
         inputs=_by_manifest,
         overview=overview_of_reproductions,
     ),
-    "selection": Kind(
+    "selection": ResultKind(
         holds=lambda folder: (folder / SELECTION).is_file(),
         load=load_selected,
         document=document_of_selection,
         inputs=_by_manifest,
     ),
-    "sweep": Kind(holds=is_sweep, load=load_sweep, document=document_of_sweep, inputs=_by_manifest),
-    "fleet": Kind(holds=is_fleet, load=load_fleet, document=document_of_fleet, inputs=_by_manifest),
-    "curve": Kind(is_curve, read_curve, document_of_curve, inputs_of_curve),
+    "sweep": ResultKind(
+        holds=is_sweep, load=load_sweep, document=document_of_sweep, inputs=_by_manifest
+    ),
+    "fleet": ResultKind(
+        holds=is_fleet, load=load_fleet, document=document_of_fleet, inputs=_by_manifest
+    ),
+    "curve": ResultKind(is_curve, read_curve, document_of_curve, inputs_of_curve),
 }
 
 
@@ -121,7 +125,9 @@ def page_of(folders: Sequence[Path], title: str | None = None) -> Page:
     return Page(title or first.title, overview, documents)
 
 
-def _overview(loaded: Sequence[tuple[Kind, Any]], documents: Sequence[Document]) -> Document | None:
+def _overview(
+    loaded: Sequence[tuple[ResultKind, Any]], documents: Sequence[Document]
+) -> Document | None:
     """What compares several results; where nothing does, the answer of each; None for one."""
     kind = loaded[0][0]
     if len(loaded) == 1:
@@ -141,7 +147,7 @@ def _overview(loaded: Sequence[tuple[Kind, Any]], documents: Sequence[Document])
     )
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of(path: Path) -> ResultKind:
     """The kind of a result; a run's where nothing says otherwise.
 
     A folder of no kind is left to the reader of runs, which says what is wrong with it. Raises

@@ -10,7 +10,7 @@ from typing import Any
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import Estimate
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
-from cprsim.history.summing import Period, of_all, over_time, worst
+from cprsim.history.summing import CalendarPeriod, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.as_json import interval
 from cprsim.present.charts import chart_blocks
@@ -138,7 +138,7 @@ def _job_row(job: JobLedger) -> list[str | Cell]:
     ]
 
 
-def _periods(periods: Sequence[Period]) -> Table:
+def _periods(periods: Sequence[CalendarPeriod]) -> Table:
     rows = [
         [
             _date(one.from_ns),

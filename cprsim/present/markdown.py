@@ -11,10 +11,10 @@ from cprsim.present.document import (
     Block,
     Document,
     Facts,
-    Listing,
+    ListingBlock,
     Page,
     Picture,
-    Price,
+    PriceBlock,
     Scale,
     Section,
     Table,
@@ -73,14 +73,14 @@ def _block(block: Block, place: Place) -> Iterator[str]:
             yield table(block)
         case Facts(entries):
             yield "\n".join(f"- {_text(term)}: {_text(what)}" for term, what in entries)
-        case Listing(caption, text):
+        case ListingBlock(caption, text):
             yield f"{_paragraph(caption)}:"
             yield fenced(text)
         case Picture():
             yield _picture(block, place)
         case Scale(picture):
             yield _picture(picture, place)
-        case Price():
+        case PriceBlock():
             return
 
 

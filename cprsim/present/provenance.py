@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.present.document import Block, Column, Facts, Listing, Section, Table
+from cprsim.present.document import Block, Column, Facts, ListingBlock, Section, Table
 from cprsim.results.words import count
 
 
@@ -86,10 +86,10 @@ def _files(files: Mapping[str, Any]) -> Table:
     )
 
 
-def _file_listing(path: Path, what: str) -> Listing:
+def _file_listing(path: Path, what: str) -> ListingBlock:
     """A text file of the results folder as it is. Raises ResultError where it can't be read."""
     try:
-        return Listing(f"{path.name}, {what}", path.read_text("utf-8"))
+        return ListingBlock(f"{path.name}, {what}", path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
 
@@ -97,7 +97,7 @@ def _file_listing(path: Path, what: str) -> Listing:
 FOUND_AGAIN = " (found again, nothing was simulated)"
 
 
-def places(folder: Path, files: Iterable[Path], note: str = "") -> Listing:
+def places(folder: Path, files: Iterable[Path], note: str = "") -> ListingBlock:
     """Where a result and the files that a reader may open are; terminals do not break the lines.
 
     Parameters
@@ -105,4 +105,4 @@ def places(folder: Path, files: Iterable[Path], note: str = "") -> Listing:
     note : follows the folder
     """
     named = [f"{'figure' if path.suffix == '.png' else 'events'}   {path}" for path in files]
-    return Listing("", "\n".join([f"results  {folder}{note}", *named]))
+    return ListingBlock("", "\n".join([f"results  {folder}{note}", *named]))

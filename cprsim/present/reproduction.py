@@ -11,12 +11,12 @@ from rich.console import Console
 
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Cell, Column, Document, Section, Table, Words
-from cprsim.present.document import Listing as TextListing
+from cprsim.present.document import ListingBlock as TextListing
 from cprsim.present.markdown import raw_table
 from cprsim.present.provenance import origin
 from cprsim.present.terminal import show
 from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
-from cprsim.reproduce.summary import Listing, Row, Summary
+from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding
 from cprsim.results.manifest import MANIFEST, read_manifest
 from cprsim.results.words import NO_NUMBER, count
@@ -77,7 +77,7 @@ def overview_of_reproductions(made: Sequence[Reproduced]) -> Document:
     )
 
 
-def _tally(rows: Sequence[Row]) -> str:
+def _tally(rows: Sequence[TargetRow]) -> str:
     """How many comparisons came to which verdict, limits included, the most frequent first."""
     found = Counter(str(row.verdict) for row in _judged(rows))
     if not found:
@@ -86,11 +86,11 @@ def _tally(rows: Sequence[Row]) -> str:
     return f"Of {count(found.total(), 'comparison')} with the paper: {parts}."
 
 
-def _judged(rows: Sequence[Row]) -> list[Row]:
+def _judged(rows: Sequence[TargetRow]) -> list[TargetRow]:
     return [row for row in rows if row.verdict.finding is not Finding.NOTHING]
 
 
-def _misses(rows: Sequence[Row]) -> list[str]:
+def _misses(rows: Sequence[TargetRow]) -> list[str]:
     missed = (Finding.NOT_CONSISTENT, Finding.NOT_REPRODUCED, Finding.OPEN)
     return [
         f"{row.quantity}: {row.paper} ({row.mark}) in the paper, {row.ours} here: {row.verdict}."
@@ -99,7 +99,7 @@ def _misses(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _comparisons(rows: Sequence[Row]) -> Table:
+def _comparisons(rows: Sequence[TargetRow]) -> Table:
     return Table(
         caption=f"Quantities, with 95 % intervals where ours has noise. {MARKS}.",
         columns=[
@@ -110,7 +110,7 @@ def _comparisons(rows: Sequence[Row]) -> Table:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: TargetRow) -> tuple[str, ...]:
     return (row.quantity, row.paper, row.mark, row.ours, str(row.verdict))
 
 

@@ -21,10 +21,10 @@ from cprsim.present.document import (
     Cell,
     Column,
     Document,
-    Listing,
-    Mark,
+    FigureMark,
+    ListingBlock,
     Picture,
-    Price,
+    PriceBlock,
     Scale,
     Section,
     Table,
@@ -109,7 +109,7 @@ def document_of_run(result: Result) -> Document:
     )
 
 
-def places_of_run(result: Result, *, found_again: bool) -> Listing:
+def places_of_run(result: Result, *, found_again: bool) -> ListingBlock:
     """Where the results, the events and the figures are."""
     files = sorted(result.manifest.get("files", {}))
     shown = [name for name in files if name.endswith(".png") or name == "events.csv"]
@@ -333,7 +333,7 @@ def _costs(result: Result) -> list[Block]:
     ]
 
 
-def _price(result: Result) -> Price:
+def _price(result: Result) -> PriceBlock:
     spreads = {name: of["overhead_node_h"] for name, of in result.spreads().items()}
     node_h = {
         name: (spread.mean, finite_or_none(spread.low), finite_or_none(spread.high))
@@ -341,7 +341,9 @@ def _price(result: Result) -> Price:
         if not isnan(spread.mean)
     }
     price = result.price
-    return Price(node_h) if price is None else Price(node_h, price.node_hour, price.currency)
+    return (
+        PriceBlock(node_h) if price is None else PriceBlock(node_h, price.node_hour, price.currency)
+    )
 
 
 def _overhead_picture(result: Result) -> Picture:
@@ -349,7 +351,9 @@ def _overhead_picture(result: Result) -> Picture:
 
     parts, spreads = parts_shown(result), result.spreads()
     marks = {
-        mark(i, part): Mark(_piece(policy.name, part, spreads[policy.name][part], result), part)
+        mark(i, part): FigureMark(
+            _piece(policy.name, part, spreads[policy.name][part], result), part
+        )
         for i, policy in enumerate(result.policies)
         for part in parts
         if spreads[policy.name][part].mean > 0

@@ -13,7 +13,7 @@ from cprsim.present.document import (
     Cell,
     Column,
     Document,
-    Listing,
+    ListingBlock,
     Picture,
     Section,
     Table,
@@ -58,7 +58,7 @@ def summary(selection: Selection, name: str, n_nodes: int) -> list[Block]:
         candidates_table(selection),
         *map(Words, sentences(selection)),
         Words([HOW_TO_RUN]),
-        Listing("", entries_text(selection)),
+        ListingBlock("", entries_text(selection)),
     ]
 
 
@@ -219,7 +219,7 @@ def document_of_selection(made: Selected) -> Document:
         answer=[*decision(chosen), *warnings(chosen)],
         sections=[
             Section("What there is to choose from", [_picture(made), candidates_table(chosen)]),
-            Section("How to run it", [Listing("For the scenario", entries_text(chosen))]),
+            Section("How to run it", [ListingBlock("For the scenario", entries_text(chosen))]),
             Section("What the decision rests on", why),
             *origin(made.manifest, made.path),
         ],

@@ -27,7 +27,7 @@ from cprsim.present.terminal import show
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import NO_NUMBER, count, hours, suited, ten_thousandths, with_interval
-from cprsim.sweeps import Extreme, Summary, SweepResult, summaries
+from cprsim.sweeps import Extreme, StrategySummary, SweepResult, summaries
 from cprsim.sweeps.summary import OVERHEAD
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _at(column: str, name: str, value: Any) -> str:
     return f"{name} {number} {unit}".rstrip()
 
 
-def _compared(summary: Summary, reference: str) -> tuple[str, str]:
+def _compared(summary: StrategySummary, reference: str) -> tuple[str, str]:
     if summary.strategy == reference:
         return NO_NUMBER, NO_NUMBER
     return f"{summary.n_less:,} of {summary.n_points:,}", f"{summary.n_more:,}"
@@ -195,7 +195,7 @@ def _pictures(result: SweepResult, axes: str) -> list[Block]:
     ]
 
 
-def _answer(result: SweepResult, found: Sequence[Summary]) -> list[str]:
+def _answer(result: SweepResult, found: Sequence[StrategySummary]) -> list[str]:
     """Who costs less than the reference, and where; then how far each strategy's cost goes."""
     against = [_against(one) for one in found if one.strategy != result.reference]
     ranges = [
@@ -209,7 +209,7 @@ def _answer(result: SweepResult, found: Sequence[Summary]) -> list[str]:
     return [*beside, f"Overhead over the whole sweep, in % of useful time: {'; '.join(ranges)}."]
 
 
-def _against(one: Summary) -> str:
+def _against(one: StrategySummary) -> str:
     more = f", more at {one.n_more:,}" if one.n_more else ""
     return f"{one.strategy} surely costs less at {one.n_less:,} of {one.n_points:,} points{more}"
 
@@ -270,7 +270,7 @@ def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
     }
 
 
-def _as_json(summary: Summary) -> dict[str, Any]:
+def _as_json(summary: StrategySummary) -> dict[str, Any]:
     return {
         "name": summary.strategy,
         "lowest": summary.lowest and _extreme_as_json(summary.lowest),

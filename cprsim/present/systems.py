@@ -20,7 +20,16 @@ from cprsim.compare_systems.words import (
 )
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
-from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Column,
+    Document,
+    ListingBlock,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.recovery.fates import Fate
@@ -72,7 +81,7 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
         Words(careful(comparison, found)),
         Words(not_compared(comparison)),
         Words([TO_RUN]),
-        Listing("For the scenario", entries_text(found)),
+        ListingBlock("For the scenario", entries_text(found)),
         places_of_run(result, found_again=found_again),
     ]
 
@@ -91,7 +100,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         sections=[
             Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
             *([Section("What can't run it", [Words(others)])] if others else []),
-            Section("How to run them", [Listing("For the scenario", entries_text(found))]),
+            Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
             *origin(result.manifest, result.path),
         ],
     )

@@ -23,7 +23,7 @@ from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
-from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.system_options import options_of
 
 MADE_UP = (
@@ -34,7 +34,7 @@ FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in whic
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListedJob:
     """The job that policies are made for."""
 
     words: str
@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedPolicy:
     """A system or a strategy in the listing."""
 
     name: str
@@ -64,7 +64,7 @@ class Entry:
     needs: tuple[str, ...]
 
 
-def made_up_job() -> Asked:
+def made_up_job() -> ListedJob:
     """The job of the listing where no scenario is given."""
     facts = example_job()
 
@@ -76,10 +76,10 @@ def made_up_job() -> Asked:
         require_legal(policy, facts.cluster, facts.scopes)
         return policy
 
-    return Asked(MADE_UP, facts.cluster, facts.role, policy_of)
+    return ListedJob(MADE_UP, facts.cluster, facts.role, policy_of)
 
 
-def scenario_job(loaded: LoadedScenario) -> Asked:
+def scenario_job(loaded: LoadedScenario) -> ListedJob:
     """A scenario's job, with the options and costs of the systems that it lists."""
     scenario = loaded.scenario
     experiment = assemble(loaded, with_policies=False)
@@ -88,12 +88,12 @@ def scenario_job(loaded: LoadedScenario) -> Asked:
     def policy_of(name: str) -> Policy:
         if name in STRATEGIES:
             return _strategy(name, experiment.cluster)
-        entry = listed.get(name) or Recovery(strategy=name, name=name)
+        entry = listed.get(name) or RecoverySection(strategy=name, name=name)
         one = ListedSystem(scenario, entry)
         policy: Policy = one.policy(experiment.now_for(one)).system
         return policy
 
-    return Asked(scenario.name, experiment.cluster, scenario.cluster.state_role, policy_of)
+    return ListedJob(scenario.name, experiment.cluster, scenario.cluster.state_role, policy_of)
 
 
 def _strategy(name: str, cluster: Cluster) -> Policy:
@@ -112,7 +112,7 @@ def _strategy(name: str, cluster: Cluster) -> Policy:
     return as_system(planned, costs, cluster)
 
 
-def listing(asked: Asked) -> list[Entry]:
+def listing(asked: ListedJob) -> list[ListedPolicy]:
     """All systems and the strategies that differ in kind, by family, aliases behind their own."""
     order = list(Family)
     found = [_of_strategy(name, asked) for name in FEW_STRATEGIES]
@@ -125,7 +125,7 @@ def listing(asked: Asked) -> list[Entry]:
     return found + [_of_system(SYSTEMS[name], asked) for name in sorted(known, key=place)]
 
 
-def entry_of(name: str, asked: Asked) -> Entry:
+def entry_of(name: str, asked: ListedJob) -> ListedPolicy:
     """One of them; raises ParameterError where there is none of that name."""
     if name in SYSTEMS:
         return _of_system(SYSTEMS[name], asked)
@@ -134,9 +134,9 @@ def entry_of(name: str, asked: Asked) -> Entry:
     raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
 
 
-def _of_system(system: System, asked: Asked) -> Entry:
+def _of_system(system: System, asked: ListedJob) -> ListedPolicy:
     policy, refused = _policy(system.name, asked)
-    return Entry(
+    return ListedPolicy(
         name=system.name,
         family=system.family,
         summary=system.summary,
@@ -154,10 +154,10 @@ def _of_system(system: System, asked: Asked) -> Entry:
     )
 
 
-def _of_strategy(name: str, asked: Asked) -> Entry:
+def _of_strategy(name: str, asked: ListedJob) -> ListedPolicy:
     policy, refused = _policy(name, asked)
     of_paper = name.startswith(("cpr", "partial"))
-    return Entry(
+    return ListedPolicy(
         name=name,
         family=Family.ONE_SAVE,
         summary=STRATEGIES[name].summary,
@@ -175,14 +175,14 @@ def _of_strategy(name: str, asked: Asked) -> Entry:
     )
 
 
-def _policy(name: str, asked: Asked) -> tuple[Policy | None, str]:
+def _policy(name: str, asked: ListedJob) -> tuple[Policy | None, str]:
     try:
         return asked.policy_of(name), ""
     except ParameterError as error:
         return None, str(error)
 
 
-def _worked_out(policy: Policy | None, asked: Asked) -> dict[str, Any]:
+def _worked_out(policy: Policy | None, asked: ListedJob) -> dict[str, Any]:
     if policy is None:
         return {"outcomes": {}, "needs": ()}
     found = outcomes(policy, asked.cluster, asked.role)
@@ -214,7 +214,7 @@ def after_failures(found: dict[str, Outcome]) -> str:
     return ", ".join(f"{back.value} up to {name}" for back, name in before) + f", then {last.value}"
 
 
-def plain_entry(entry: Entry) -> dict[str, Any]:
+def plain_entry(entry: ListedPolicy) -> dict[str, Any]:
     """An entry for scripts."""
     return {
         "name": entry.name,

@@ -9,7 +9,16 @@ from typing import Any
 from cprsim.compare_systems.map_folder import SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
 from cprsim.plots.systems_map import systems_map_figure
-from cprsim.present.document import Block, Column, Document, Listing, Picture, Section, Table, Words
+from cprsim.present.document import (
+    Block,
+    Column,
+    Document,
+    ListingBlock,
+    Picture,
+    Section,
+    Table,
+    Words,
+)
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.results.words import NO_NUMBER, count, hours, suited
 
@@ -27,7 +36,7 @@ def map_blocks(made: SystemsMap, *, found_again: bool = False) -> list[Block]:
         f"{count(len(made.cells), 'point')}, {count(made.n_replications, 'replication')} each, "
         f"at {intervals}."
     )
-    in_letters = Listing("The map in letters", "\n".join(letters(made)))
+    in_letters = ListingBlock("The map in letters", "\n".join(letters(made)))
     return [
         Words([heading]),
         *([in_letters] if len(first.values) <= WIDEST else []),

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cprsim.present.systems_listing import Asked, Entry, after_failures
+from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
 from cprsim.recovery.catalogue import CASES
@@ -33,7 +33,7 @@ WIDTHS = {"after": 16, "needs": 14}
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
 
-def print_listing(console: Console, entries: list[Entry], asked: Asked) -> None:
+def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJob) -> None:
     """All of them by family, within the width of the terminal."""
     for family, of_family in groupby(entries, key=lambda entry: entry.family):
         console.print(_table(family.value, list(of_family)))
@@ -45,7 +45,7 @@ def print_listing(console: Console, entries: list[Entry], asked: Asked) -> None:
     )
 
 
-def _table(family: str, entries: list[Entry]) -> Table:
+def _table(family: str, entries: list[ListedPolicy]) -> Table:
     table = plain_table()
     table.add_column(family, min_width=14, max_width=14)
     table.add_column("what it does (source)", ratio=1)
@@ -57,13 +57,13 @@ def _table(family: str, entries: list[Entry]) -> Table:
     return table
 
 
-def _mechanism(entry: Entry) -> str:
+def _mechanism(entry: ListedPolicy) -> str:
     known = ", ".join(word for word in (entry.cited, entry.mark) if word)
     alias = f" Alias of {entry.alias_of}." if entry.alias_of else ""
     return f"{entry.summary}{f' ({known})' if known else ''}.{alias}"
 
 
-def _worked_out(entry: Entry) -> tuple[str, str]:
+def _worked_out(entry: ListedPolicy) -> tuple[str, str]:
     if entry.policy is None:
         return "can't serve this job", ""
     return after_failures(entry.outcomes), ", ".join(entry.needs)
@@ -72,7 +72,7 @@ def _worked_out(entry: Entry) -> tuple[str, str]:
 # --------------------------------------------------------------------------- one system
 
 
-def explained(entry: Entry, asked: Asked) -> list[str]:
+def explained(entry: ListedPolicy, asked: ListedJob) -> list[str]:
     """What one system does, line by line; an empty one between sections."""
     lines = [
         f"{entry.name}: {entry.summary}.",
@@ -89,7 +89,7 @@ def explained(entry: Entry, asked: Asked) -> list[str]:
     return [*lines, *_options(entry), *_said(entry)]
 
 
-def _policy(policy: Policy, entry: Entry) -> Iterator[str]:
+def _policy(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
     yield "Copies"
     yield from (f"  {_tier(tier, policy)}" for tier in policy.tiers)
     yield "Saves"
@@ -108,7 +108,7 @@ def _policy(policy: Policy, entry: Entry) -> Iterator[str]:
     yield ""
 
 
-def _outcome(entry: Entry, case: str) -> str:
+def _outcome(entry: ListedPolicy, case: str) -> str:
     found = entry.outcomes[case]
     from_where = f", from `{found.source.name}`" if found.source is not None else ""
     return f"{found.back.value}{from_where}"
@@ -195,7 +195,7 @@ def _stage(stage: Stage) -> str:
     return f"{stage.kind.value}{cost}{beside}"
 
 
-def _all_the_time(policy: Policy, entry: Entry) -> Iterator[str]:
+def _all_the_time(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
     tax, taken = policy.tax, []
     if tax.compute:
         taken.append(f"{percent(tax.compute)} more hours")
@@ -211,7 +211,7 @@ def _all_the_time(policy: Policy, entry: Entry) -> Iterator[str]:
         yield f"Besides, it needs: {', '.join(entry.needs)}."
 
 
-def _options(entry: Entry) -> Iterator[str]:
+def _options(entry: ListedPolicy) -> Iterator[str]:
     if not entry.options:
         return
     yield "Options"
@@ -229,7 +229,7 @@ def _default(option: dict[str, Any]) -> str:
     return str(DIMENSIONS[kind].format(value)) if kind in DIMENSIONS else f"{value:.3g}"
 
 
-def _said(entry: Entry) -> Iterator[str]:
+def _said(entry: ListedPolicy) -> Iterator[str]:
     if entry.assumptions:
         yield "Assumed: " + entry.assumptions.removeprefix("Assumed: ")
     if entry.not_modelled:

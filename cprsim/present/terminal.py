@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Column as RichColumn
 from rich.table import Table as RichTable
 
-from cprsim.present.document import Block, Cell, Facts, Listing, Table, Words
+from cprsim.present.document import Block, Cell, Facts, ListingBlock, Table, Words
 
 FOLDED = (32, 24, 16, 12)  # characters at which words are folded, the first that suffices
 LONGEST_WORD = 40  # that is not broken
@@ -36,7 +36,7 @@ def show(console: Console, blocks: Sequence[Block]) -> None:
 
 
 def _has_text(block: Block) -> bool:
-    return isinstance(block, Table | Facts | Listing) or (
+    return isinstance(block, Table | Facts | ListingBlock) or (
         isinstance(block, Words) and bool(block.paragraphs)
     )
 
@@ -51,7 +51,7 @@ def _show(console: Console, block: Block) -> None:
         case Facts(entries):
             for term, what in entries:
                 say(console, f"{term}  {what}")
-        case Listing(_, text):
+        case ListingBlock(_, text):
             console.print(text.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
 TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that every job is asked about
 
 
-class Kind(IntEnum):
+class LossKind(IntEnum):
     """What a failure takes from a job, from the least on."""
 
     NOTHING = 0
@@ -50,7 +50,7 @@ class Kind(IntEnum):
 class Fate:
     """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
 
-    kind: Annotated[Kind, Key("takes"), FieldMark.BY_NAME]
+    kind: Annotated[LossKind, Key("takes"), FieldMark.BY_NAME]
     up_to_h: Endless = 0.0
     # where the content lies that is gone back to
     tier: Annotated[str, Key("from"), Null("")] = ""
@@ -137,16 +137,16 @@ def _fate(
 ) -> Fate:
     found = rule_taken(policy, cluster, scope, struck)
     if found is None:
-        return Fate(Kind.START, inf)
+        return Fate(LossKind.START, inf)
     rule, left = found
     if rule.reverts is Reverts.NOBODY:
-        return Fate(Kind.NOTHING)
+        return Fate(LossKind.NOTHING)
     if rule.to is not To.NEWEST:
         return _without_source(policy, rule)
     up_to_h, tier = min((kept_every_h(policy, name, useful_h), name) for name in left)
     if rule.reverts is not Reverts.ALL:
-        return Fate(Kind.SHARDS, up_to_h, tier)
-    return Fate(Kind.START, inf) if up_to_h == inf else Fate(Kind.SAVE, up_to_h, tier)
+        return Fate(LossKind.SHARDS, up_to_h, tier)
+    return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
 
 
 def rule_taken(
@@ -186,9 +186,9 @@ def _left_under(
 
 def _without_source(policy: Policy, rule: Rule) -> Fate:
     if rule.to is To.START:
-        return Fate(Kind.START, inf)
+        return Fate(LossKind.START, inf)
     n_steps = 1 if rule.to is To.STEP_BEGUN else 2
-    return Fate(Kind.STEP, n_steps * policy.step_h)
+    return Fate(LossKind.STEP, n_steps * policy.step_h)
 
 
 def survives(

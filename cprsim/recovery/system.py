@@ -134,7 +134,7 @@ class Family(StrEnum):
     OWN = "of your own"
 
 
-class Mark(StrEnum):
+class Provenance(StrEnum):
     """How a mechanism is known."""
 
     PUBLISHED = "published"  # read in the authors' text or code
@@ -171,7 +171,7 @@ class System:
     not_counted: str = ""
     family: Family = Family.OWN
     cited: str = ""
-    mark: Mark | None = None
+    mark: Provenance | None = None
     assumed: str = ""
     alias_of: str = ""
     needs: tuple[tuple[str, Any], ...] = ()

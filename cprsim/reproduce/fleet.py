@@ -20,7 +20,7 @@ import numpy as np
 
 from cprsim.assemble import assemble
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleet.population import Kind, drawn_kinds, scenario_of
+from cprsim.fleet.population import JobKind, drawn_kinds, scenario_of
 from cprsim.pipeline import simulate
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
@@ -125,7 +125,7 @@ def read_population(path: Path) -> AssumedFleet:
         raise ParameterError(f"{path}: {error}") from error
 
 
-def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[Kind]:
+def kinds_of(fleet: LoadedScenario, n: int) -> Sequence[JobKind]:
     """Draw so many kinds of jobs."""
     assert fleet.scenario.fleet is not None, "the population is a fleet"
     return drawn_kinds(fleet, fleet.scenario.fleet, n)

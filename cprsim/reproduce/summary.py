@@ -34,7 +34,7 @@ NO_ESTIMATE = StudyEstimate(nan)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TargetRow:
     """One comparison: a quantity, the paper's word on it and its mark, ours, and the verdict."""
 
     quantity: str
@@ -81,7 +81,7 @@ class Target(Generic[N]):
     tolerance: Tolerance = A_TENTH
     unit: str = ""
 
-    def row(self, numbers: N) -> Row | None:
+    def row(self, numbers: N) -> TargetRow | None:
         """Ours beside the paper's, judged; None where ours is not there."""
         ours, rests_on = self.ours(numbers), self.assumptions
         if ours is None:
@@ -90,10 +90,10 @@ class Target(Generic[N]):
             rests_on = rests_on(numbers)
         if self.claim is None:
             assert isinstance(ours, StudyEstimate), "what stands alone is an estimate"
-            return Row(self.quantity, "", "", ours.shown(self.unit), self.unit,
+            return TargetRow(self.quantity, "", "", ours.shown(self.unit), self.unit,
                        ours.value, ours.low, ours.high, NOTHING)  # fmt: skip
         verdict, shown, estimate = self._judged(self.claim, ours, rests_on)
-        return Row(
+        return TargetRow(
             self.quantity, self.claim.text, str(self.claim.mark), shown, self.claim.unit,
             estimate.value, estimate.low, estimate.high, verdict,
             rests_on.free or rests_on.undecided,
@@ -142,7 +142,7 @@ class Summary:
 
     title: str
     question: str
-    rows: tuple[Row, ...]
+    rows: tuple[TargetRow, ...]
     listings: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
@@ -175,10 +175,10 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Finding) else value
 
 
-def _row(read: dict[str, Any]) -> Row:
+def _row(read: dict[str, Any]) -> TargetRow:
     numbers = {key: number_from(read[key]) for key in ("value", "low", "high")}
     verdict = Verdict(Finding(read["verdict"]["finding"]), read["verdict"]["limit"])
-    return Row(**{**read, **numbers, "verdict": verdict, "free": tuple(read["free"])})
+    return TargetRow(**{**read, **numbers, "verdict": verdict, "free": tuple(read["free"])})
 
 
 def _listing(read: dict[str, Any]) -> Listing:

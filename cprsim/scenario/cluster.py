@@ -26,7 +26,7 @@ from cprsim.scenario.sync import Sync
 OtherRole = Annotated[str, Field(pattern=ROLE_NAME)]
 
 
-class Table(Model):
+class TableSection(Model):
     """One embedding table."""
 
     rows: int = Field(strict=True, ge=1, le=10**13, description="Rows of the table, a count.")
@@ -43,8 +43,8 @@ class Table(Model):
 
 # Of DLRM's two public reference models, `published` with the reference scripts
 # (facebookresearch/dlrm), in float32. Terabyte: capped at 10 M rows, 0.875 sub-sampling.
-PRESETS: dict[str, tuple[Table, ...]] = {
-    name: tuple(Table(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
+PRESETS: dict[str, tuple[TableSection, ...]] = {
+    name: tuple(TableSection(rows=rows, dimension=shape.dimension) for rows in shape.tables.rows)
     for name, shape in SHAPES.items()
 }
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]
@@ -56,12 +56,12 @@ def _written_as(tables: Any) -> str:
 
 Tables = Annotated[
     Annotated[Preset, Tag("as:preset")]
-    | Annotated[tuple[Table, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
+    | Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000), Tag("as:list")],
     Discriminator(_written_as),
 ]
 
 
-def tables_bytes(tables: str | tuple[Table, ...]) -> int:
+def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together; a name stands for the preset's."""
     return sum(
         table.size_bytes for table in (PRESETS[tables] if isinstance(tables, str) else tables)
@@ -77,7 +77,7 @@ class StatefulRole(Model):
     )
 
 
-class Cluster(Model):
+class ClusterSection(Model):
     """The nodes of the job, its spares, and the bytes on its embedding servers."""
 
     trainers: NodeCount = Field(

@@ -30,7 +30,7 @@ LinksH = tuple[tuple[str, float], ...]  # hours of a node's state over each link
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 
-class OverLink(Model):
+class LinkSection(Model):
     """The state of a node over one of its own links, which nobody else uses."""
 
     link: str = Field(
@@ -39,7 +39,7 @@ class OverLink(Model):
 
 
 def _cost_written_as(value: Any) -> str:
-    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
+    if isinstance(value, LinkSection) or (isinstance(value, dict) and "link" in value):
         return "as:link"
     return "as:transfer" if value == TRANSFER else duration_written_as(value)
 
@@ -47,17 +47,17 @@ def _cost_written_as(value: Any) -> str:
 Cost = Annotated[
     Annotated[TransferTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
-    | Annotated[OverLink, Tag("as:link")]
+    | Annotated[LinkSection, Tag("as:link")]
     | Annotated[Literal["transfer"], Tag("as:transfer")],
     Discriminator(_cost_written_as),
 ]
 
 
 def cost_of(
-    spec: float | DurationSpec | OverLink | str, links_h: LinksH
+    spec: float | DurationSpec | LinkSection | str, links_h: LinksH
 ) -> records.Duration | Transfer:
     """A cost that a scenario writes, as the record that holds it."""
-    if isinstance(spec, OverLink):
+    if isinstance(spec, LinkSection):
         return Constant(dict(links_h)[spec.link])
     return Transfer() if isinstance(spec, str) else duration_of(spec)
 
@@ -113,7 +113,7 @@ def _stall_alone(save: Any) -> Any:
 Save = Annotated[SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=Cost | SaveCost)]
 
 
-class Costs(Model):
+class CostsSection(Model):
     """What one save, load, detection and rescheduling take."""
 
     save: Save = Field(
@@ -169,7 +169,7 @@ class OwnCosts(Model):
             yield "", f"says nothing: give {', '.join(keys[:-1])} or {keys[-1]}, or leave it out"
 
 
-def by_bytes(costs: Costs | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
+def by_bytes(costs: CostsSection | OwnCosts) -> Iterator[tuple[str, str | LinkSection]]:
     """The costs that follow from bytes over a bandwidth, by key."""
     save = costs.save
     each = {
@@ -177,17 +177,17 @@ def by_bytes(costs: Costs | OwnCosts) -> Iterator[tuple[str, str | OverLink]]:
         "save.background": save and save.background,
         "load": costs.load,
     }
-    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | OverLink))
+    return ((key, cost) for key, cost in each.items() if isinstance(cost, str | LinkSection))
 
 
-def _as_record(costs: Costs | OwnCosts, links_h: LinksH) -> dict[str, Any]:
+def _as_record(costs: CostsSection | OwnCosts, links_h: LinksH) -> dict[str, Any]:
     """What the record of costs holds of those that are given."""
     times = {"load": costs.load, "detect": costs.detect, "reschedule": costs.reschedule}
     given = {key: cost_of(time, links_h) for key, time in times.items() if time is not None}
     return given if costs.save is None else given | costs.save.as_record(links_h)
 
 
-class Storage(Model):
+class StorageSection(Model):
     """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: Bandwidth = Field(

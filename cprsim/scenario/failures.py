@@ -60,7 +60,7 @@ Share = Annotated[float, Quantity(SHARE, "0.001 %", "99.999 %", "10 %")]
 Watched = Annotated[float, Quantity(TIME, "0 h", "1000000 h", "349 d")]
 
 
-class Gamma(Model):
+class FrailtySection(Model):
     """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
 
     shape: float = Field(
@@ -72,7 +72,7 @@ class Gamma(Model):
     )
 
 
-class Lemons(Model):
+class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
     share_fraction: Share = Field(alias="share", description="Share of such nodes [per cent].")
@@ -85,7 +85,7 @@ class Lemons(Model):
     )
 
 
-class Shocks(Model):
+class ShocksSection(Model):
     """Events that strike several nodes at once."""
 
     every_h: Mtbf = Field(
@@ -135,13 +135,13 @@ class CorrelatedFailures(Model):
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    frailty: Gamma | None = Field(
+    frailty: FrailtySection | None = Field(
         None, description="Spread of the factors on the nodes' hazards; absent: all are 1."
     )
-    lemons: Lemons | None = Field(
+    lemons: LemonsSection | None = Field(
         None, description="A share of the nodes that fails more often; absent: none."
     )
-    shocks: Shocks | None = Field(
+    shocks: ShocksSection | None = Field(
         None, description="Failures of several nodes at once; absent: none."
     )
     start: StartName = "stationary"

@@ -76,7 +76,7 @@ class VariesNodes(_Varies):
     high: Number = Field(description="The most, a count.")
 
 
-class Vary(Model):
+class VarySection(Model):
     """What differs from job to job, each value independently of the others.
 
     The MTBF of a job falls as one over its nodes: where only one of the two is here, the other
@@ -122,8 +122,8 @@ class Fleet(Model):
         description="CSV file with a line per job or kind of job, instead of `jobs` and `vary`: "
         "useful_h, and as wanted arrive_h, nodes, shard_gb, mtbf_h, jobs.",
     )
-    vary: Vary = Field(
-        default_factory=lambda: Vary.model_validate({}),
+    vary: VarySection = Field(
+        default_factory=lambda: VarySection.model_validate({}),
         description="What differs from job to job.",
     )
     arrivals: Literal["random", "even", "together"] = Field(

@@ -18,7 +18,7 @@ from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.traces import TraceFailures
-from cprsim.scenario.yaml_text import Document, KeyPath, Plain, as_written, read_document
+from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, read_document
 
 MAX_BYTES = 500_000
 SOURCES = {
@@ -159,7 +159,7 @@ def _no_name(path: Path) -> str:
     return ", nor a scenario of that name that comes with cprsim: `cprsim scenarios` lists these"
 
 
-def _mapping(document: Document, path: Path) -> dict[str, Plain]:
+def _mapping(document: YamlDocument, path: Path) -> dict[str, Plain]:
     if document.data is None and not document.problems:
         raise ScenarioError.at(Place(path), "is empty: a scenario is a mapping of keys to values")
     if not isinstance(document.data, dict):

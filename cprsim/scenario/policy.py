@@ -20,7 +20,7 @@ from pydantic import Field as SchemaField
 from cprsim.records import Duration
 from cprsim.recovery.policy import OWN, Capture, Groups, Outside, Placement, Ring, Stage, Tier
 from cprsim.recovery.systems import written
-from cprsim.scenario.costs import OverLink
+from cprsim.scenario.costs import LinkSection
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of, duration_written_as
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.units import TIME
@@ -33,7 +33,7 @@ BY_DEFAULT = {(Tier, "role"): "", (Tier, "placement"): Outside()}  # where a rec
 
 
 def _cost_written_as(value: Any) -> str:
-    if isinstance(value, OverLink) or (isinstance(value, dict) and "link" in value):
+    if isinstance(value, LinkSection) or (isinstance(value, dict) and "link" in value):
         return "as:link"
     return duration_written_as(value)
 
@@ -41,7 +41,7 @@ def _cost_written_as(value: Any) -> str:
 Cost = Annotated[
     Annotated[FixedTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
-    | Annotated[OverLink, Tag("as:link")],
+    | Annotated[LinkSection, Tag("as:link")],
     Discriminator(_cost_written_as),
 ]
 
@@ -199,7 +199,7 @@ def _value(hint: Any, written_as: Any) -> Any:
 
 WORDS = {"outside": Outside(), "own": OWN}
 READERS: dict[type[Any], Callable[[Any], Any]] = {
-    OverLink: lambda section: written.OverLink(section.link),
+    LinkSection: lambda section: written.OverLink(section.link),
     DurationSpec: duration_of,
     RingSection: lambda section: Ring(section.ring),
     GroupsSection: lambda section: section.groups,

@@ -66,7 +66,7 @@ Interval = Annotated[
 _SUMMARIES = "; ".join(f"{name}: {known.summary}" for name, known in (STRATEGIES | SYSTEMS).items())
 
 
-class SubSaves(Model):
+class SubSavesSection(Model):
     """How a priority strategy cuts its interval; the defaults are the paper's (recalled)."""
 
     fraction: float = Field(
@@ -112,7 +112,7 @@ class SubSaves(Model):
         )
 
 
-class Recovery(Model):
+class RecoverySection(Model):
     """One strategy to compare."""
 
     strategy: StrategyName = Field(description=f"What a failure does. {_SUMMARIES}.")
@@ -140,7 +140,7 @@ class Recovery(Model):
     options: Annotated[dict[str, Any], WithJsonSchema(options_json_schema())] | None = Field(
         None, description="Of the recovery systems: what each has besides."
     )
-    sub_saves: SubSaves | None = Field(
+    sub_saves: SubSavesSection | None = Field(
         None,
         description="Of the priority strategies: how each interval is cut; absent: as the paper.",
     )
@@ -225,5 +225,6 @@ def _strategy_alone(entry: Any) -> Any:
 
 
 RecoveryEntry = Annotated[
-    Recovery, BeforeValidator(_strategy_alone, json_schema_input_type=StrategyName | Recovery)
+    RecoverySection,
+    BeforeValidator(_strategy_alone, json_schema_input_type=StrategyName | RecoverySection),
 ]

@@ -13,8 +13,8 @@ from pydantic import Field
 from cprsim.records import STOPPED_BEYOND, SubSaves
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario.accuracy import Accuracy
-from cprsim.scenario.cluster import Cluster
-from cprsim.scenario.costs import Costs, OverLink, Storage, by_bytes
+from cprsim.scenario.cluster import ClusterSection
+from cprsim.scenario.costs import CostsSection, LinkSection, StorageSection, by_bytes
 from cprsim.scenario.failures import (
     ANY,
     MAX_FAILURES,
@@ -31,7 +31,7 @@ from cprsim.scenario.job import Job, Simulation
 from cprsim.scenario.kernel import Kernel
 from cprsim.scenario.prices import PricesSection
 from cprsim.scenario.quantities import Model
-from cprsim.scenario.recovery import Recovery, RecoveryEntry
+from cprsim.scenario.recovery import RecoveryEntry, RecoverySection
 from cprsim.scenario.scopes import Scopes
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
@@ -54,13 +54,13 @@ class Scenario(Model):
         description="Name of the scenario: letters, digits, `.`, `_` and `-`; default the file's.",
     )
     job: Job = Field(description="The useful work of the job.")
-    cluster: Cluster = Field(description="The nodes of the job.")
+    cluster: ClusterSection = Field(description="The nodes of the job.")
     failures: Failures = Field(description="Where failures come from; `kind` says how.")
     scopes: Scopes = ()
-    storage: Storage | None = Field(
+    storage: StorageSection | None = Field(
         None, description="Where checkpoints go; needed where a cost is `transfer`."
     )
-    costs: Costs = Field(
+    costs: CostsSection = Field(
         description="What a save, a load, noticing a failure and rescheduling take: a time, a "
         "distribution or, for save and load, `transfer`."
     )
@@ -122,7 +122,7 @@ def dump_scenario(scenario: Scenario) -> str:
     return dump_plain(plain)
 
 
-def dump_entry(entry: Recovery, options: dict[str, Any]) -> str:
+def dump_entry(entry: RecoverySection, options: dict[str, Any]) -> str:
     """An entry of `recovery` with other options, as one line of YAML."""
     plain = entry.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"options"})
     if plain["name"] == plain["strategy"]:
@@ -136,7 +136,7 @@ def json_schema() -> dict[str, Any]:
     """JSON Schema of a scenario: meaning and unit of every key."""
     schema = Scenario.model_json_schema(mode="validation")
     schema["required"] = [key for key in schema["required"] if key != "name"]  # by the file's name
-    schema["$defs"]["Recovery"]["required"] = ["strategy"]  # a name by default too
+    schema["$defs"]["RecoverySection"]["required"] = ["strategy"]  # a name by default too
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -332,10 +332,10 @@ def _transfers_have_bytes_and_bandwidth(scenario: Scenario) -> Found:
             yield from ((f"{place}.{key}", message) for message in _bytes_problems(scenario, cost))
 
 
-def _bytes_problems(scenario: Scenario, cost: str | OverLink) -> Iterator[str]:
+def _bytes_problems(scenario: Scenario, cost: str | LinkSection) -> Iterator[str]:
     """What a cost that follows from bytes over a bandwidth misses."""
     cluster = scenario.cluster
-    if isinstance(cost, OverLink):
+    if isinstance(cost, LinkSection):
         if cost.link not in cluster.links:
             known = ", ".join(cluster.links) or "none"
             yield f"there is no link `{cost.link}` in `cluster.links`; it has: {known}"

@@ -20,7 +20,7 @@ SCOPE_NAME = r"^[A-Za-z][A-Za-z0-9 _-]{0,39}$"
 REACHES = ("process", "gpu", "node", "rack", "all")
 
 
-class Scope(Model):
+class ScopeSection(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
@@ -89,7 +89,7 @@ class Scope(Model):
 
 
 Scopes = Annotated[
-    tuple[Scope, ...],
+    tuple[ScopeSection, ...],
     Field(
         max_length=16,
         description="Kinds of failures, with their shares; absent: every failure kills a node.",

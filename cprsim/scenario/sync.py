@@ -44,7 +44,7 @@ Every = Annotated[
 ]
 
 
-class Stragglers(Model):
+class StragglersSection(Model):
     """Trainers that are slower than the others, always the same ones."""
 
     trainers: PositiveCount = Field(description="How many, a count.", examples=[1])
@@ -132,7 +132,7 @@ class Sync(Model):
     block_rate: float | None = Field(
         None, strict=True, gt=0, le=10, description="Block learning rate of BMUF; default 1."
     )
-    stragglers: Stragglers | None = Field(
+    stragglers: StragglersSection | None = Field(
         None, description="Trainers that are slower; absent: none."
     )
     shadow_cost_fraction: Cost = Field(

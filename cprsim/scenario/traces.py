@@ -51,7 +51,7 @@ Instant = Annotated[float | str, _Instant()]
 Unended = Annotated[float, Quantity(TIME, "0 h", "10000 h", "2 h")]
 
 
-class Period(Model):
+class PeriodSection(Model):
     """What was observed: the part of the log that is used, and how long nobody failed in it."""
 
     first: Instant | None = Field(
@@ -123,7 +123,7 @@ class TraceFailures(Model):
         "file.",
     )
     system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
-    period: Period | None = Field(
+    period: PeriodSection | None = Field(
         None, description="Of lanl and tidy: what was observed; absent: what the log spans."
     )
     cause: str | None = Field(

@@ -57,7 +57,7 @@ class Node:
 
 
 @dataclass
-class Document:
+class YamlDocument:
     """Plain data, where each of its keys stands, and what was wrong on the way."""
 
     data: Plain
@@ -65,13 +65,13 @@ class Document:
     problems: list[Problem]
 
 
-def read_document(text: str, file: Path | str) -> Document:
+def read_document(text: str, file: Path | str) -> YamlDocument:
     """Plain data of one YAML document.
 
     Raises ScenarioError where the text is no YAML, or beyond the bounds on nesting and size.
     """
-    reader = _Reader(file)
-    document = Document(None, {}, reader.problems)
+    reader = _YamlReader(file)
+    document = YamlDocument(None, {}, reader.problems)
     try:
         root = reader.root(yaml.parse(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
@@ -131,7 +131,7 @@ def dotted(path: KeyPath) -> str:
     return one_line(".".join(str(part) for part in path))
 
 
-class _Reader:
+class _YamlReader:
     """Folds parser events into a tree of nodes."""
 
     def __init__(self, file: Path | str) -> None:
@@ -212,7 +212,7 @@ class _Reader:
 class _Plainly:
     """Spells a tree out as plain data; counts again, since an alias stands for all below it."""
 
-    def __init__(self, reader: _Reader, lines: dict[KeyPath, int]) -> None:
+    def __init__(self, reader: _YamlReader, lines: dict[KeyPath, int]) -> None:
         self.reader, self.lines = reader, lines
         reader.n_nodes = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cprsim.selector.choice import Candidate, Flip, Selection
 from cprsim.selector.deciding import WAYS, loses, ways_of
-from cprsim.selector.limit import NO_LIMIT, Limit, Quantity
+from cprsim.selector.limit import NO_LIMIT, Limit, LimitedQuantity
 from cprsim.selector.selecting import select
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Candidate",
     "Flip",
     "Limit",
-    "Quantity",
+    "LimitedQuantity",
     "Selection",
     "loses",
     "select",

@@ -60,7 +60,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnDecisions:
     """What becomes of the decision as the parameters of the failures are drawn."""
 
     n: int  # draws
@@ -84,7 +84,7 @@ class Selection:
     best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
     formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
     flips: tuple[Flip, ...] = ()
-    drawn: Drawn | None = None  # None: the failures' parameters are taken as known
+    drawn: DrawnDecisions | None = None  # None: the failures' parameters are taken as known
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     limited: bool = True  # whether anything compared loses samples, so that the limit counts

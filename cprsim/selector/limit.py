@@ -13,7 +13,7 @@ from cprsim.records import Floats
 from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
 
 
-class Quantity(StrEnum):
+class LimitedQuantity(StrEnum):
     """What is limited."""
 
     AUC = "auc"  # loss of AUC
@@ -23,7 +23,7 @@ class Quantity(StrEnum):
     @property
     def metric(self) -> Metric | None:
         """The metric of the curve that predicts it; None for PLS, which needs no curve."""
-        return None if self is Quantity.PLS else Metric(self.value)
+        return None if self is LimitedQuantity.PLS else Metric(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Limit:
     ParameterError : a number outside its domain
     """
 
-    quantity: Quantity
+    quantity: LimitedQuantity
     most: float
     confidence: float = 0.95
     risk: float | None = None
@@ -52,7 +52,7 @@ class Limit:
     def __post_init__(self) -> None:
         if not (isfinite(self.most) and self.most >= 0):
             raise ParameterError(f"a limit of {self.most} is none: it is a number, 0 or more")
-        if self.quantity is Quantity.PLS and self.most > 1:
+        if self.quantity is LimitedQuantity.PLS and self.most > 1:
             raise ParameterError(f"target PLS is {self.most}; it is a share between 0 and 1")
         if not 0.5 <= self.confidence < 1:
             raise ParameterError(
@@ -102,5 +102,5 @@ def pls_alone(pls: Floats) -> Prediction:
     return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
 
 
-NO_LIMIT = Limit(Quantity.PLS, 0.0)
+NO_LIMIT = Limit(LimitedQuantity.PLS, 0.0)
 """Where nothing that is compared loses samples: all keep it."""

@@ -21,7 +21,7 @@ from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.distributions import Lifetime
 from cprsim.scenario.failures import CorrelatedFailures, JobFailures, NodeFailures
-from cprsim.selector.choice import Drawn
+from cprsim.selector.choice import DrawnDecisions
 from cprsim.selector.deciding import Decided, decide
 from cprsim.selector.flips import contenders
 from cprsim.selector.limit import Limit
@@ -121,7 +121,7 @@ def _with(
 
 def decide_again(
     bench: Bench, decided: Decided, limit: Limit, experiments: Sequence[Experiment]
-) -> Drawn | None:
+) -> DrawnDecisions | None:
     """In which share of the draws the decision holds, and how the interval spreads.
 
     None where there are no draws.
@@ -144,7 +144,7 @@ def decide_again(
         intervals_h.append(0.0 if one is None else one.policy.save_interval_h)
         kept.append(keeps(drawn.price(chosen.strategy, [chosen.policy.save_interval_h])[0], limit))
     ends = np.quantile(intervals_h, [TAIL, 1 - TAIL], method="nearest")
-    return Drawn(
+    return DrawnDecisions(
         n=len(experiments),
         same_fraction=float(np.mean(same)),
         kept_fraction=float(np.mean(kept)),

@@ -8,9 +8,13 @@ from math import floor, inf, log10
 from cprsim.records import RecoveryPolicy, SubSaves
 from cprsim.recovery import NEVER
 from cprsim.selector.choice import Candidate, Selection
-from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.limit import Limit, LimitedQuantity
 
-WORDS = {Quantity.AUC: "AUC loss", Quantity.LOG_LOSS: "log-loss rise", Quantity.PLS: "PLS"}
+WORDS = {
+    LimitedQuantity.AUC: "AUC loss",
+    LimitedQuantity.LOG_LOSS: "log-loss rise",
+    LimitedQuantity.PLS: "PLS",
+}
 
 
 def quantity_of(limit: Limit) -> str:

@@ -16,7 +16,7 @@ from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
 from cprsim.setting import ROUNDING
 from cprsim.simulate.fast.params import Params, params_of
-from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (
     FINISHED,
     INTRICATE,
@@ -205,7 +205,7 @@ def _in_order(losses: list[NDArray[Any]]) -> NDArray[Any]:
     return lost
 
 
-def losses_of(outcome: Outcome, row: int) -> NDArray[Any]:
+def losses_of(outcome: ReplicationOutcome, row: int) -> NDArray[Any]:
     """The shards that went back in one replication, (n_losses,) of LOSS."""
     return np.array(
         [
@@ -365,7 +365,7 @@ def n_struck(strikes: ScopedStrikes, rows: Ints) -> int:
 
 def by_events(
     job: SimulatedJob, failures: ScopedFailures, draws: BlockDraws, replication: int
-) -> Outcome:
+) -> ReplicationOutcome:
     """One replication by SimPy."""
     from cprsim.simulate.events import replication as simpy_engine
 

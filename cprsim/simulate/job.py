@@ -69,7 +69,7 @@ class StaleShard:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplicationOutcome:
     """What became of one replication; `hours` are of the policy's parts, in their order."""
 
     finished: bool

@@ -21,7 +21,7 @@ from cprsim.sweeps.folder import (
 from cprsim.sweeps.points import Point, points_of, require_sweep
 from cprsim.sweeps.running import run_points
 from cprsim.sweeps.store import PointStore
-from cprsim.sweeps.summary import Extreme, Summary, summaries
+from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
 from cprsim.sweeps.table import column
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Extreme",
     "Point",
     "PointStore",
-    "Summary",
+    "StrategySummary",
     "SweepResult",
     "column",
     "is_sweep",

@@ -18,7 +18,7 @@ from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
-from cprsim.scenario.recovery import Recovery
+from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
 
 BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
@@ -41,7 +41,7 @@ class Point:
 
     coordinates: tuple[int | None, ...]
     experiment: Experiment
-    strategies: tuple[Recovery, ...]
+    strategies: tuple[RecoverySection, ...]
     digest: str
     failures_digest: str
 
@@ -132,7 +132,7 @@ def _changes(
     yield from ((each, value) for each in taking)
 
 
-TAKES: dict[str, Callable[[Recovery], bool]] = {
+TAKES: dict[str, Callable[[RecoverySection], bool]] = {
     "interval": lambda entry: STRATEGIES[entry.strategy].default_interval is not None,
     "target_pls": lambda entry: STRATEGIES[entry.strategy].takes_target_pls,
 }

@@ -28,7 +28,7 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class StrategySummary:
     """One strategy over all points of a sweep; points at which jobs do not finish are left out.
 
     `n_less`, `n_more`: points at which its overhead is below and above the reference's with 95 %
@@ -44,12 +44,12 @@ class Summary:
     engines: tuple[str, ...]
 
 
-def summaries(result: SweepResult) -> list[Summary]:
+def summaries(result: SweepResult) -> list[StrategySummary]:
     """One summary per strategy, in the scenario's order."""
     return [_summary(result, name) for name in result.strategies]
 
 
-def _summary(result: SweepResult, strategy: str) -> Summary:
+def _summary(result: SweepResult, strategy: str) -> StrategySummary:
     rows, priced = (
         of_all[of_all["strategy"] == strategy] for of_all in map(result.of, (OVERHEAD, AUC_LOSS))
     )
@@ -58,7 +58,7 @@ def _summary(result: SweepResult, strategy: str) -> Summary:
     if len(priced):
         for row, loss in zip(there, records_of(priced[finished]), strict=True):
             row[AUC_LOSS] = Estimate(loss["mean"], loss["low"], loss["high"], loss["n"])
-    return Summary(
+    return StrategySummary(
         strategy=strategy,
         lowest=_extreme(result, min(there, key=_mean)) if there else None,
         highest=_extreme(result, max(there, key=_mean)) if there else None,

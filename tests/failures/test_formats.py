@@ -13,7 +13,7 @@ import pytest
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces import formats
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import FORMATS, guess, read_log
 from cprsim.failures.traces.slurm import expanded
 from tests.failures.samples import CAUSES, PERIOD, POINTS, ROWS, RUN, WRITERS, node_event
@@ -28,7 +28,7 @@ def kept(folder: Path, content: bytes | str, name: str = "log") -> Path:
 
 def read(path: Path, **asked: object) -> Outages:
     form, _ = guess(path)
-    return read_log(path, form, Asked(**asked))  # type: ignore[arg-type]
+    return read_log(path, form, LogOptions(**asked))  # type: ignore[arg-type]
 
 
 def said(outages: Outages, *, ends: bool = True) -> set[tuple[str, str, str]]:
@@ -55,7 +55,7 @@ def test_the_same_log_is_recognised_and_read_alike_in_every_format(
     path = kept(tmp_path, WRITERS[name](ROWS))
     form, why = guess(path)
     assert form.name == name, why
-    outages = read_log(path, form, Asked(period=PERIOD))
+    outages = read_log(path, form, LogOptions(period=PERIOD))
     expected = {(row.node, row.start, "" if name in POINTS else row.end) for row in ROWS}
     assert said(outages, ends=name not in POINTS) == expected
     assert outages.window_h == 19 * 24

@@ -25,7 +25,7 @@ from cprsim.failures.distributions import (
 from cprsim.failures.injected import Injected
 from cprsim.failures.loops import in_order
 from cprsim.failures.outages import outages_of
-from cprsim.failures.renewal import Lifetimes, renewals_until
+from cprsim.failures.renewal import LifetimeQueue, renewals_until
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
     MOST_REPLICATIONS,
@@ -429,7 +429,7 @@ def test_a_lifetime_that_is_none_is_refused(wrong: float) -> None:
     with pytest.raises(ParameterError, match="negative or not finite"):
         next(source.draw(Cluster((Role("emb_ps", 4, Holds.SHARD),)), 1, 0, 200, [50.0]))
     # and where the first failures are sound, but not a gap after them
-    clocks, lives = np.ones(50), Lifetimes(Unsound(10.0), np.random.default_rng(1))
+    clocks, lives = np.ones(50), LifetimeQueue(Unsound(10.0), np.random.default_rng(1))
     with pytest.raises(ParameterError, match="negative or not finite"):
         renewals_until(50.0, clocks, lives)
 

@@ -17,7 +17,7 @@ from cprsim.fitting.families import (
     GAMMA,
     LOGNORMAL,
     WEIBULL,
-    Family,
+    SearchFamily,
     fit,
 )
 from cprsim.fitting.goodness import distances, rank, resampled, survival_curve
@@ -43,7 +43,7 @@ def test_exponential_is_events_over_time() -> None:
     [(WEIBULL, stats.weibull_min), (GAMMA, stats.gamma), (LOGNORMAL, stats.lognorm)],
     ids=lambda value: value.name,
 )
-def test_censored_fits_agree_with_scipy(family: Family, twin: stats.rv_continuous) -> None:
+def test_censored_fits_agree_with_scipy(family: SearchFamily, twin: stats.rv_continuous) -> None:
     rng = np.random.default_rng(5)
     drawn_h, limit_h = rng.gamma(0.7, 100.0, 300), rng.uniform(20.0, 150.0, 300)
     observed = drawn_h <= limit_h
@@ -71,7 +71,7 @@ def test_late_entry_does_not_move_the_estimate() -> None:
 @pytest.mark.parametrize(
     ("family", "truth"), [(WEIBULL, Weibull(0.7, 100.0)), (GAMMA, Gamma(0.7, 100.0))]
 )
-def test_intervals_cover_the_truth(family: Family, truth: Weibull | Gamma) -> None:
+def test_intervals_cover_the_truth(family: SearchFamily, truth: Weibull | Gamma) -> None:
     rng = np.random.default_rng(1)
     covered = dict.fromkeys(family.parameters, 0)
     for _ in range(400):

@@ -28,7 +28,7 @@ from cprsim.fitting.fragments import (
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Cluster, Floats, Holds, Role
 from cprsim.scenario import load_scenario
-from cprsim.scenario.cluster import Cluster as ClusterSection
+from cprsim.scenario.cluster import ClusterSection as ClusterSection
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, write_log
 from tests.making import call
 

@@ -12,7 +12,7 @@ import pytest
 from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import NodeLives, Outages, outages_of, with_lives
 from cprsim.failures.traces import read_lanl
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.lanl import lanl_lives
 from cprsim.failures.traces.node_file import read_nodes
 from cprsim.fitting.correlated_fit import fit_correlated
@@ -100,7 +100,7 @@ def test_a_file_of_nodes_is_read_on_the_clock_of_the_log(tmp_path: Path) -> None
         np.array([0]), np.array([1.0]), np.array([2.0]), ("",), n_nodes=1, window_h=1000.0,
         origin="2024-05-01T00:00:00", node_names=("a",),
     )  # fmt: skip
-    lives = read_nodes(path, log, Asked(date_format="%d.%m.%Y"))
+    lives = read_nodes(path, log, LogOptions(date_format="%d.%m.%Y"))
     assert lives.born_h.tolist() == [-121 * 24, 14 * 24, 0]
     assert lives.enters_h.tolist() == [0, 14 * 24, 0]
     assert lives.leaves_h.tolist() == [np.inf, 19 * 24, np.inf]
@@ -124,7 +124,7 @@ def test_bad_files_of_nodes_end_in_one_message(tmp_path: Path, text: str, compla
         origin="2024-05-01T00:00:00", node_names=("a",),
     )  # fmt: skip
     with pytest.raises(TraceError) as caught:
-        read_nodes(path, log, Asked())
+        read_nodes(path, log, LogOptions())
     assert complaint in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 import simpy
 
 from cprsim.fleet.events import queue_jobs
-from cprsim.fleet.nodes import Capacity, Nodes, NodesOfJob
+from cprsim.fleet.nodes import Capacity, NodePool, NodesOfJob
 from cprsim.fleet.records import Arrival, Shared
 from cprsim.simulate.events.alarms import FAILURES, Alarm
 
@@ -47,7 +47,7 @@ def shop(capacity: Capacity, rate: float, hours: float, seed: int) -> tuple[floa
     Each failure is that of another slot; repairs take 1 h on average.
     """
     env, rng = simpy.Environment(), np.random.default_rng(seed)
-    pool = Nodes(env, capacity)
+    pool = NodePool(env, capacity)
     nodes = NodesOfJob(pool, env, lambda: None)
     at_h = np.cumsum(rng.exponential(1 / rate, int(rate * hours)))
     repair_h = rng.exponential(1.0, len(at_h))
@@ -98,7 +98,7 @@ def test_a_job_that_fits_overtakes_one_that_does_not_only_by_backfill() -> None:
 def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     env = simpy.Environment()
-    pool = Nodes(env, Capacity(4, 0))
+    pool = NodePool(env, Capacity(4, 0))
     nodes = NodesOfJob(pool, env, lambda: None)
     pool.arrive(4, lambda: None)
     nodes.lose(2, 5.0)

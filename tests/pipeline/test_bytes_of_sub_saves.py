@@ -14,7 +14,7 @@ from cprsim.records import SubSaves
 from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
 from cprsim.selector.deciding import bench_of
-from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.limit import Limit, LimitedQuantity
 from cprsim.selector.pricing import Bench
 from cprsim.selector.search import mean_write_h
 from cprsim.staleness import Metric, Response
@@ -95,7 +95,7 @@ def test_elsewhere_it_is_a_part_of_a_whole_save(run_with, curve):
 def test_a_selection_prices_them_alike(run_with):
     curve, experiment = curve_of(), run_with(curve_of())
     ways = {"partial": None, **{f"cpr-{name}": SubSaves(name) for name in SHARES}}
-    bench: Bench = bench_of(experiment, curve, Limit(Quantity.AUC, 0.001), ways)
+    bench: Bench = bench_of(experiment, curve, Limit(LimitedQuantity.AUC, 0.001), ways)
     for name, share in SHARES.items():
         assert mean_write_h(bench, f"cpr-{name}") == pytest.approx(share * SAVE_H / N_PARTS)
         assert bench.policy(f"cpr-{name}", inf, "x").sub_saves.bytes_share == share

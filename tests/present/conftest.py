@@ -18,7 +18,7 @@ from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.folder import write_selection
-from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.limit import Limit, LimitedQuantity
 from tests.making import call, small_scenario
 
 SCENARIO = small_scenario("none, full, {strategy: cpr, target_pls: 0.1}", replications=60)
@@ -94,7 +94,7 @@ def made_selection(parent) -> Path:
     selection = Selection(
         useful_h=20.0,
         n_replications=100,
-        limit=Limit(Quantity.PLS, 0.1),
+        limit=Limit(LimitedQuantity.PLS, 0.1),
         curve=None,
         full=full,
         best={"partial": partial, "cpr-ssu": None},

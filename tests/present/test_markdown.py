@@ -14,7 +14,7 @@ from cprsim.present.document import (
     Column,
     Document,
     Facts,
-    Listing,
+    ListingBlock,
     Page,
     Picture,
     Section,
@@ -65,7 +65,7 @@ def test_nothing_in_a_text_is_markup(written, escaped) -> None:
 
 
 def test_a_listing_is_as_it_is_whatever_fences_it_has() -> None:
-    text = markdown(Listing("scenario.yaml", "a: |\n  ```\n  *x*\n"))
+    text = markdown(ListingBlock("scenario.yaml", "a: |\n  ```\n  *x*\n"))
     assert "scenario.yaml:\n\n````text\na: |\n  ```\n  *x*\n````\n" in text
 
 

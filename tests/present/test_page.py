@@ -18,7 +18,7 @@ from cprsim.curves import CurveFile, write_curve
 from cprsim.errors import ResultError
 from cprsim.plots import overhead_figure
 from cprsim.plots.overhead import mark
-from cprsim.present.document import Document, Listing, Mark, Page, Section, Words
+from cprsim.present.document import Document, FigureMark, ListingBlock, Page, Section, Words
 from cprsim.present.html import inline, render, whole
 from cprsim.present.kinds import page_of
 from cprsim.present.run_sentences import answer
@@ -102,7 +102,9 @@ def test_what_users_write_is_escaped(pages):
 
 
 def test_texts_of_files_are_escaped_too():
-    document = Document("t", "q", ["a"], [Section("s", [Listing("c", "</pre><script>x</script>")])])
+    document = Document(
+        "t", "q", ["a"], [Section("s", [ListingBlock("c", "</pre><script>x</script>")])]
+    )
     text = render(Page("t", None, [document]))
     assert "</pre><script>x" not in text
     assert "&lt;/pre&gt;&lt;script&gt;x" in text
@@ -328,7 +330,7 @@ def test_a_percentile_that_the_sample_cannot_bound_has_no_bound():
 def test_marks_are_options_of_a_list_and_all_else_is_for_the_eye(results):
     result = load_result(results.first)
     name = mark(1, "save")
-    text = inline(overhead_figure(result), "f", "bars", {name: Mark('a "b" <c>', "save")})
+    text = inline(overhead_figure(result), "f", "bars", {name: FigureMark('a "b" <c>', "save")})
     assert text.startswith("<svg")
     assert text.count('role="option"') == 1
     assert 'aria-label="a &quot;b&quot; &lt;c&gt;"' in text

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from cprsim.present.document import Cell, Column, Facts, Listing, Table, Words
+from cprsim.present.document import Cell, Column, Facts, ListingBlock, Table, Words
 from cprsim.present.terminal import plain_table, print_whole, show
 
 NAMES = ("cpr-round-robin", "partial, by the formula of the paper", "full")
@@ -81,7 +81,7 @@ ROWS = [["full", Cell("12.0 ± 0.1", "12.0"), "7", "1.0", "8.5"]]
 
 
 def test_a_blank_line_stands_between_blocks_and_none_for_those_that_say_nothing() -> None:
-    assert shown(Words(["a", "b"]), Words([]), Facts([("c", "d")]), Listing("e", "f\n")) == (
+    assert shown(Words(["a", "b"]), Words([]), Facts([("c", "d")]), ListingBlock("e", "f\n")) == (
         "a\nb\n\nc  d\n\nf\n"
     )
 

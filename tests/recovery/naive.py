@@ -31,8 +31,8 @@ from cprsim.recovery.policy import (
 )
 from cprsim.simulate.job import (
     NOTICE,
-    Outcome,
     ReplicationDraws,
+    ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
     StaleShard,
@@ -47,7 +47,9 @@ HARDLY_TIMES = 10.0
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
 
 
-def run(job: SimulatedJob, failures: Sequence[ScopedFailure], draws: ReplicationDraws) -> Outcome:
+def run(
+    job: SimulatedJob, failures: Sequence[ScopedFailure], draws: ReplicationDraws
+) -> ReplicationOutcome:
     """One replication, from its beginning to its end."""
     return Replication(job, failures, draws).run()
 
@@ -199,7 +201,7 @@ class Replication:
 
     # ----------------------------------------------------------------- the course of events
 
-    def run(self) -> Outcome:
+    def run(self) -> ReplicationOutcome:
         job = self.job
         limit_h = STOPPED_BEYOND * job.useful_h
         planned_end = job.horizon_h is not None and job.horizon_h <= limit_h
@@ -224,9 +226,9 @@ class Replication:
             fails_now = until_h == fails_at_h
             self.pass_hours(until_h, works_to_h if until_h == work_ends_at_h else None)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ReplicationOutcome:
         assert self.finished is not None
-        return Outcome(
+        return ReplicationOutcome(
             self.finished,
             self.now_h,
             self.frontier_h,

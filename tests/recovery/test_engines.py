@@ -40,7 +40,7 @@ from cprsim.simulate import blocks, transitions
 from cprsim.simulate.blocks import BlockDraws, SystemRan
 from cprsim.simulate.events.replication import What
 from cprsim.simulate.events.replication import run as run_events
-from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT, LOSS
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery import by_fast, naive
@@ -241,17 +241,17 @@ def test_all_three_say_the_same(kind: str, seed: int) -> None:
         assert_same([*of_job, *hours], hours_of(expected))
 
 
-def counts_of(outcome: Outcome) -> tuple[bool, int, int]:
+def counts_of(outcome: ReplicationOutcome) -> tuple[bool, int, int]:
     return outcome.finished, outcome.n_failures, outcome.n_saves
 
 
-def hours_of(outcome: Outcome) -> list[float]:
+def hours_of(outcome: ReplicationOutcome) -> list[float]:
     """Wall and useful hours, staleness summed over shards, and the parts."""
     stale_h = sum(one.progress_h - one.content_h for one in outcome.stale)
     return [outcome.wall_h, outcome.useful_h, stale_h, *outcome.hours]
 
 
-def rows_of(outcome: Outcome) -> list[float]:
+def rows_of(outcome: ReplicationOutcome) -> list[float]:
     """Progress and content of each shard that went back."""
     return [hours for one in outcome.stale for hours in (one.progress_h, one.content_h)]
 

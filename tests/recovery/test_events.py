@@ -36,7 +36,13 @@ from cprsim.recovery.policy import (
 )
 from cprsim.simulate.events.replication import Played, What
 from cprsim.simulate.events.replication import run as run_events
-from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob, StaleShard
+from cprsim.simulate.job import (
+    ReplicationDraws,
+    ReplicationOutcome,
+    ScopedFailure,
+    SimulatedJob,
+    StaleShard,
+)
 from tests.recovery import naive
 from tests.recovery.random_policies import random_case
 
@@ -117,7 +123,7 @@ def told(played: Played, since_h: float = 0.0) -> list[str]:
     ]
 
 
-def parts(job: SimulatedJob, outcome: Outcome) -> dict[str, float]:
+def parts(job: SimulatedJob, outcome: ReplicationOutcome) -> dict[str, float]:
     """Where the hours went, those parts left out that took none."""
     named = zip(job.policy.parts, outcome.hours, strict=True)
     return {part: hours for part, hours in named if hours}
@@ -1095,7 +1101,7 @@ def differences(
     return [pair for pair in pairs if not isclose(*pair, rel_tol=1e-9, abs_tol=1e-9)]
 
 
-def as_numbers(outcome: Outcome) -> list[float]:
+def as_numbers(outcome: ReplicationOutcome) -> list[float]:
     stale = [h for one in outcome.stale for h in (one.progress_h, one.slot, one.content_h)]
     counted = [outcome.finished, outcome.n_failures, outcome.n_saves, len(outcome.stale)]
     return [*counted, outcome.wall_h, outcome.useful_h, *outcome.hours, *stale]

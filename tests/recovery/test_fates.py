@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Cluster, Holds, Role
-from cprsim.recovery.fates import ALL_NODES, TWO_NODES, Fate, Kind, fates, strikes_of
+from cprsim.recovery.fates import ALL_NODES, TWO_NODES, Fate, LossKind, fates, strikes_of
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import gemini, hsdp, oobleck
@@ -52,13 +52,12 @@ def made(name: str) -> Policy:
     return policy
 
 
-SAVE = Kind.SAVE
+SAVE = LossKind.SAVE
 EXPECTED = {  # process, node, two nodes, rack of 4, all; by hand
     "gemini": [(SAVE, 0.5), (SAVE, 0.5), (SAVE, 4.0), (SAVE, 4.0), (SAVE, 4.0)],
     "ring": [(SAVE, 0.5), (SAVE, 0.5), (SAVE, 0.5), (SAVE, 4.0), (SAVE, 4.0)],
-    "hsdp": [(Kind.NOTHING, 0), (Kind.NOTHING, 0), (Kind.NOTHING, 0), (Kind.NOTHING, 0),
-             (SAVE, 5.0)],
-    "oobleck": [*[(Kind.STEP, STEP_H)] * 4, (Kind.START, inf)],
+    "hsdp": [*[(LossKind.NOTHING, 0)] * 4, (SAVE, 5.0)],
+    "oobleck": [*[(LossKind.STEP, STEP_H)] * 4, (LossKind.START, inf)],
 }  # fmt: skip
 
 
@@ -91,5 +90,10 @@ def test_one_failure_of_a_simulated_job_takes_no_more_and_nearly_as_much(name: s
         lost_h = dict(zip(costs.parts, costs.hours[0], strict=True)).get("lost", 0.0)
         fate = found[scope]
         assert lost_h <= min(fate.up_to_h, at_h) + 1e-9, (scope, fate)
-        least = {Kind.NOTHING: 0.0, Kind.STEP: 0.0, SAVE: 0.39 * fate.up_to_h, Kind.START: at_h}
+        least = {
+            LossKind.NOTHING: 0.0,
+            LossKind.STEP: 0.0,
+            SAVE: 0.39 * fate.up_to_h,
+            LossKind.START: at_h,
+        }
         assert lost_h >= least[fate.kind] - 1e-9, (scope, fate)

@@ -39,7 +39,7 @@ from cprsim.recovery.policy import (
 from cprsim.simulate import transitions
 from cprsim.simulate.events import replication as events
 from cprsim.simulate.events import sharing as links
-from cprsim.simulate.job import Outcome, ReplicationDraws, ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ReplicationDraws, ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import FINISHED, LEFT
 from tests.mutating import Mutant
 from tests.recovery import by_fast, naive
@@ -225,7 +225,7 @@ class Case:
     job: SimulatedJob
     failures: list[ScopedFailure]
     draws: ReplicationDraws
-    expected: Outcome
+    expected: ReplicationOutcome
 
     @classmethod
     def of(cls, job: SimulatedJob, failures: list[ScopedFailure], draws: ReplicationDraws) -> Case:

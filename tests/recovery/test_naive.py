@@ -33,7 +33,7 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob, StaleShard
+from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob, StaleShard
 from tests.recovery import naive
 from tests.recovery.random_policies import random_case
 
@@ -141,7 +141,7 @@ def everything(at_h: float) -> ScopedFailure:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    outcome: Outcome
+    outcome: ReplicationOutcome
     job: SimulatedJob
 
     @property

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cprsim.plots.chart import Band, Chart, Panel, Series
-from cprsim.reproduce.summary import Listing, Row, Summary
+from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding, Verdict
 from tests.generated import anything, comparable, names
 
@@ -17,7 +17,7 @@ values = st.lists(anything, max_size=4).map(tuple)
 places = st.lists(finite, max_size=4).map(tuple) | st.lists(names, max_size=4).map(tuple)
 verdicts = st.builds(Verdict, st.sampled_from(Finding), st.text(max_size=10))
 rows = st.builds(
-    Row, names, names, names, names, names, anything, anything, anything, verdicts,
+    TargetRow, names, names, names, names, names, anything, anything, anything, verdicts,
     st.lists(names, max_size=2).map(tuple),
 )  # fmt: skip
 cells = st.lists(names, max_size=3).map(tuple)

@@ -10,7 +10,7 @@ from cprsim.reproduce import systems
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import Claim, Mark, about, at_most
 from cprsim.reproduce.study import Effort, Work, numbers_code
-from cprsim.reproduce.summary import Row
+from cprsim.reproduce.summary import TargetRow
 from cprsim.reproduce.systems_claims import ELASTIC, TARGETS, held
 from cprsim.reproduce.verdicts import NORMAL_95, Finding, Tolerance, agreement
 
@@ -44,7 +44,7 @@ def test_a_bound_has_no_tolerance() -> None:
     assert Tolerance(0.0).shown(bound) == "a bound"
 
 
-def row_of(claim: Claim, value: float, undecided: tuple[str, ...] = ()) -> Row:
+def row_of(claim: Claim, value: float, undecided: tuple[str, ...] = ()) -> TargetRow:
     _, target = held("name", "what", claim, Tolerance(0.01), undecided)
     row = target.row({"name": StudyEstimate(value)})
     assert row is not None

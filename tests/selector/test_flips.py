@@ -11,11 +11,11 @@ from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
-from cprsim.selector import Flip, Limit, Quantity, select
+from cprsim.selector import Flip, Limit, LimitedQuantity, select
 from tests.selector.conftest import Job, curve_of
 
 JOB = Job(useful_h=50.0, mtbf_h=10.0, save_h=0.2, n_replications=1000)
-LIMIT = Limit(Quantity.AUC, 0.04 * 0.01 * JOB.pls(0))
+LIMIT = Limit(LimitedQuantity.AUC, 0.04 * 0.01 * JOB.pls(0))
 CURVE = curve_of(partial=0.01)
 
 

@@ -11,7 +11,7 @@ from cprsim.errors import ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Weibull
 from cprsim.scenario import load_scenario
-from cprsim.selector import Limit, Quantity, select
+from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.parameters import N_DRAWS, variants
 from tests.selector.conftest import Job, curve_of
 
@@ -63,7 +63,7 @@ def test_what_is_known_for_sure_is_not_drawn(tmp_path: Path) -> None:
 
 def test_a_decision_says_in_which_share_of_the_draws_it_holds() -> None:
     job = Job(n_replications=200)
-    limit = Limit(Quantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
+    limit = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * job.pls(0), confidence=0.5)
     draws = [Job(mtbf_h=m, n_replications=200).experiment() for m in (5.0, 20.0, 60.0, 200.0)]
     found = select(
         job.experiment(), curve_of(partial=0.01), limit, explain=False, draws=draws

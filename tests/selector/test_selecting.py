@@ -13,7 +13,7 @@ from cprsim import pipeline
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.selector import Limit, Quantity, select
+from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.search import best_full
@@ -25,7 +25,7 @@ TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.0
 
 
 def auc(most: float, **more: float) -> Limit:
-    return Limit(Quantity.AUC, most, **more)
+    return Limit(LimitedQuantity.AUC, most, **more)
 
 
 def between(job: Job, n_saves: int, slope: float) -> float:
@@ -210,7 +210,7 @@ def test_with_servers_that_fail_together_both_forms_are_there(job: Job) -> None:
 
 
 def test_a_target_pls_needs_no_curve(job: Job) -> None:
-    found = select(job.experiment(), None, Limit(Quantity.PLS, 0.002), explain=False)
+    found = select(job.experiment(), None, Limit(LimitedQuantity.PLS, 0.002), explain=False)
     best = found.best["partial"]
     assert best is not None
     assert best.pls.mean <= 0.002
@@ -230,7 +230,7 @@ def test_an_accuracy_limit_needs_a_curve(job: Job) -> None:
 
 def test_a_curve_that_knows_none_of_the_strategies_is_refused(job: Job) -> None:
     with pytest.raises(ParameterError, match="knows none of"):
-        select(job.experiment(), curve_of(), Limit(Quantity.LOG_LOSS, 0.001))
+        select(job.experiment(), curve_of(), Limit(LimitedQuantity.LOG_LOSS, 0.001))
 
 
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
@@ -261,12 +261,12 @@ def test_a_limit_is_a_limit(most: float, more: dict[str, float], said: str) -> N
     with pytest.raises(ParameterError, match=said):
         auc(most, **more)
     with pytest.raises(ParameterError, match="share between 0 and 1"):
-        Limit(Quantity.PLS, 1.5)
+        Limit(LimitedQuantity.PLS, 1.5)
 
 
 def test_nothing_is_recommended_by_a_curve_that_is_not_fit_for_use(job: Job) -> None:
     unfit = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     with pytest.raises(ParameterError, match=r"hand is not fit for use.*3 seeds are too few"):
         select(job.experiment(), unfit, auc(1e-5), explain=False)
-    by_pls = Limit(Quantity.PLS, 0.05)  # which asks nothing of the curve
+    by_pls = Limit(LimitedQuantity.PLS, 0.05)  # which asks nothing of the curve
     assert select(job.experiment(), unfit, by_pls, explain=False).chosen

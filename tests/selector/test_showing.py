@@ -18,7 +18,7 @@ from cprsim.plots.save import save_figure
 from cprsim.plots.selection import non_dominated, pareto_figure
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
-from cprsim.selector import Flip, Limit, Quantity, Selection, select
+from cprsim.selector import Flip, Limit, LimitedQuantity, Selection, select
 from cprsim.selector.folder import candidate_rows
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.words import typed
@@ -26,7 +26,7 @@ from cprsim.setting import n_saves_due
 from cprsim.units import TIME
 from tests.selector.conftest import Job, curve_of
 
-LIMIT = Limit(Quantity.AUC, 0.06 * 0.01 * Job().pls(0))
+LIMIT = Limit(LimitedQuantity.AUC, 0.06 * 0.01 * Job().pls(0))
 FLIPS = (Flip("a cost of a save", "h", 0.05, 0.5), Flip("an MTBF of the job", "h", 25, None, (1,)))
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cprsim.codec import decode, encode
 from cprsim.estimate import Estimate
-from cprsim.selector.choice import Candidate, Drawn, Flip, Selection
-from cprsim.selector.limit import Limit, Quantity
+from cprsim.selector.choice import Candidate, DrawnDecisions, Flip, Selection
+from cprsim.selector.limit import Limit, LimitedQuantity
 from tests.generated import anything, comparable, finite, names, policies, positive
 
 counts = st.integers(0, 10**6)
@@ -35,14 +35,14 @@ candidates = st.builds(
     entry=st.text(max_size=20),
 )
 drawn = st.builds(
-    Drawn, counts, st.floats(0, 1), st.floats(0, 1), positive | st.just(0.0), positive
+    DrawnDecisions, counts, st.floats(0, 1), st.floats(0, 1), positive | st.just(0.0), positive
 )
 flips = st.builds(
     Flip, names, names, finite, st.none() | finite, st.lists(finite, max_size=2).map(tuple)
 )
 limits = st.builds(
     Limit,
-    st.sampled_from(Quantity),
+    st.sampled_from(LimitedQuantity),
     st.floats(0, 1),
     st.floats(0.5, 0.99),
     st.none() | st.floats(0.1, 0.9),

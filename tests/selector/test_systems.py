@@ -34,7 +34,7 @@ from cprsim.recovery.system import JobFacts, System, option
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import load_scenario
 from cprsim.scenario.recovery import KNOWN
-from cprsim.selector import NO_LIMIT, WAYS, Limit, Quantity, Selection, select, ways_of
+from cprsim.selector import NO_LIMIT, WAYS, Limit, LimitedQuantity, Selection, select, ways_of
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.folder import candidate_rows
 from tests.making import SCENARIOS, call, maker
@@ -140,8 +140,8 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
     known(disguised(stale=True))
     made = experiment(tmp_path, "full, partial, disguised", text=SERVERS)
     for limit, curve in (
-        (Limit(Quantity.PLS, 0.02), None),
-        (Limit(Quantity.AUC, 0.0002), curve_of(partial=0.01)),
+        (Limit(LimitedQuantity.PLS, 0.02), None),
+        (Limit(LimitedQuantity.AUC, 0.0002), curve_of(partial=0.01)),
     ):
         found = select(made, curve, limit, {"partial": None, **ways_of(made, {})}, explain=False)
         one, partial = found.best["disguised"], found.best["partial"]
@@ -249,7 +249,7 @@ def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) 
 
 def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
     made = experiment(tmp_path, "full, ecrec", SCOPES, text=SERVERS)
-    found = select(made, None, Limit(Quantity.PLS, 0.02), ways_of(made), explain=False)
+    found = select(made, None, Limit(LimitedQuantity.PLS, 0.02), ways_of(made), explain=False)
     assert list(found.best) == [*WAYS, "ecrec"]
 
 
@@ -312,7 +312,7 @@ def test_the_figures_and_the_rows_hold_it(whole: Selection) -> None:
         assert any(str(label).startswith("often") for label in labels)
     gemini = whole.best["gemini"]
     assert gemini is not None
-    level = replace(whole, limited=True, limit=Limit(Quantity.PLS, 0.1))
+    level = replace(whole, limited=True, limit=Limit(LimitedQuantity.PLS, 0.1))
     drawn = [line.get_label() for line in pareto_figure(level, "made-up").axes[0].get_lines()]
     assert any(str(label).startswith("gemini (remote_every") for label in drawn)
     rows = candidate_rows(whole)

@@ -32,7 +32,7 @@ from cprsim.recovery.policy import Reach, Scope
 from cprsim.simulate.blocks import BlockDraws
 from cprsim.simulate.events import replication as events
 from cprsim.simulate.events.event_log import event_log
-from cprsim.simulate.job import Outcome, ScopedFailure, SimulatedJob
+from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 from tests.simulate.folding import FOLDED, require_agreement
 
@@ -165,7 +165,7 @@ def run(job: JobSetting, how: RecoveryPolicy, strikes: Iterable[Failure] = ()) -
     """The event log of one replication, event by event; its accounts and losses agree with it."""
     one, struck = simulated(job, how), [scoped(strike) for strike in strikes]
 
-    def outcome(logged: bool) -> tuple[EventLog, Outcome]:
+    def outcome(logged: bool) -> tuple[EventLog, ReplicationOutcome]:
         draws = BlockDraws(one, 1, 0, 1, range(1)).of(0)
         played = events.run(one, iter(struck), draws, logged=logged, skips=not logged)
         return event_log(played.log, 0), played.outcome

@@ -12,13 +12,17 @@ from cprsim.engines import with_parts
 from cprsim.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.records import CostBreakdown, EventLog
 from cprsim.simulate.blocks import losses_of
-from cprsim.simulate.job import Outcome
+from cprsim.simulate.job import ReplicationOutcome
 
 __all__ = ["FOLDED", "cost_breakdown", "require_agreement", "shard_loss"]
 
 
 def require_agreement(
-    log: EventLog, booked: Sequence[Outcome], parts: tuple[str, ...], useful_h: float, n_emb_ps: int
+    log: EventLog,
+    booked: Sequence[ReplicationOutcome],
+    parts: tuple[str, ...],
+    useful_h: float,
+    n_emb_ps: int,
 ) -> None:
     """The log of one replication folds to what its engine has booked meanwhile, each time.
 
@@ -34,7 +38,9 @@ def require_agreement(
             _require_close(getattr(losses, name), lost[name], name)
 
 
-def _require_costs(costs: CostBreakdown, accounts: Outcome, parts: tuple[str, ...]) -> None:
+def _require_costs(
+    costs: CostBreakdown, accounts: ReplicationOutcome, parts: tuple[str, ...]
+) -> None:
     booked = CostBreakdown(
         replication=costs.replication,
         finished=np.array([accounts.finished]),

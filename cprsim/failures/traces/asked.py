@@ -13,7 +13,7 @@ HEAD_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LogOptions:
     """The options of a reader; each format takes some of them."""
 
     n_nodes: int | None = None
@@ -63,5 +63,5 @@ class LogFormat:
     provenance: str  # published, run here, or from documentation
     options: frozenset[str]  # of `Asked.given` that it takes
     looks_like: Callable[[Head], str]  # by what it is recognised; empty where it is not
-    read: Callable[[Path, Asked], Outages]
+    read: Callable[[Path, LogOptions], Outages]
     order: int = 50  # smaller ones are tried first; special formats before general ones

@@ -27,7 +27,7 @@ LONGEST_EVENT = 10_000  # characters
 BLANK = re.compile(r"[\s,]*")
 
 
-class _Event(NamedTuple):
+class _FaultEvent(NamedTuple):
     line: int
     node: str
     at_h: float
@@ -74,10 +74,10 @@ def read_infinitehbd(path: Path | str, *, n_nodes: int | None = None) -> Outages
     return checked(outages, path)
 
 
-def _paired(events: list[_Event], path: Path) -> tuple[list[_Event], list[float]]:
+def _paired(events: list[_FaultEvent], path: Path) -> tuple[list[_FaultEvent], list[float]]:
     """The starts, and the end [h] of each, NaN where the fault lasted on."""
     under_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
-    started: list[_Event] = []
+    started: list[_FaultEvent] = []
     end_h: list[float] = []
     for event in events:
         faults = under_way[event.node, event.fault]
@@ -92,7 +92,7 @@ def _paired(events: list[_Event], path: Path) -> tuple[list[_Event], list[float]
     return started, end_h
 
 
-def _event(item: Any, line: int, path: Path) -> _Event:
+def _event(item: Any, line: int, path: Path) -> _FaultEvent:
     if not isinstance(item, dict):
         raise trace_error(path, line, f"an event is an object, not `{one_line(str(item))}`")
     for key in KEYS:
@@ -110,7 +110,7 @@ def _event(item: Any, line: int, path: Path) -> _Event:
             "event_type",
         )
     fault_id = json.dumps(fault, sort_keys=True)
-    return _Event(line, str(node), day * 24.0, kind == "fault_end", fault_id, _cause(fault))
+    return _FaultEvent(line, str(node), day * 24.0, kind == "fault_end", fault_id, _cause(fault))
 
 
 def _cause(fault: Any) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import NodeLives, Outages
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.reading import csv_pieces, named_columns, no_row_where, trace_error
 from cprsim.failures.traces.times import HOURS, Style, read_times
 from cprsim.records import Floats
@@ -20,7 +20,7 @@ OPTIONAL = ("installed", "entry", "exit")
 ORIGIN = re.compile(r"(-?[\d.e+-]+) h|day (\d+)")
 
 
-def read_nodes(path: Path, outages: Outages, asked: Asked) -> NodeLives:
+def read_nodes(path: Path, outages: Outages, asked: LogOptions) -> NodeLives:
     """The lives of the nodes of a log, on its clock.
 
     Parameters
@@ -77,7 +77,9 @@ def origin_h(outages: Outages) -> float:
     return float(stamp.value / 3.6e12)
 
 
-def _hours(rows: pd.DataFrame, name: str, path: Path, outages: Outages, asked: Asked) -> Floats:
+def _hours(
+    rows: pd.DataFrame, name: str, path: Path, outages: Outages, asked: LogOptions
+) -> Floats:
     """A column of instants on the log's clock [h], (n_nodes,); NaN where it says none."""
     if name not in rows or rows[name].isna().all():
         return np.full(len(rows), np.nan)

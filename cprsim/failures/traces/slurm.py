@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.reading import FIRST_ROW, numbered_lines, trace_error
 from cprsim.failures.traces.times import Style, read_times
 from cprsim.foreign import one_line
@@ -78,7 +78,7 @@ def _joined(cells: list[str], header: list[str], free_text: str) -> list[str]:
 
 
 def local_hours(
-    path: Path, rows: list[BarRow], column: str, asked: Asked, *, required: bool
+    path: Path, rows: list[BarRow], column: str, asked: LogOptions, *, required: bool
 ) -> Floats:
     """A column's time stamps as hours since 1970, (n_rows,); NaN for ``Unknown``.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.reading import checked, guesses, n_observed, trace_error
 from cprsim.failures.traces.times import date_h, written
 
@@ -39,7 +39,7 @@ NOTHING_SAID = Watched()
 def outages_of_spells(
     path: Path,
     spells: list[Spell],
-    asked: Asked,
+    asked: LogOptions,
     *,
     points: bool,
     counted: Counter[str],
@@ -96,7 +96,7 @@ def outages_of_spells(
     return checked(outages, path)
 
 
-def _known(asked: Asked, watched: Watched) -> tuple[float | str | None, float | str | None]:
+def _known(asked: LogOptions, watched: Watched) -> tuple[float | str | None, float | str | None]:
     """Begin and end of the observation where the user or the file says them."""
     given = asked.period
     return (
@@ -113,7 +113,7 @@ def _require_order(path: Path, spells: Collection[Spell]) -> None:
 
 
 def _window(
-    path: Path, start_h: np.ndarray, end_h: np.ndarray, asked: Asked, watched: Watched
+    path: Path, start_h: np.ndarray, end_h: np.ndarray, asked: LogOptions, watched: Watched
 ) -> tuple[float, float]:
     """Begin and end of the observation [h since 1970]."""
     first, last = _known(asked, watched)

@@ -14,7 +14,7 @@ import pandas as pd
 from cprsim.budget import how_to_raise, memory_bytes
 from cprsim.errors import BudgetError
 from cprsim.failures.outages import Causes, Outages, outages_of
-from cprsim.failures.traces.asked import Asked
+from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
@@ -36,7 +36,7 @@ NAMES_OF_MEMORY = 1 / 4  # that the different texts of one column may take
 BYTES_PER_NAME = 200  # of a text as an object, in a table and in its list, less its characters
 
 
-class Names:
+class TextNumbers:
     """The different texts of one column, numbered as they come."""
 
     def __init__(self, path: Path, key: str) -> None:
@@ -112,7 +112,7 @@ TABLE_OPTIONS = frozenset(
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 
 
-class _Rows(NamedTuple):
+class _LogRows(NamedTuple):
     """The rows of a log, or of a piece of it, as arrays; each (n_rows,)."""
 
     node: Ints  # number of a name
@@ -121,9 +121,9 @@ class _Rows(NamedTuple):
     cause: Ints  # number of a name
     others: Ints  # differs where any further column does; (0,) where there is none
 
-    def where(self, mask: Bools) -> _Rows:
+    def where(self, mask: Bools) -> _LogRows:
         """The rows that `mask` (n_rows,) keeps."""
-        return _Rows(
+        return _LogRows(
             self.node[mask],
             self.start_h[mask],
             self.end_h[mask],
@@ -169,7 +169,7 @@ def read_tidy(
     BudgetError
         for a log of more rows, nodes or causes than the memory budget allows.
     """
-    asked = Asked(
+    asked = LogOptions(
         columns=columns or {}, time_unit=time_unit, n_nodes=n_nodes, period=period,
         repair_h=repair_h,
     )  # fmt: skip
@@ -177,7 +177,7 @@ def read_tidy(
 
 
 def read_table(
-    path: Path, asked: Asked, pieces: Callable[[Path], Iterator[pd.DataFrame]]
+    path: Path, asked: LogOptions, pieces: Callable[[Path], Iterator[pd.DataFrame]]
 ) -> Outages:
     """As `read_tidy`, of a table in any format.
 
@@ -187,7 +187,7 @@ def read_table(
     asked : what the user says of it
     pieces : makes tables of text of it, one after the other
     """
-    nodes, causes = Names(path, "node"), Names(path, "cause")
+    nodes, causes = TextNumbers(path, "node"), TextNumbers(path, "cause")
     n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h
     rows, like, has_ends, counted = _read(pieces(path), path, asked, nodes, causes)
     rows, n_twice = _once(rows)
@@ -223,10 +223,14 @@ def read_table(
 
 
 def _read(
-    pieces: Iterator[pd.DataFrame], path: Path, asked: Asked, nodes: Names, causes: Names
-) -> tuple[_Rows, Times, bool, Counter[str]]:
+    pieces: Iterator[pd.DataFrame],
+    path: Path,
+    asked: LogOptions,
+    nodes: TextNumbers,
+    causes: TextNumbers,
+) -> tuple[_LogRows, Times, bool, Counter[str]]:
     """All rows; how times are written; whether there is a column of ends; what is to be said."""
-    read: list[_Rows] = []
+    read: list[_LogRows] = []
     like: Times | None = None
     has_ends, said = False, Counter[str]()
     for table in pieces:
@@ -243,7 +247,7 @@ def _read(
         cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
         theirs = {asked.columns.get(name, name) for name in COLUMNS}
         read.append(
-            _Rows(
+            _LogRows(
                 nodes.numbers(rows["node"].str.strip()),
                 start.hours,
                 end_h,
@@ -256,12 +260,17 @@ def _read(
     return _joined(read), like, has_ends, said
 
 
-def _times(column: pd.Series[str], asked: Asked, path: Path, like: Times | None) -> Times:
+def _times(column: pd.Series[str], asked: LogOptions, path: Path, like: Times | None) -> Times:
     return read_times(column, asked.time_unit, path, like, Style(asked.date_format, asked.tz))
 
 
 def _ends_h(
-    rows: pd.DataFrame, start_h: Floats, like: Times, asked: Asked, path: Path, said: Counter[str]
+    rows: pd.DataFrame,
+    start_h: Floats,
+    like: Times,
+    asked: LogOptions,
+    path: Path,
+    said: Counter[str],
 ) -> Floats:
     """Ends [h], NaN where there is none; what the year 9999 and summer time did is counted."""
     if "end" not in rows:
@@ -277,7 +286,7 @@ def _ends_h(
     return np.where(never, np.nan, end_h)
 
 
-def _of_times(like: Times, asked: Asked) -> tuple[str, ...]:
+def _of_times(like: Times, asked: LogOptions) -> tuple[str, ...]:
     """How times were read, where nobody said so."""
     said = []
     if like.guessed:
@@ -291,21 +300,21 @@ def _of_times(like: Times, asked: Asked) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _once(rows: _Rows) -> tuple[_Rows, int]:
+def _once(rows: _LogRows) -> tuple[_LogRows, int]:
     """The rows without those that say the same as an earlier one, and how many did."""
     before = said_before([column for column in rows if len(column)])
     n_twice = int(before.sum())
     return (rows.where(~before), n_twice) if n_twice else (rows, 0)
 
 
-def _joined(pieces: list[_Rows]) -> _Rows:
+def _joined(pieces: list[_LogRows]) -> _LogRows:
     """All pieces as one."""
     columns = [list(column) for column in zip(*pieces, strict=True)]
     pieces.clear()  # so that each column is in memory once
     whole = []
     while columns:
         whole.append(np.concatenate(columns.pop(0)))
-    return _Rows(*whole)
+    return _LogRows(*whole)
 
 
 def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) -> None:
@@ -316,7 +325,7 @@ def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) 
     no_row_where(before, rows, path, "end", "{value} ends the outage before it begins")
 
 
-def _window(rows: _Rows, asked: Asked, path: Path, like: Times) -> tuple[float, float]:
+def _window(rows: _LogRows, asked: LogOptions, path: Path, like: Times) -> tuple[float, float]:
     """Where the observation begins and ends, in hours as in the columns."""
     period = asked.period
     from_h = float(rows.start_h.min())
@@ -332,7 +341,7 @@ def _window(rows: _Rows, asked: Asked, path: Path, like: Times) -> tuple[float, 
     return from_h, to_h
 
 
-def _instant(instant: Instant, asked: Asked, path: Path, like: Times) -> float:
+def _instant(instant: Instant, asked: LogOptions, path: Path, like: Times) -> float:
     """One end of the period, read as the column of starts is; dates are ISO 8601 in any case."""
     text = str(instant)
     dated = like.dated or (like.since_1970 and re.match(r"\d{4}-\d\d-\d\d", text) is not None)

@@ -24,14 +24,14 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import Capture, Policy, Tax
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
 MORE_STEPS = 2  # between saves, while they stall more than that (code, published)
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AsynchronousOptions:
     """How often it saves, and what of a snapshot training hides."""
 
     every: float | None = option(
@@ -43,7 +43,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Options(Every):
+class Options(AsynchronousOptions):
     """And what a whole save takes."""
 
     snapshot: float | None = option(
@@ -83,7 +83,7 @@ class ByTwentyEight(Smaller):
 
 
 @dataclass(frozen=True, slots=True)
-class Paths(Every):
+class Paths(AsynchronousOptions):
     """And over what saves are written."""
 
     snapshot: float | None = option(
@@ -95,7 +95,7 @@ class Paths(Every):
 
 
 @dataclass(frozen=True, slots=True)
-class Direct(Every):
+class Direct(AsynchronousOptions):
     """And what a transfer takes."""
 
     transfer: float | None = option(
@@ -104,7 +104,7 @@ class Direct(Every):
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class AsynchronousPreset:
     """What tells one of them from another.
 
     Parameters
@@ -116,17 +116,19 @@ class Preset:
     tuned: bool = False  # the interval is CheckFreq's
 
 
-def planned(preset: Preset) -> Callable[[JobFacts, Every, str], Policy]:
+def planned(preset: AsynchronousPreset) -> Callable[[JobFacts, AsynchronousOptions, str], Policy]:
     """What a system of this table does in a job."""
 
-    def plan(facts: JobFacts, options: Every, name: str) -> Policy:
+    def plan(facts: JobFacts, options: AsynchronousOptions, name: str) -> Policy:
         return _policy(preset, facts, options, name)
 
     plan.__module__ = __name__
     return plan
 
 
-def _policy(preset: Preset, facts: JobFacts, options: Every, name: str) -> Policy:
+def _policy(
+    preset: AsynchronousPreset, facts: JobFacts, options: AsynchronousOptions, name: str
+) -> Policy:
     copy_h, write_h = times_h(facts, options, name)
     stall_h = max(0.0, copy_h - _window_h(preset, facts, options))
     size, n = getattr(options, "size", 1.0), getattr(options, "in_flight", 1)
@@ -151,7 +153,7 @@ def _policy(preset: Preset, facts: JobFacts, options: Every, name: str) -> Polic
     )
 
 
-def times_h(facts: JobFacts, options: Every, name: str) -> tuple[float, float]:
+def times_h(facts: JobFacts, options: AsynchronousOptions, name: str) -> tuple[float, float]:
     """A snapshot, and persisting it behind the job [h]."""
     if isinstance(options, Direct):
         given_h = options.transfer
@@ -166,7 +168,7 @@ def times_h(facts: JobFacts, options: Every, name: str) -> tuple[float, float]:
     return copy_h, facts.all_bytes(name) / all_paths
 
 
-def _window_h(preset: Preset, facts: JobFacts, options: Every) -> float:
+def _window_h(preset: AsynchronousPreset, facts: JobFacts, options: AsynchronousOptions) -> float:
     if options.window is not None:
         return options.window
     if preset.hidden_steps in (0.0, inf):
@@ -210,58 +212,58 @@ SYSTEMS: tuple[System, ...] = (
         name="async",
         summary="a snapshot stalls the job, and is written behind it",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
-        options=Options, plan=planned(Preset()), interval="every", family=BEHIND,
-        cited="PyTorch DCP", mark=Mark.PUBLISHED,
+        options=Options, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
+        cited="PyTorch DCP", mark=Provenance.PUBLISHED,
     ),
     System(
         name="checkfreq",
         summary="training hides the snapshot for a step; the interval keeps to a budget of stall",
         source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
-        options=Options, plan=planned(Preset(hidden_steps=1.0, tuned=True)), interval="every",
-        family=BEHIND, cited="FAST'21", mark=Mark.PUBLISHED,
+        options=Options, plan=planned(AsynchronousPreset(hidden_steps=1.0, tuned=True)),
+        interval="every", family=BEHIND, cited="FAST'21", mark=Provenance.PUBLISHED,
     ),
     System(
         name="datastates",
         summary="lazy copies while the state does not change: training hides them for a step",
         source="DataStates-LLM (HPDC 2024): mechanism recalled",
-        options=Options, plan=planned(Preset(hidden_steps=1.0)), interval="every",
-        family=BEHIND, cited="HPDC'24", mark=Mark.RECALLED,
+        options=Options, plan=planned(AsynchronousPreset(hidden_steps=1.0)), interval="every",
+        family=BEHIND, cited="HPDC'24", mark=Provenance.RECALLED,
     ),
     System(
         name="pccheck",
         summary="several saves on their way at once; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
-        options=InFlight, plan=planned(Preset(hidden_steps=inf)), interval="every",
-        family=BEHIND, cited="ASPLOS'25", mark=Mark.PUBLISHED,
+        options=InFlight, plan=planned(AsynchronousPreset(hidden_steps=inf)), interval="every",
+        family=BEHIND, cited="ASPLOS'25", mark=Provenance.PUBLISHED,
     ),
     System(
         name="portus",
         summary="each node writes from the device to a server's persistent memory, by its own link",
         source="Portus: mechanism recalled",
-        options=Direct, plan=planned(Preset(hidden_steps=1.0)), interval="every",
-        family=BEHIND, cited="Portus", mark=Mark.RECALLED,
+        options=Direct, plan=planned(AsynchronousPreset(hidden_steps=1.0)), interval="every",
+        family=BEHIND, cited="Portus", mark=Provenance.RECALLED,
     ),
     System(
         name="paracckpt",
         summary="saves are written over several paths at once",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
-        options=Paths, plan=planned(Preset()), interval="every", family=BEHIND,
-        cited="ParaCkpt", mark=Mark.SECONDARY, needs=(("other_paths", "100 Gbit/s"),),
+        options=Paths, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
+        cited="ParaCkpt", mark=Provenance.SECONDARY, needs=(("other_paths", "100 Gbit/s"),),
     ),
     System(
         name="checkbullet",
         summary="quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
-        options=ByThirty, plan=planned(Preset()), interval="every", family=BEHIND,
-        cited="CheckBullet", mark=Mark.SECONDARY,
+        options=ByThirty, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
+        cited="CheckBullet", mark=Provenance.SECONDARY,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     System(
         name="lc-checkpoint",
         summary="lossy saves, a 28th of the state",
         source="LC-Checkpoint: factor published, mechanism recalled",
-        options=ByTwentyEight, plan=planned(Preset()), interval="every", family=BEHIND,
-        cited="LC-Checkpoint", mark=Mark.RECALLED,
+        options=ByTwentyEight, plan=planned(AsynchronousPreset()), interval="every", family=BEHIND,
+        cited="LC-Checkpoint", mark=Provenance.RECALLED,
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
 )  # fmt: skip
@@ -269,19 +271,19 @@ SYSTEMS: tuple[System, ...] = (
 _SAME = "no more than the times of `costs` and of the options tells it from async"
 SYSTEMS += tuple(
     System(
-        name=name, summary=f"async, {how}", source=source, options=Options, plan=planned(Preset()),
-        interval="every", family=BEHIND, cited=cited, mark=mark, alias_of="async",
+        name=name, summary=f"async, {how}", source=source, options=Options,
+        plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited, mark=mark, alias_of="async",
         assumed=f"Assumed: {_SAME}.",
     )
     for name, how, source, cited, mark in (
         (
             "bytecheckpoint", "in several pipelined stages of host memory",
             "ByteCheckpoint: 9.23 x faster saves and 7.0 x faster loads published",
-            "ByteCheckpoint", Mark.PUBLISHED,
+            "ByteCheckpoint", Provenance.PUBLISHED,
         ),
         (
             "torchsnapshot", "in pieces, as host memory allows",
-            "TorchSnapshot: mechanism recalled", "TorchSnapshot", Mark.RECALLED,
+            "TorchSnapshot: mechanism recalled", "TorchSnapshot", Provenance.RECALLED,
         ),
     )
 )  # fmt: skip

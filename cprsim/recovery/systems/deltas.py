@@ -26,7 +26,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import Capture, Policy, Tax
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 BITS = 32
 BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
@@ -176,7 +176,7 @@ SYSTEMS = (
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
         options=Intermittent, plan=check_n_run, interval="every", family=Family.DELTAS,
-        cited="NSDI'22", mark=Mark.PUBLISHED,
+        cited="NSDI'22", mark=Provenance.PUBLISHED,
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     System(
@@ -184,14 +184,14 @@ SYSTEMS = (
         summary="rows touched since the last save; a restore reads each row of the chain once",
         source="IncrCP (PVLDB 2025): mechanism secondary",
         options=Consecutive, plan=incrcp, interval="every", family=Family.DELTAS,
-        cited="PVLDB'25", mark=Mark.SECONDARY,
+        cited="PVLDB'25", mark=Provenance.SECONDARY,
     ),
     System(
         name="ssdc",
         summary="rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary",
         options=Threshold, plan=ssdc, interval="every", family=Family.DELTAS,
-        cited="ISCAS'24", mark=Mark.SECONDARY, needs=(("fraction", 0.3),),
+        cited="ISCAS'24", mark=Provenance.SECONDARY, needs=(("fraction", 0.3),),
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",
     ),

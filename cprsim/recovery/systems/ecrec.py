@@ -34,7 +34,7 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ SYSTEM = System(
     interval="backstop",
     family=Family.PARITY,
     cited="PVLDB'23",
-    mark=Mark.PUBLISHED,
+    mark=Provenance.PUBLISHED,
 )
 SYSTEMS = (
     replace(

@@ -37,7 +37,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 ROUNDING = 1e-9  # of a step: a copy that is longer by no more fits
 
@@ -166,5 +166,5 @@ SYSTEM = System(
     interval="remote_every",
     family=Family.MEMORY,
     cited="SOSP'23",
-    mark=Mark.PUBLISHED,
+    mark=Provenance.PUBLISHED,
 )

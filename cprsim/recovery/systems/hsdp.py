@@ -34,7 +34,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 
@@ -145,5 +145,5 @@ SYSTEM = System(
     interval="backstop",
     family=Family.REPLICAS,
     cited="FT-HSDP",
-    mark=Mark.PUBLISHED,
+    mark=Provenance.PUBLISHED,
 )

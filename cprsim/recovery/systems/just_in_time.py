@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, To
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 
@@ -73,5 +73,5 @@ SYSTEM = System(
     interval="backstop",
     family=Family.AFTERWARDS,
     cited="EuroSys'24",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

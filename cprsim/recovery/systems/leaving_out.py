@@ -43,7 +43,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 COPIES = "copies"
@@ -212,7 +212,7 @@ def _system(
 ) -> System:
     return System(
         name=name, summary=summary, source=source, options=options, plan=plan, interval="backstop",
-        family=Family.ELASTIC, cited=cited, mark=Mark.RECALLED, needs=needs,
+        family=Family.ELASTIC, cited=cited, mark=Provenance.RECALLED, needs=needs,
     )  # fmt: skip
 
 

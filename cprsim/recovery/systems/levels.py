@@ -39,7 +39,7 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 LOCAL, PARTNER, CODE = "local", "partner", "code"
 
@@ -199,7 +199,7 @@ def _system(
 ) -> System:
     return System(
         name=name, summary=summary, source=f"{cited}: mechanism recalled, intervals derived",
-        options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Mark.RECALLED,
+        options=options, plan=plan, family=Family.LEVELS, cited=cited, mark=Provenance.RECALLED,
         needs=(("disk", "10 GB/s"),),
     )  # fmt: skip
 

@@ -48,7 +48,7 @@ from cprsim.recovery.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 EXPERT_SHARE = 0.74 + 0.12
 
@@ -222,6 +222,6 @@ SYSTEM = System(
     not_counted="experts that a save leaves out go back further than the job",
     family=Family.EXPERTS,
     cited="ASPLOS'25",
-    mark=Mark.SECONDARY,
+    mark=Provenance.SECONDARY,
     needs=(("experts", 64),),
 )

@@ -38,14 +38,14 @@ from cprsim.recovery.policy import (
     Tier,
     WhenBusy,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 NEAR = "near"
 OWN_COPY = "own copy"
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class CopiesOptions:
     """How often it saves."""
 
     every: float | None = option(
@@ -57,7 +57,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Options(Every):
+class Options(CopiesOptions):
     """And what a copy takes."""
 
     snapshot: float | None = option(
@@ -80,7 +80,7 @@ class WithParity(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk(Every):
+class OnDisk(CopiesOptions):
     """And how fast a node's disks are."""
 
     disk: float | None = option(None, "bandwidth", "of a node's disks or persistent memory; needed")
@@ -104,7 +104,7 @@ class WithStandbys(Grouped):
     )
 
 
-class Place(Enum):
+class CopyPlace(Enum):
     """Where the copies of a shard lie."""
 
     OWN = auto()
@@ -115,26 +115,26 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class CopiesPreset:
     """What tells one of them from another."""
 
     medium: Medium
-    place: Place
+    place: CopyPlace
     hidden: bool = False  # training hides the save for a step
     each_step: bool = False
 
 
-def planned(preset: Preset) -> Callable[[JobFacts, Every, str], Policy]:
+def planned(preset: CopiesPreset) -> Callable[[JobFacts, CopiesOptions, str], Policy]:
     """What a system of this table does in a job."""
 
-    def plan(facts: JobFacts, options: Every, name: str) -> Policy:
+    def plan(facts: JobFacts, options: CopiesOptions, name: str) -> Policy:
         return _policy(preset, facts, options, name)
 
     plan.__module__ = __name__
     return plan
 
 
-def _policy(preset: Preset, facts: JobFacts, options: Every, name: str) -> Policy:
+def _policy(preset: CopiesPreset, facts: JobFacts, options: CopiesOptions, name: str) -> Policy:
     pieces.require_positive(name, remote_every=options.remote_every)
     place = placed(preset, facts, options, name)
     stall_h, behind_h = save_h(preset, facts, options, name)
@@ -165,33 +165,37 @@ def _policy(preset: Preset, facts: JobFacts, options: Every, name: str) -> Polic
     )  # fmt: skip
 
 
-def placed(preset: Preset, facts: JobFacts, options: Every, name: str) -> Groups | Ring:
+def placed(
+    preset: CopiesPreset, facts: JobFacts, options: CopiesOptions, name: str
+) -> Groups | Ring:
     """Where the copies lie; raises ParameterError where the job has no room for them."""
-    if preset.place is Place.OWN:
+    if preset.place is CopyPlace.OWN:
         return OWN
     n = facts.n_nodes
     size = options.group if isinstance(options, WithParity) else _copies(options)
     key = "group" if isinstance(options, WithParity) else "copies"
     if not 2 <= size <= n:
         raise ParameterError(f"`{key}` of {name} is {size}; it must lie between 2 and {n}")
-    if preset.place is Place.RING:
+    if preset.place is CopyPlace.RING:
         return Ring(size)
     if n % size:
         raise ParameterError(
             f"{name}: {n} nodes of `{facts.role}` make no groups of {size}: give `{key}` that "
             "divides them"
         )
-    if preset.place is Place.PARITY:
+    if preset.place is CopyPlace.PARITY:
         return Groups(size, 1)
-    return Groups(size, size - 1, strided=preset.place is Place.ACROSS)
+    return Groups(size, size - 1, strided=preset.place is CopyPlace.ACROSS)
 
 
-def _copies(options: Every) -> int:
+def _copies(options: CopiesOptions) -> int:
     copies: int = getattr(options, "copies", 1)
     return copies
 
 
-def save_h(preset: Preset, facts: JobFacts, options: Every, name: str) -> tuple[float, float]:
+def save_h(
+    preset: CopiesPreset, facts: JobFacts, options: CopiesOptions, name: str
+) -> tuple[float, float]:
     """What a save stalls the job for, and how long it then takes [h]."""
     disk_h = _disk_h(facts, options, name)
     by_host, first_h = False, disk_h  # from the device straight to the disks
@@ -200,13 +204,13 @@ def save_h(preset: Preset, facts: JobFacts, options: Every, name: str) -> tuple[
     window_h = facts.needed("step_h", name) if preset.hidden else 0.0
     stall_h = max(0.0, first_h - window_h)
     behind_h = first_h - stall_h + (disk_h if by_host else 0.0)
-    if preset.place is Place.OWN:
+    if preset.place is CopyPlace.OWN:
         return stall_h, behind_h
-    others = 1 if preset.place is Place.PARITY else _copies(options) - 1
+    others = 1 if preset.place is CopyPlace.PARITY else _copies(options) - 1
     return stall_h, behind_h + facts.to_peer(name, others).mean_h
 
 
-def _disk_h(facts: JobFacts, options: Every, name: str) -> float:
+def _disk_h(facts: JobFacts, options: CopiesOptions, name: str) -> float:
     """A node's state onto its disks; nothing where there are none [h]."""
     if not isinstance(options, OnDisk | GroupedOnDisk):
         return 0.0
@@ -216,7 +220,7 @@ def _disk_h(facts: JobFacts, options: Every, name: str) -> float:
 
 
 def _rules(
-    preset: Preset, facts: JobFacts, options: Every, place: Groups | Ring, name: str,
+    preset: CopiesPreset, facts: JobFacts, options: CopiesOptions, place: Groups | Ring, name: str,
     reschedule: Constant | None,
 ) -> tuple[tuple[Rule, ...], tuple[Tier, ...]]:  # fmt: skip
     """From the own copies, else from others', else from the remote storage."""
@@ -225,9 +229,9 @@ def _rules(
     remote = pieces.remote_tier(facts)
     beyond = pieces.back_to_remote(facts, reschedule)
     own = pieces.restart(facts, own_load, reschedule=reschedule)
-    if preset.place is Place.OWN:
+    if preset.place is CopyPlace.OWN:
         return (Rule(Reverts.ALL, own, sources=(NEAR,)), beyond), (near, remote)
-    n_read = place.size - 1 if preset.place is Place.PARITY and isinstance(place, Groups) else 1
+    n_read = place.size - 1 if preset.place is CopyPlace.PARITY and isinstance(place, Groups) else 1
     fetch = Stage(StageKind.LOAD, facts.to_peer(name, n_read))
     rules = (
         Rule(Reverts.ALL, own, needs=(OWN_COPY,), sources=(NEAR,)),
@@ -237,18 +241,18 @@ def _rules(
     return rules, (Tier(OWN_COPY, preset.medium, OWN, facts.role), near, remote)
 
 
-def memory_fraction(preset: Preset, place: Groups | Ring) -> float:
+def memory_fraction(preset: CopiesPreset, place: Groups | Ring) -> float:
     """Host memory that the copies take, as a share of the state; on disks none."""
     if preset.medium is not Medium.HOST:
         return 0.0
     if isinstance(place, Ring):
         return float(place.copies)
-    if preset.place is Place.PARITY:
+    if preset.place is CopyPlace.PARITY:
         return 1.0 + 1.0 / (place.size - 1)
     return float(place.size)
 
 
-def _standbys(facts: JobFacts, options: Every) -> tuple[float, Constant | None]:
+def _standbys(facts: JobFacts, options: CopiesOptions) -> tuple[float, Constant | None]:
     """Nodes that stand by besides the job's spares, and the time that replaces rescheduling."""
     if not isinstance(options, WithStandbys):
         return 0.0, None
@@ -289,58 +293,59 @@ SYSTEMS = (
         name="dlrover-flash",
         summary="saves in each node's own host memory, which outlives the processes",
         source="DLRover flash checkpoint: mechanism recalled",
-        options=Options, plan=planned(Preset(Medium.HOST, Place.OWN)), interval="every",
-        family=MEMORY, cited="DLRover", mark=Mark.RECALLED,
+        options=Options, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.OWN)), interval="every",
+        family=MEMORY, cited="DLRover", mark=Provenance.RECALLED,
     ),
     System(
         name="ml-flashpoint",
         summary="saves in host memory, each on a pair of neighbouring nodes",
         source="ml-flashpoint: mechanism recalled",
-        options=Grouped, plan=planned(Preset(Medium.HOST, Place.GROUP)), interval="every",
-        family=MEMORY, cited="ml-flashpoint", mark=Mark.RECALLED,
+        options=Grouped, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.GROUP)), interval="every",
+        family=MEMORY, cited="ml-flashpoint", mark=Provenance.RECALLED,
     ),
     System(
         name="transom",
         summary="saves cached in host memory, each on its node and the next one",
         source="TRANSOM: 20 x faster saves published, mechanism recalled",
-        options=Grouped, plan=planned(Preset(Medium.HOST, Place.RING)), interval="every",
-        family=MEMORY, cited="TRANSOM", mark=Mark.RECALLED,
+        options=Grouped, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.RING)), interval="every",
+        family=MEMORY, cited="TRANSOM", mark=Provenance.RECALLED,
     ),
     System(
         name="reft",
         summary="snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
-        options=WithParity, plan=planned(Preset(Medium.HOST, Place.PARITY, hidden=True)),
-        interval="every", family=MEMORY, cited="REFT", mark=Mark.RECALLED,
+        options=WithParity, plan=planned(CopiesPreset(Medium.HOST, CopyPlace.PARITY, hidden=True)),
+        interval="every", family=MEMORY, cited="REFT", mark=Provenance.RECALLED,
     ),
     System(
         name="byterobust",
         summary="saves in host memory in each step, across groups; warm standbys replace nodes",
         source="ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed",
         options=WithStandbys,
-        plan=planned(Preset(Medium.HOST, Place.ACROSS, hidden=True, each_step=True)),
-        interval="every", family=MEMORY, cited="SOSP'25", mark=Mark.SECONDARY,
+        plan=planned(CopiesPreset(Medium.HOST, CopyPlace.ACROSS, hidden=True, each_step=True)),
+        interval="every", family=MEMORY, cited="SOSP'25", mark=Provenance.SECONDARY,
     ),
     System(
         name="nvrx-local",
         summary="saves on nodes' disks, each on a clique of nodes that fail apart",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
-        options=GroupedOnDisk, plan=planned(Preset(Medium.SSD, Place.ACROSS)), interval="every",
-        family=MEMORY, cited="NVRx", mark=Mark.PUBLISHED, needs=DISK,
+        options=GroupedOnDisk, plan=planned(CopiesPreset(Medium.SSD, CopyPlace.ACROSS)),
+        interval="every", family=MEMORY, cited="NVRx", mark=Provenance.PUBLISHED, needs=DISK,
     ),
     System(
         name="fastpersist",
         summary="written from the device to the node's disks; training hides it for a step",
         source="FastPersist: up to 116 x faster writes recalled, mechanism recalled",
         options=OnDisk,
-        plan=planned(Preset(Medium.SSD, Place.OWN, hidden=True)),
-        interval="every", family=MEMORY, cited="FastPersist", mark=Mark.RECALLED, needs=DISK,
+        plan=planned(CopiesPreset(Medium.SSD, CopyPlace.OWN, hidden=True)),
+        interval="every", family=MEMORY, cited="FastPersist", mark=Provenance.RECALLED, needs=DISK,
     ),
     System(
         name="pmem",
         summary="written from the device to persistent memory, which outlives a node's restart",
         source="checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",
-        options=OnDisk, plan=planned(Preset(Medium.PMEM, Place.OWN)),
-        interval="every", family=MEMORY, cited="hybrid memory", mark=Mark.RECALLED, needs=DISK,
+        options=OnDisk, plan=planned(CopiesPreset(Medium.PMEM, CopyPlace.OWN)),
+        interval="every", family=MEMORY, cited="hybrid memory", mark=Provenance.RECALLED,
+        needs=DISK,
     ),
 )  # fmt: skip

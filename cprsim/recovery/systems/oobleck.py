@@ -37,7 +37,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 RECONFIGURE_H = 2.0 / 3600.0
 
@@ -114,5 +114,5 @@ SYSTEM = System(
     interval="every",
     family=Family.ELASTIC,
     cited="SOSP'23",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

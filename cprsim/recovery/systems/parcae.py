@@ -33,7 +33,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +102,5 @@ SYSTEM = System(
     interval="every",
     family=Family.AFTERWARDS,
     cited="NSDI'24",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

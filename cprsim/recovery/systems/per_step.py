@@ -31,7 +31,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems import gemini
 from cprsim.recovery.systems.ecrec import backstop_h
 
@@ -134,35 +134,35 @@ SYSTEMS = (
         summary="shadow servers outside the job apply the gradients too; all reload from them",
         source="Checkmate: mechanism recalled",
         options=Shadowed, plan=shadowed, family=Family.EACH_STEP, cited="Checkmate",
-        mark=Mark.RECALLED, needs=(("shadow_nodes", 4),),
+        mark=Provenance.RECALLED, needs=(("shadow_nodes", 4),),
     ),
     System(
         name="flowcheck",
         summary="checkmate, from traffic that the switches mirror",
         source="FlowCheck: mechanism recalled",
         options=Shadowed, plan=shadowed, family=Family.EACH_STEP, cited="FlowCheck",
-        mark=Mark.RECALLED, needs=(("shadow_nodes", 4),), alias_of="checkmate",
+        mark=Provenance.RECALLED, needs=(("shadow_nodes", 4),), alias_of="checkmate",
     ),
     System(
         name="flashrecovery",
         summary="saves nothing: a lost node is replaced and copies from a replica",
         source="FlashRecovery: 150 s at 4,800 devices published, mechanism recalled",
         options=Replicated, plan=replicated, interval="backstop", family=Family.EACH_STEP,
-        cited="FlashRecovery", mark=Mark.RECALLED,
+        cited="FlashRecovery", mark=Provenance.RECALLED,
     ),
     System(
         name="adacheck",
         summary="copies to peers what no other node holds anyway",
         source="AdaCheck: 6 to 896 x smaller copies secondary",
         options=Unique, plan=unique_part, interval="remote_every", family=Family.EACH_STEP,
-        cited="AdaCheck", mark=Mark.SECONDARY,
+        cited="AdaCheck", mark=Provenance.SECONDARY,
     ),
     System(
         name="fftrainer",
         summary="each node's state is copied to the next one around a ring",
         source="FFTrainer: mechanism recalled",
         options=Ringed, plan=gemini.plan, interval="remote_every", family=Family.EACH_STEP,
-        cited="FFTrainer", mark=Mark.RECALLED,
+        cited="FFTrainer", mark=Provenance.RECALLED,
         assumed="As gemini, from which the ring tells it: neighbours share more groups of two.",
     ),
 )  # fmt: skip

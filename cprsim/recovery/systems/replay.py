@@ -30,7 +30,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems import per_step
 
 LOGS = "logs"
@@ -83,20 +83,20 @@ SYSTEMS = (
         summary="a struck stage replays its neighbours' logs from the last save; the others wait",
         source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
         options=Options, plan=replayed, interval="every", family=Family.REPLAY,
-        cited="PPoPP'23", mark=Mark.RECALLED,
+        cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
     System(
         name="tranlogs",
         summary="swift, with logs of transfers between stages",
         source="TranLogs: mechanism recalled",
         options=Options, plan=replayed, interval="every", family=Family.REPLAY,
-        cited="TranLogs", mark=Mark.RECALLED, alias_of="swift",
+        cited="TranLogs", mark=Provenance.RECALLED, alias_of="swift",
     ),
     System(
         name="swift-undo",
         summary="the half-applied update is undone; the lost node copies from a replica",
         source="Swift (Zhong et al. 2023, PPoPP): mechanism recalled",
         options=per_step.Replicated, plan=undone, interval="backstop", family=Family.REPLAY,
-        cited="PPoPP'23", mark=Mark.RECALLED,
+        cited="PPoPP'23", mark=Provenance.RECALLED,
     ),
 )  # fmt: skip

@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems.ecrec import backstop_h
 
 
@@ -99,5 +99,5 @@ SYSTEM = System(
     interval="backstop",
     family=Family.ELASTIC,
     cited="ICML'26",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from cprsim.failures.distributions import Constant
 from cprsim.recovery import pieces
 from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind, To
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 from cprsim.recovery.systems import hsdp
 
 
@@ -63,5 +63,5 @@ SYSTEM = System(
     interval="backstop",
     family=Family.REPLICAS,
     cited="torchft",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

@@ -36,7 +36,7 @@ from cprsim.recovery.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import Family, JobFacts, Mark, System, option
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,5 +125,5 @@ SYSTEM = System(
     plan=plan,
     family=Family.ELASTIC,
     cited="EuroSys'22",
-    mark=Mark.RECALLED,
+    mark=Provenance.RECALLED,
 )

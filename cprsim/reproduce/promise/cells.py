@@ -19,7 +19,7 @@ import numpy as np
 from cprsim import pipeline
 from cprsim.assemble import Experiment
 from cprsim.records import Floats, OnFailure, RecoveryPolicy
-from cprsim.selector import Limit, Quantity, select
+from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.staleness import Metric, StalenessCurve
 
 N_LIMITS = 5
@@ -56,7 +56,7 @@ def cells_of(name: str, experiment: Experiment, curve: StalenessCurve) -> list[P
 def _selected(
     name: str, experiment: Experiment, curve: StalenessCurve, most: float
 ) -> list[PromiseCell]:
-    limit = Limit(Quantity.AUC, most, confidence=CONFIDENCE)
+    limit = Limit(LimitedQuantity.AUC, most, confidence=CONFIDENCE)
     best = select(experiment, curve, limit, explain=False).best
     cells = []
     for strategy in STRATEGIES:

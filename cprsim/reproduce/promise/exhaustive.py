@@ -25,7 +25,7 @@ from scipy import stats
 from cprsim.reproduce.promise.cells import CONFIDENCE, STRATEGIES, PromiseCell
 from cprsim.reproduce.promise.histories import FRESH_SEED
 from cprsim.reproduce.promise.losses import CellLoss, PromisedJob
-from cprsim.selector import WAYS, Limit, Quantity
+from cprsim.selector import WAYS, Limit, LimitedQuantity
 from cprsim.selector.deciding import bench_of
 from cprsim.selector.pricing import Bench, Priced
 
@@ -115,7 +115,7 @@ def _fresh_bench(job: PromisedJob) -> Bench:
 
 
 def _limit(most: float) -> Limit:
-    return Limit(Quantity.AUC, most, confidence=CONFIDENCE)
+    return Limit(LimitedQuantity.AUC, most, confidence=CONFIDENCE)
 
 
 def _intervals(bench: Bench, strategy: str) -> list[float]:

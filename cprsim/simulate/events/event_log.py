@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 import numpy as np
 
 from cprsim.records import Activity, EventKind, EventLog
-from cprsim.simulate.events.replication import Entry, What
+from cprsim.simulate.events.replication import LogEntry, What
 
 NO_SLOT = -1
 KINDS: dict[What, EventKind] = {
@@ -41,7 +41,7 @@ OVER = (What.FINISHED, What.STOPPED)
 OF_A_FAILURE = (What.FAILED, What.MISSED, What.REVERTED, What.ROLLED_BACK)
 
 
-def event_log(entries: Sequence[Entry], replication: int) -> EventLog:
+def event_log(entries: Sequence[LogEntry], replication: int) -> EventLog:
     """The log of one replication.
 
     Parameters
@@ -67,9 +67,9 @@ def event_log(entries: Sequence[Entry], replication: int) -> EventLog:
     )
 
 
-def _abandoned_first(entries: Sequence[Entry]) -> Iterator[Entry]:
+def _abandoned_first(entries: Sequence[LogEntry]) -> Iterator[LogEntry]:
     """The same, but what a failure abandons comes before the failure, at the progress of that."""
-    held: list[Entry] = []  # the failure, and what else it does, until that is known
+    held: list[LogEntry] = []  # the failure, and what else it does, until that is known
     for entry in entries:
         if entry.what is What.SAVE_ABANDONED and held:
             yield entry._replace(progress_h=held[0].progress_h)
@@ -83,7 +83,7 @@ def _abandoned_first(entries: Sequence[Entry]) -> Iterator[Entry]:
     yield from held
 
 
-def _in_full(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _in_full(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """What is an event, and besides: a stage that goes on as another ends, a save cut off."""
     part, n_open = "", 0
     for _, together in groupby(entries, key=lambda entry: entry.at_h):
@@ -99,6 +99,6 @@ def _in_full(entries: Iterable[Entry]) -> Iterator[Entry]:
         part = group[-1].part
 
 
-def _says_nothing(before: Entry, entry: Entry) -> bool:
+def _says_nothing(before: LogEntry, entry: LogEntry) -> bool:
     """Whether an entry is a stage that its hours go into anyhow."""
     return entry.what is What.STAGE and entry.part == before.part

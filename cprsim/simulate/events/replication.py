@@ -32,8 +32,8 @@ from cprsim.simulate.events.sharing import SharedLink
 from cprsim.simulate.events.spares import Spares
 from cprsim.simulate.job import (
     NOTICE,
-    Outcome,
     ReplicationDraws,
+    ReplicationOutcome,
     ScopedFailure,
     SimulatedJob,
     StaleShard,
@@ -94,7 +94,7 @@ class What(StrEnum):
     STOPPED = "stopped"
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One line of the log, in wall hours."""
 
     at_h: float
@@ -108,8 +108,8 @@ class Entry(NamedTuple):
 class Played:
     """One replication: what became of it, and how, in the order of time."""
 
-    outcome: Outcome
-    log: tuple[Entry, ...]  # empty where it was not asked for
+    outcome: ReplicationOutcome
+    log: tuple[LogEntry, ...]  # empty where it was not asked for
 
 
 def run(
@@ -299,10 +299,10 @@ class Replication:
         self._reloaded_at_h: dict[int, float] = {}  # progress, by shards that went back alone
         self._recoveries: list[Recovery] = []
 
-        self._entries: list[Entry] | None = [] if logged else None
+        self._entries: list[LogEntry] | None = [] if logged else None
         self._skips = skips
         self._n_named = 0  # entries whose part has been noted
-        self._outcome: Outcome | None = None
+        self._outcome: ReplicationOutcome | None = None
         self._last = Alarm(self._env, num.end_h, END, lambda: self._end(bool(num.end_is_planned)))
 
     def run(self) -> Played:
@@ -871,7 +871,7 @@ class Replication:
         for save in [one for in_flight in self._in_flight for one in in_flight]:
             if finished and save.alarm.at_h - self._env.now < near_h:  # the same instant
                 self._commit(save)
-        self._outcome = Outcome(
+        self._outcome = ReplicationOutcome(
             finished,
             self._now_h,
             self._frontier_h,
@@ -892,7 +892,7 @@ class Replication:
                     "an MTBF {} times as long would fit",
                     share=ENTRIES_SHARE,
                 )
-            self._entries.append(Entry(self._now_h, what, "", self._progress_h, detail))
+            self._entries.append(LogEntry(self._now_h, what, "", self._progress_h, detail))
 
     def _name_part(self, part: str) -> None:
         """Note in the log what the hours go into after all that happened at this instant."""

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import HEAD_BYTES, Asked, Head, LogFormat
+from cprsim.failures.traces.asked import HEAD_BYTES, Head, LogFormat, LogOptions
 from cprsim.failures.traces.bounded import opened
 
 PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
@@ -50,7 +50,7 @@ def guess(path: Path) -> tuple[LogFormat, str]:
     return FORMATS["tidy"], "nothing else was recognised"
 
 
-def read_log(path: Path, form: LogFormat, asked: Asked) -> Outages:
+def read_log(path: Path, form: LogFormat, asked: LogOptions) -> Outages:
     """The outages of a log.
 
     Raises

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cprsim.errors import TraceError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.reading import FIRST_ROW, numbered_lines, trace_error
 from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
 from cprsim.foreign import parse_json
@@ -76,7 +76,7 @@ def _looks_like(head: Head) -> str:
     return "a JSON object on a line of its own"
 
 
-def _read(path: Path, asked: Asked) -> Outages:
+def _read(path: Path, asked: LogOptions) -> Outages:
     return read_table(path, asked, json_line_pieces)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.json_values import items_of
 from cprsim.failures.traces.reading import trace_error
 from cprsim.failures.traces.spells import Spell, outages_of_spells
@@ -29,7 +29,7 @@ class _Event(NamedTuple):
     line: int
 
 
-def read_kubernetes(path: Path, asked: Asked) -> Outages:
+def read_kubernetes(path: Path, asked: LogOptions) -> Outages:
     """Outages from events of nodes: a list, or one object after the other (``--watch``).
 
     ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it. A NotReady of a node

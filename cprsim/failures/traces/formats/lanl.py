@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.lanl import read_lanl
 from cprsim.failures.traces.reading import LANLS
 
@@ -15,7 +15,7 @@ def _looks_like(head: Head) -> str:
     return "the columns of LANL's records" if cells >= LANLS else ""
 
 
-def _read(path: Path, asked: Asked) -> Outages:
+def _read(path: Path, asked: LogOptions) -> Outages:
     return read_lanl(path, system=asked.system, period=asked.period, n_nodes=asked.n_nodes)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.reading import numbered_lines, trace_error
 from cprsim.failures.traces.spells import Spell, outages_of_spells
 from cprsim.failures.traces.times import date_h, hours_since_1970, in_zone
@@ -76,7 +76,7 @@ THIS_NODE = "this machine"
 MOST_BACK_H = 30 * 24  # a line so much older than the one before is of the next year
 
 
-def read_nvidia_xid(path: Path, asked: Asked) -> Outages:
+def read_nvidia_xid(path: Path, asked: LogOptions) -> Outages:
     """Failures of nodes from kernel logs: instants at the Xids that lose a node (`xids.XIDS`).
 
     Lines are those of ``journalctl -k`` (``-o short-iso``), of syslog, or of ``dmesg -T`` (which
@@ -118,7 +118,7 @@ def read_nvidia_xid(path: Path, asked: Asked) -> Outages:
 
 
 def _when_and_where(
-    text: str, before: int, number: int, path: Path, asked: Asked, last_h: float | None
+    text: str, before: int, number: int, path: Path, asked: LogOptions, last_h: float | None
 ) -> tuple[float, str]:
     found = PREFIX.match(text[:before])
     if found is None:
@@ -141,7 +141,7 @@ def _when_and_where(
 
 
 def _in_some_year(
-    syslog: str, form: str, number: int, path: Path, asked: Asked, last_h: float | None
+    syslog: str, form: str, number: int, path: Path, asked: LogOptions, last_h: float | None
 ) -> float:
     """An instant without a year: in that of the line before, the year after it, or `--from`'s."""
     if last_h is None and asked.period[0] is None:
@@ -156,7 +156,7 @@ def _in_some_year(
     return _hours(f"{syslog} {year + 1}", form, number, path, asked)
 
 
-def _hours(text: str, form: str, number: int, path: Path, asked: Asked) -> float:
+def _hours(text: str, form: str, number: int, path: Path, asked: LogOptions) -> float:
     stamp = pd.Series(pd.to_datetime([text], format=form, errors="coerce", utc=True))
     if stamp.isna().any():
         raise trace_error(path, number, f"'{one_line(text)}' is no time stamp")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.budget import memory_bytes
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.bounded import BYTES_PER_ROW, opened
 from cprsim.failures.traces.reading import FIRST_ROW, row_budget_error, trace_error
 from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
@@ -74,7 +74,7 @@ def _looks_like(head: Head) -> str:
     return "the mark of Parquet at its beginning" if head.begins.startswith(MAGIC) else ""
 
 
-def _read(path: Path, asked: Asked) -> Outages:
+def _read(path: Path, asked: LogOptions) -> Outages:
     return read_table(path, asked, parquet_pieces)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.json_values import values
 from cprsim.failures.traces.reading import trace_error
 from cprsim.failures.traces.spells import Spell, Watched, outages_of_spells
@@ -28,7 +28,7 @@ class _Series(NamedTuple):
     up: Floats  # (n,) 1 or 0
 
 
-def read_prometheus(path: Path, asked: Asked) -> Outages:
+def read_prometheus(path: Path, asked: LogOptions) -> Outages:
     """Outages from the samples of ``up``: from the first 0 to the next 1.
 
     Every series is a node that was watched, also those that were never down; the window is that of

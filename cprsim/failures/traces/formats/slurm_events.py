@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.reading import trace_error
 from cprsim.failures.traces.slurm import BarRow, bar_rows, expanded, local_hours
 from cprsim.failures.traces.spells import Spell, outages_of_spells
@@ -17,7 +17,7 @@ COMMAND = "sacctmgr show event start=2024-01-01 -P"
 FAILED = ("DOWN", "FAIL", "ERROR", "DRAIN", "NO_RESPOND", "UNKNOWN")  # how states begin
 
 
-def read_slurm_events(path: Path, asked: Asked) -> Outages:
+def read_slurm_events(path: Path, asked: LogOptions) -> Outages:
     """Outages from ``sacctmgr show event``: nodes that were down, failing or drained.
 
     An end ``Unknown`` is none. Events of the whole cluster, and states that are no failure

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.reading import trace_error
 from cprsim.failures.traces.slurm import BarRow, bar_rows, expanded, local_hours
 from cprsim.failures.traces.spells import Spell, outages_of_spells
@@ -18,7 +18,7 @@ COMMAND = "sacct -a -X -S 2024-01-01 -E now -s NODE_FAIL -P -o JobID,State,Start
 LOST = "NODE_FAIL"
 
 
-def read_slurm_jobs(path: Path, asked: Asked) -> Outages:
+def read_slurm_jobs(path: Path, asked: LogOptions) -> Outages:
     """Failures of nodes from the jobs that they ended, instants at the jobs' ends.
 
     Which node of a job failed is known where it had one, or where there is a column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cprsim.failures.outages import Outages
-from cprsim.failures.traces.asked import Asked, Head, LogFormat
+from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.reading import csv_pieces, separator_of
 from cprsim.failures.traces.tidy import TABLE_OPTIONS, read_table
 
@@ -19,7 +19,7 @@ def _looks_like(head: Head) -> str:
     return f"a table separated by {SEPARATORS[separator_of(line)]}"
 
 
-def _read(path: Path, asked: Asked) -> Outages:
+def _read(path: Path, asked: LogOptions) -> Outages:
     return read_table(path, asked, csv_pieces)
 
 
