@@ -15,7 +15,7 @@ from cprsim.errors import ParameterError
 from cprsim.listed import ListedSystem
 from cprsim.records import Cluster, Costs, ExpectedFailures
 from cprsim.recovery import STRATEGIES, Planning
-from cprsim.recovery.catalogue import CASES, Back, Outcome, example_job, needs, outcomes
+from cprsim.recovery.catalogue import CASES, Back, FailureOutcome, example_job, needs, outcomes
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Policy
@@ -60,7 +60,7 @@ class ListedPolicy:
     options: tuple[dict[str, Any], ...]
     policy: Policy | None  # None: it can't serve the job
     refused: str
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, FailureOutcome]
     needs: tuple[str, ...]
 
 
@@ -199,7 +199,7 @@ def _options(system: System) -> Iterator[dict[str, Any]]:
         }
 
 
-def after_failures(found: dict[str, Outcome]) -> str:
+def after_failures(found: dict[str, FailureOutcome]) -> str:
     """What a job goes back to, by how much fails: ``memory up to node, then remote``."""
     runs: list[tuple[Back, str]] = []
     for case in CASES:

@@ -76,7 +76,7 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FailureOutcome:
     """What becomes of a job after one failure: the rule that is taken and its source."""
 
     back: Back
@@ -84,21 +84,21 @@ class Outcome:
     source: Tier | None = None
 
 
-def outcomes(policy: Policy, cluster: Cluster, role: str) -> dict[str, Outcome]:
+def outcomes(policy: Policy, cluster: Cluster, role: str) -> dict[str, FailureOutcome]:
     """What becomes of a job of this policy after each of `CASES`, by its name."""
     return {case.name: outcome(policy, cluster, role, case) for case in CASES}
 
 
-def outcome(policy: Policy, cluster: Cluster, role: str, case: Case) -> Outcome:
+def outcome(policy: Policy, cluster: Cluster, role: str, case: Case) -> FailureOutcome:
     """What becomes of a job whose saves are all fresh when this strikes nodes of a role."""
     slots = cluster.slots(role)
     struck = frozenset(slots if case.n_struck == 0 else slots[: case.n_struck])
     found = rule_taken(policy, cluster, case.scope, struck)
     if found is None:
-        return Outcome(Back.START)
+        return FailureOutcome(Back.START)
     rule, names = found
     left = [policy.tier(name) for name in names]
-    return Outcome(_back(rule, left), rule, left[0] if left else None)
+    return FailureOutcome(_back(rule, left), rule, left[0] if left else None)
 
 
 def _back(rule: Rule, left: list[Tier]) -> Back:
@@ -112,12 +112,12 @@ def _back(rule: Rule, left: list[Tier]) -> Back:
     return BACK_BY_MEDIUM[left[0].medium] if left else Back.START
 
 
-def needs(policy: Policy, found: dict[str, Outcome]) -> tuple[str, ...]:
+def needs(policy: Policy, found: dict[str, FailureOutcome]) -> tuple[str, ...]:
     """What a system needs besides the job's nodes and its remote storage, in few words each."""
     return tuple(dict.fromkeys(_needs(policy, found)))
 
 
-def _needs(policy: Policy, found: dict[str, Outcome]) -> Iterator[str]:
+def _needs(policy: Policy, found: dict[str, FailureOutcome]) -> Iterator[str]:
     live = {name for rule in policy.rules for name in rule.needs}
     for tier in policy.tiers:
         if tier.medium is Medium.DEVICE and tier.name in live:

@@ -272,7 +272,8 @@ _SAME = "no more than the times of `costs` and of the options tells it from asyn
 SYSTEMS += tuple(
     System(
         name=name, summary=f"async, {how}", source=source, options=Options,
-        plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited, mark=mark, alias_of="async",
+        plan=planned(AsynchronousPreset()), interval="every", family=BEHIND, cited=cited,
+        mark=mark, alias_of="async",
         assumed=f"Assumed: {_SAME}.",
     )
     for name, how, source, cited, mark in (
