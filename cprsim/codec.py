@@ -49,6 +49,7 @@ class FieldMark(Enum):
     NOT_STORED = auto()  # the reader knows it from elsewhere
     INLINE = auto()  # the fields of this record stand among those of the outer one
     OMIT_NONE = auto()  # None: the key is not there
+    OMIT_ZERO = auto()  # 0, its default: the key is not there
     TAGGED = auto()  # this record and those within it name their class
     BY_NAME = auto()  # an enumeration by its name in lower case, not by its value
     FINITE = auto()  # a number that is not finite becomes null, and null becomes NaN
@@ -192,9 +193,14 @@ def _encoded_record(record: Any, tagged: bool) -> dict[str, Any]:
         value = getattr(record, stored.name)
         if stored.marked(FieldMark.INLINE):
             plain |= encode(value)
-        elif value is not None or not stored.marked(FieldMark.OMIT_NONE):
+        elif not _is_omitted(stored, value):
             plain[stored.key] = _encoded_field(stored, value, tagged)
     return plain
+
+
+def _is_omitted(stored: _Stored, value: Any) -> bool:
+    is_none = value is None and stored.marked(FieldMark.OMIT_NONE)
+    return is_none or (value == 0 and stored.marked(FieldMark.OMIT_ZERO))
 
 
 def _encoded_field(stored: _Stored, value: Any, tagged: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 from scipy import special
 
-from cprsim.codec import FieldMark, Finite
+from cprsim.codec import FieldMark
 from cprsim.records import Floats
 
 CONFIDENCE = 0.95
@@ -44,10 +44,10 @@ class Estimate:
     how : by what the interval was made; not part of a comparison of two estimates
     """
 
-    mean: Finite
-    low: Finite = nan
-    high: Finite = nan
-    n: Annotated[int, FieldMark.NOT_STORED] = 0
+    mean: float
+    low: float = nan
+    high: float = nan
+    n: Annotated[int, FieldMark.OMIT_ZERO] = 0
     how: Annotated[How, FieldMark.NOT_STORED] = field(default=How.NOT_KNOWN, compare=False)
 
     @property
