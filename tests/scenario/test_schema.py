@@ -41,7 +41,7 @@ def test_rescheduling_has_a_default_as_detection_has(tmp_path: Path) -> None:
     assert (absent.costs.reschedule, absent.costs.detect) == (0.0, 0.0)
     zero = GOOD_TEXT.replace("  reschedule: 2 min\n", "  reschedule: 0 s\n  detect: 0 s\n")
     assert absent == load_scenario(write(tmp_path, zero)).scenario
-    costs = json_schema()["$defs"]["Costs"]
+    costs = json_schema()["$defs"]["CostsSection"]
     assert "reschedule" not in costs["required"]
     for name in ("detect", "reschedule"):
         assert costs["properties"][name]["default"] == 0.0
@@ -184,9 +184,10 @@ def test_every_quantity_says_how_it_is_written() -> None:
 
     keys = properties(json_schema())
     for key, unit in {
-        "Job.useful": "min", "Job.throughput": "samples/s", "Cluster.shard_size": "GB",
-        "Storage.bandwidth": "Gbit/s", "Costs.save": "min", "Costs.detect": "min",
-        "JobFailures.mtbf": "min", "Recovery.interval": "min", "Simulation.precision": "%",
+        "Job.useful": "min", "Job.throughput": "samples/s", "ClusterSection.shard_size": "GB",
+        "StorageSection.bandwidth": "Gbit/s", "CostsSection.save": "min",
+        "CostsSection.detect": "min",
+        "JobFailures.mtbf": "min", "RecoverySection.interval": "min", "Simulation.precision": "%",
     }.items():  # fmt: skip
         assert any(unit in pattern for pattern in patterns(keys[key])), key
 

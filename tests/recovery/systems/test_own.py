@@ -159,7 +159,7 @@ def test_its_parts_stand_in_the_table_and_in_the_figures(
 
 def test_the_schema_knows_it_and_its_option(said: dict[str, Said]) -> None:
     schema = json.loads(said["schema"].stdout)
-    recovery = schema["$defs"]["Recovery"]["properties"]
+    recovery = schema["$defs"]["RecoverySection"]["properties"]
     assert "neighbour" in json.dumps(recovery["strategy"])
     assert "neighbour: progress between copies" in json.dumps(recovery["options"])
 
