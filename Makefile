@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check style types layers docs docs-check notebooks oracle browser bench promise coverage \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser bench promise coverage \
     rehearse reproduce clean
 
 help:  ## Show what there is
@@ -27,7 +27,11 @@ test: $(VENV)/.has-test  ## Run the tests, one process per core (WORKERS=1 for o
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -q -m "not long"
 
 test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inputs, kills, random scenarios
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long --ignore=tests/rehearsal
+
+# They wait for real processes more than they work, and are judged on a machine that does nothing else.
+test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 minutes, not part of check)
+	@$(BIN)/pytest -q -m long tests/rehearsal
 
 check: $(VENV)/.has-check style types layers test test-long docs-check notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"
