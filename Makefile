@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
     rehearse reproduce clean
 
 help:  ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first scenario
 	@$(BIN)/cprsim run scenarios/quickstart.yaml
