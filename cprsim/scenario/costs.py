@@ -38,10 +38,15 @@ class LinkSection(Model):
     )
 
 
-def _cost_written_as(value: Any) -> str:
+def link_or_duration(value: Any) -> str:
+    """How a time is written that a link may give: the tag of the union's member."""
     if isinstance(value, LinkSection) or (isinstance(value, dict) and "link" in value):
         return "as:link"
-    return "as:transfer" if value == TRANSFER else duration_written_as(value)
+    return duration_written_as(value)
+
+
+def _cost_written_as(value: Any) -> str:
+    return "as:transfer" if value == TRANSFER else link_or_duration(value)
 
 
 Cost = Annotated[

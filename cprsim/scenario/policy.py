@@ -20,8 +20,8 @@ from pydantic import Field as SchemaField
 from cprsim.records import Duration
 from cprsim.recovery.policy import OWN, Capture, Groups, Outside, Placement, Ring, Stage, Tier
 from cprsim.recovery.systems import written
-from cprsim.scenario.costs import LinkSection
-from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of, duration_written_as
+from cprsim.scenario.costs import LinkSection, link_or_duration
+from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.units import TIME
 
@@ -32,17 +32,11 @@ NAME = Annotated[str, SchemaField(strict=True, max_length=60)]
 BY_DEFAULT = {(Tier, "role"): "", (Tier, "placement"): Outside()}  # where a record has no default
 
 
-def _cost_written_as(value: Any) -> str:
-    if isinstance(value, LinkSection) or (isinstance(value, dict) and "link" in value):
-        return "as:link"
-    return duration_written_as(value)
-
-
 Cost = Annotated[
     Annotated[FixedTime, Tag("as:time")]
     | Annotated[DurationSpec, Tag("as:distribution")]
     | Annotated[LinkSection, Tag("as:link")],
-    Discriminator(_cost_written_as),
+    Discriminator(link_or_duration),
 ]
 
 
@@ -60,26 +54,6 @@ class RingSection(Model):
     """Copies on the next slots."""
 
     ring: Annotated[int, SchemaField(strict=True, ge=1)]
-
-
-class GroupsSection(Model):
-    """Slots in groups that stand in for each other."""
-
-    groups: Groups
-
-
-def _placement_written_as(value: Any) -> str:
-    if isinstance(value, RingSection) or (isinstance(value, dict) and "ring" in value):
-        return "as:ring"
-    return "as:groups" if isinstance(value, dict | GroupsSection) else "as:word"
-
-
-PlacementSection = Annotated[
-    Annotated[Literal["outside", "own"], Tag("as:word")]
-    | Annotated[RingSection, Tag("as:ring")]
-    | Annotated[GroupsSection, Tag("as:groups")],
-    Discriminator(_placement_written_as),
-]
 
 
 @cache
@@ -114,7 +88,10 @@ def keys_at(record: type[Any], path: Sequence[str | int]) -> tuple[str, ...]:
     for part in path:
         hints = get_type_hints(here) if is_dataclass(here) else {}
         name = next((name for name in hints if key_of(name) == part), None)
-        here = here if name is None else _members(hints[name])[0]
+        if name is not None:
+            here = _members(hints[name])[0]
+        elif part == "groups":  # of a placement, whose other forms have no keys of their own
+            here = Groups
         here = get_args(here)[0] if get_origin(here) is tuple else here
     return tuple(key_of(one.name) for one in fields(here)) if is_dataclass(here) else ()
 
@@ -137,7 +114,7 @@ def field_type(record: type[Any], name: str) -> Any:
     elif Duration in kinds:
         kind = Cost
     elif set(_members(Placement)) <= set(kinds):
-        kind = PlacementSection
+        kind = _placement_section()
     else:
         kind = _plain_type(name, kinds[0])
     return kind | None
@@ -154,6 +131,37 @@ def _plain_type(name: str, kind: Any) -> Any:
     if kind is float:
         return TIME_H if name.endswith("_h") else Annotated[float, SchemaField(strict=True)]
     return NAME if kind is str else Annotated[kind, SchemaField(strict=True)]
+
+
+class _GroupsSection(Model):
+    """Slots in groups that stand in for each other."""
+
+    groups: Any
+
+    @property
+    def record(self) -> Groups:
+        found: Groups = record_of(Groups, self.groups)
+        return found
+
+
+def _placement_written_as(value: Any) -> str:
+    if isinstance(value, RingSection) or (isinstance(value, dict) and "ring" in value):
+        return "as:ring"
+    return "as:groups" if isinstance(value, dict | _GroupsSection) else "as:word"
+
+
+@cache
+def _placement_section() -> Any:
+    """``outside``, ``own``, ``{ring: 2}`` or ``{groups: {...}}``, whose keys are its record's."""
+    groups = create_model(
+        "GroupsSection", __base__=_GroupsSection, groups=(section_of(Groups), SchemaField())
+    )
+    return Annotated[
+        Annotated[Literal["outside", "own"], Tag("as:word")]
+        | Annotated[RingSection, Tag("as:ring")]
+        | Annotated[groups, Tag("as:groups")],
+        Discriminator(_placement_written_as),
+    ]
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
@@ -192,7 +200,7 @@ def _value(hint: Any, written_as: Any) -> Any:
         return tuple(_value(get_args(kinds[0])[0], one) for one in written_as)
     if is_dataclass(kinds[0]):
         return record_of(kinds[0], written_as)  # type: ignore[arg-type]
-    if written_as == YOUNG:
+    if float in kinds and written_as == YOUNG:
         return written.YOUNG_H
     return kinds[0](written_as) if issubclass(kinds[0], Enum) else written_as
 
@@ -202,5 +210,5 @@ READERS: dict[type[Any], Callable[[Any], Any]] = {
     LinkSection: lambda section: written.OverLink(section.link),
     DurationSpec: duration_of,
     RingSection: lambda section: Ring(section.ring),
-    GroupsSection: lambda section: section.groups,
+    _GroupsSection: lambda section: section.record,
 }

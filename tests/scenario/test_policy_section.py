@@ -111,6 +111,10 @@ WRONG = {
     "every: 10,": "captures.0.every: `10` is a bare number: write its unit",
     "{ring: two}": "tiers.0.placement.ring: `two` is wrong",
     "[detct,": "rules.0.stages.0.kind: `detct` is wrong",
+    "{groups: {size: 4, tolerates: 1, striped: true}}": (
+        "tiers.0.placement.groups.striped: unknown key; there are: size, tolerates, strided"
+    ),
+    '{groups: {size: "4", tolerates: 1}}': "tiers.0.placement.groups.size: `4` is wrong",
     "rulez:": "system `policy` has no such option; it has: tiers, captures, rules",
 }
 RIGHT = {
@@ -121,6 +125,8 @@ RIGHT = {
     "every: 10,": "every: young,",
     "{ring: two}": "{ring: 2}",
     "[detct,": "[detect,",
+    "{groups: {size: 4, tolerates: 1, striped: true}}": "{ring: 2}",
+    '{groups: {size: "4", tolerates: 1}}': "{ring: 2}",
     "rulez:": "rules:",
 }
 
@@ -155,6 +161,11 @@ def test_what_is_left_out_follows_from_the_job(tmp_path: Path) -> None:
     assert replace(to_remote, background=None) == Capture("remote", after="host", every_nth=4)
     assert mean_h(to_remote.background) == pytest.approx(whole_h)
     assert mean_h(policy.rules[0].stages[1].cost) == pytest.approx(4 / 60)
+
+
+def test_a_tier_may_be_called_as_an_interval_is(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path, SCENARIO.replace("host,", "young,").replace("m: young", "m: host"))
+    assert policy.tiers[0].name == policy.captures[0].tier == policy.rules[0].sources[0] == "young"
 
 
 @pytest.mark.parametrize("wrong", WRONG)
