@@ -289,11 +289,13 @@ def _roles(loaded: LoadedScenario, n_nodes: int) -> Iterator[tuple[str, Plain]]:
         yield "cluster.workers", n_nodes
         return
     shares = {f"others.{name}": n for name, n in cluster.others.items()}
-    if cluster.trainers:
-        shares["emb_ps"] = cluster.emb_ps
+    stateful = {f"roles.{name}.nodes": role.nodes for name, role in cluster.roles.items()}
+    stateful = stateful or {"emb_ps": cluster.emb_ps}
+    *others, last = [*stateful, "trainers"] if cluster.trainers else stateful
+    shares |= {key: stateful[key] for key in others}
     left = n_nodes
     for key, n in shares.items():
         share = max(round(n * n_nodes / cluster.n_nodes_of[ANY]), 1)
         left -= share
         yield f"cluster.{key}", share
-    yield f"cluster.{'trainers' if cluster.trainers else 'emb_ps'}", max(left, 0)
+    yield f"cluster.{last}", max(left, 0)

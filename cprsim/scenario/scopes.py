@@ -10,7 +10,7 @@ from pydantic import Field
 from cprsim import records
 from cprsim.recovery import policy
 from cprsim.scenario.distributions import Duration, duration_of
-from cprsim.scenario.failures import Failures
+from cprsim.scenario.failures import Failures, NodeFailures
 from cprsim.scenario.quantities import Model, Quantity
 from cprsim.scenario.traces import TraceFailures
 from cprsim.units import TIME
@@ -69,6 +69,12 @@ class ScopeSection(Model):
             yield "share", "is missing: the share of the failures, or give `failures` of its own"
         if isinstance(self.failures, TraceFailures):
             yield "failures.kind", "a log is replayed in the section `failures` alone"
+        elif self.failures is not None and _has_intervals(self.failures):
+            yield (
+                "failures",
+                "`mtbf_95` and `spread_95` are drawn from in the section `failures` alone: leave "
+                "them out here",
+            )
 
     @property
     def replaces(self) -> bool:
@@ -95,3 +101,13 @@ Scopes = Annotated[
         description="Kinds of failures, with their shares; absent: every failure kills a node.",
     ),
 ]
+
+
+def _has_intervals(failures: Failures) -> bool:
+    """Whether an interval of what was fitted is given, of any of the lifetimes."""
+    lifetimes = failures.roles.values() if isinstance(failures, NodeFailures) else [failures]
+    return any(
+        getattr(lifetime, name, None) is not None
+        for lifetime in lifetimes
+        for name in ("mtbf_95_h", "spread_95")
+    )

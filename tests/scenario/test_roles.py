@@ -10,6 +10,7 @@ import pytest
 
 from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
+from cprsim.fleet.population import _roles
 from cprsim.pipeline import simulate
 from cprsim.scenario import load_scenario
 
@@ -81,6 +82,7 @@ WRONG = {
         "give either `share`"
     ),
     ("mtbf: 30 h, role", "mtbf: 30 h, clock: uptime, role"): "age on one clock",
+    ("mtbf: 30 h, role", "mtbf: 30 h, mtbf_95: [20 h, 50 h], role"): "leave them out here",
     ("mtbf: 30 h, role: stage", "mtbf: 30 h, role: stag"): "no node of role `stag`",
     ("[full,", "[partial,"): "workers go back together",
 }
@@ -99,3 +101,12 @@ def test_shares_follow_from_the_sources(tmp_path: Path) -> None:
     per_h = (4 / 60, 1 / 30)
     shares = experiment_of(tmp_path).expected_shares
     assert shares == pytest.approx([one / sum(per_h) for one in per_h], rel=0.01)
+
+
+def test_a_fleet_varies_the_nodes_of_all_roles(tmp_path: Path) -> None:
+    path = tmp_path / "roles.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    roles = dict(_roles(load_scenario(path), 28))
+    assert roles == {
+        "cluster.others.reader": 4, "cluster.roles.stage.nodes": 16, "cluster.roles.expert.nodes": 8
+    }  # fmt: skip
