@@ -64,8 +64,9 @@ def test_bytes_are_those_of_each_role(tmp_path: Path) -> None:
 
 
 def test_both_engines_agree(tmp_path: Path) -> None:
-    fast = simulate(experiment_of(tmp_path))
-    by_events = simulate(replace(experiment_of(tmp_path), engine="simpy"))
+    experiment = experiment_of(tmp_path, SCENARIO.replace("step: 10 s", "step: 3 min"))
+    fast = simulate(experiment)
+    by_events = simulate(replace(experiment, engine="simpy"))
     for one, other in zip(fast.strategies, by_events.strategies, strict=True):
         assert one.costs.parts == other.costs.parts
         np.testing.assert_allclose(one.costs.hours, other.costs.hours, rtol=0, atol=1e-9)
