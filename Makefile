@@ -162,7 +162,7 @@ $(VENV)/.has-%: pyproject.toml constraints.txt
 	    "$$found" -m venv $(VENV); \
 	fi
 	@echo "Installing $(EXTRAS_$*) with the versions of constraints.txt (once, a minute or two)"
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check \
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile \
 	    --constraint constraints.txt --editable "$(EXTRAS_$*)"
 	@rm -f $(VENV).unfinished
 	@touch $@ $(addprefix $(VENV)/.has-,$(COVERS_$*))

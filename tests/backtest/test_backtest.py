@@ -195,7 +195,7 @@ def test_the_ledger_of_a_year(made_up_year, tmp_path) -> None:
 
 
 def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
-    events = read_logs([made_up_year])
+    events = read_logs([made_up_year / "job-00.jsonl", made_up_year / "job-01.jsonl"])
     jobs = ledgers(events, n_draws=5)
     found, left_out = backtests(jobs, OTHERS, n_nodes=8, n_draws=2)
     advised = advice(found, jobs, OTHERS, n_nodes=8)

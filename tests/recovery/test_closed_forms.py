@@ -61,7 +61,7 @@ from tests.closed_forms import (
 )
 from tests.recovery.poisson import PoissonFailures
 
-N, N_BY_EVENTS = 20_000, 4_000
+N, N_BY_EVENTS = 20_000, 2_000
 SEED = 21
 N_NODES = 4
 NODES = (Role("nodes", N_NODES, Holds.SHARD),)
