@@ -28,7 +28,6 @@ from time import process_time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Distribution, Exponential, with_mean
@@ -36,6 +35,7 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate.engines import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

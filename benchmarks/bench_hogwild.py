@@ -20,6 +20,7 @@ from statistics import median
 
 import numpy as np
 
+from cprsim.experiments.train_in_step import sync_setting
 from cprsim.kernel import blas
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.loops import (
@@ -40,7 +41,6 @@ from cprsim.kernel.replicas import easgd
 from cprsim.kernel.shape import CRITEO_KAGGLE, ModelShape
 from cprsim.scenario import load_scenario
 from cprsim.sync import load_model
-from cprsim.train_in_step import sync_setting
 
 SHAPE = ModelShape(CRITEO_KAGGLE.tables.capped(20_000))
 BATCH, N_BATCHES, ROUNDS, RATE, ELASTIC = 200, 150, 7, 0.05, 0.5

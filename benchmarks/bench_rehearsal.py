@@ -16,7 +16,6 @@ from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.rehearsal.setting import material_of
 from cprsim.rehearsal.supervisor import Supervisor
 from cprsim.scenario import load_scenario
-from cprsim.stand_in import stand_in
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
 N_SERVERS, REPEATS = 4, 2

@@ -14,7 +14,6 @@ from time import perf_counter
 
 import simpy
 
-from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import Constant, Exponential
@@ -22,6 +21,7 @@ from cprsim.failures.sources import FailureSource
 from cprsim.records import Clock, Cluster, Costs, Holds, OnFailure, RecoveryPolicy, Role
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Reach, Scope
+from cprsim.simulate.engines import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

@@ -18,7 +18,6 @@ from dataclasses import replace
 from statistics import median
 from time import process_time
 
-from cprsim.engines import Block, Engine
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
@@ -27,6 +26,7 @@ from cprsim.recovery.classic import as_system
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.simulate.engines import Block, Engine
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopeShares
 

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from cprsim.pipeline import replay, simulate
 from cprsim.scenario import load_scenario
 from tests.history.damage import damaged
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from tests.mutating import mutants_of
 
 ROOMS = {  # by room, the tests that know it best, in this order
-    "simulate": ("tests/simulate", "tests/recovery", "tests/pipeline"),
+    "simulate": ("tests/simulate", "tests/recovery", "tests/experiments"),
     "recovery": ("tests/recovery", "tests/simulate"),
     "results": ("tests/results", "tests/cli"),
     "selector": ("tests/selector",),

@@ -12,8 +12,8 @@ import pytest
 import typer.testing
 from typer.testing import CliRunner, Result
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.cli.app import app
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.scenario import load_scenario
 from cprsim.workers import Workers
 

@@ -16,14 +16,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cprsim.assemble import assemble
 from cprsim.cli.app import app
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import no_hours, trace_of
 from cprsim.failures.traces.asked import Head, LogFormat, LogOptions
 from cprsim.failures.traces.formats import FORMATS
 from cprsim.failures.traces.formats import tidy as tidy_format
-from cprsim.pipeline import simulate
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace
 from cprsim.reproduce import STUDIES, Study
 from cprsim.reproduce.estimates import StudyEstimate

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.intervals import (
+from cprsim.recovery.intervals import (
     cpr_h,
     daly_h,
     expected_pls,

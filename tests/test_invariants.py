@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import yaml
 
-from cprsim.assemble import Experiment, assemble
-from cprsim.pipeline import Outcome, simulate
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import Outcome, simulate
 from cprsim.recovery.classic import as_system
 from cprsim.results.metrics import measure
 from cprsim.results.rows import replication_rows

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cprsim.assemble import assemble
-from cprsim.pipeline import simulate
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.results import load_result
 from cprsim.results.rows import replication_rows
 from cprsim.scenario import load_scenario

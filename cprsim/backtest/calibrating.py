@@ -11,6 +11,7 @@ import numpy as np
 from cprsim.backtest.facts import experiment_of
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
+from cprsim.experiments.pipeline import simulate
 from cprsim.failures.traces.times import HOURS
 from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
 from cprsim.fitting.cost_fragment import costs_fragment
@@ -19,7 +20,6 @@ from cprsim.fitting.goodness import Ranking, rank
 from cprsim.fitting.lifetimes import Lifetimes, lifetimes_of
 from cprsim.history.ledger import JobLedger
 from cprsim.history.summing import of_all
-from cprsim.pipeline import simulate
 from cprsim.records import Floats
 from cprsim.streams import stream
 

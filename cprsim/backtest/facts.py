@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.injected import Injected
 from cprsim.history.ledger import JobLedger
 from cprsim.records import STOPPED_BEYOND, Clock, Floats

@@ -8,7 +8,6 @@ from math import inf, isfinite
 
 import numpy as np
 
-from cprsim.assemble import Experiment
 from cprsim.backtest.facts import (
     AS_IT_RAN,
     Factors,
@@ -21,8 +20,9 @@ from cprsim.backtest.facts import (
 )
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.pipeline import simulate
 from cprsim.history.ledger import JobLedger
-from cprsim.pipeline import simulate
 from cprsim.records import PARTS, Floats
 from cprsim.streams import stream
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cprsim import pipeline
-from cprsim.assemble import assemble
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import counting, progress
 from cprsim.cli.running import logbook_of, with_numbers
@@ -20,6 +18,8 @@ from cprsim.compare_systems.folder import compared, comparison_of
 from cprsim.compare_systems.map_folder import SystemsMap, write_map
 from cprsim.compare_systems.mapping import axes_of, points_of, run_points
 from cprsim.curves import chosen_curve, curve_path
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import assemble
 from cprsim.plots.save import save_figure
 from cprsim.plots.systems import systems_figure
 from cprsim.plots.systems_map import systems_map_figure

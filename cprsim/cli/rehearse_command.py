@@ -96,12 +96,12 @@ def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
 def _rehearsed(
     loaded: LoadedScenario, names: tuple[str, ...], repeat: int, journal: Path
 ) -> Rehearsal:
-    from cprsim.assemble import assemble
+    from cprsim.experiments.assemble import assemble
+    from cprsim.experiments.proxy_model import proxy_model
     from cprsim.rehearsal.rehearsing import rehearse as run
-    from cprsim.stand_in import stand_in
 
     experiment = assemble(loaded)
-    return run(experiment, stand_in(loaded), names, repeat, journal, complain)
+    return run(experiment, proxy_model(loaded), names, repeat, journal, complain)
 
 
 def _kept(

@@ -48,7 +48,7 @@ def run(
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, [*overrides, *shortcuts(seed, replications)])
-    from cprsim.assemble import assemble
+    from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
     from cprsim.cli import running

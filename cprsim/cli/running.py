@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
 from cprsim.cli.progress import progress
 from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.prices import mean_node_hour
 from cprsim.records import EventLog
 from cprsim.results import Logbook, Result, write_result

@@ -100,7 +100,7 @@ def _checked(scenario: Path, overrides: list[str]) -> tuple[str, list[str], list
     from cprsim.scenario import load_scenario
 
     loaded = load_scenario(scenario, overrides)
-    from cprsim.assemble import assemble  # slow to load: what is wrong is said before
+    from cprsim.experiments.assemble import assemble  # slow to load: what is wrong is said before
 
     # finds what only building the parts shows, in a failure trace for example
     experiment = assemble(loaded)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.cli.progress import counting
 from cprsim.cli.pulse import pulse
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import ResultTarget

@@ -42,8 +42,8 @@ def sync(
 
     The scenario's section `sync` says how; the analytic load model stands beside the simulation.
     """
+    from cprsim.experiments.train_in_step import sync_setting
     from cprsim.scenario import load_scenario
-    from cprsim.train_in_step import sync_setting
 
     counts = numbers_of(trainers)
     settings = [sync_setting(load_scenario(scenario, overrides))]

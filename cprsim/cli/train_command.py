@@ -48,19 +48,19 @@ def train(
     from cprsim.measuring.own_code import require_allowed
 
     require_allowed(loaded, allow_code, Path.cwd())
-    from cprsim.accuracy import measure
-    from cprsim.assemble import assemble
     from cprsim.cli.progress import training
+    from cprsim.experiments.accuracy import measure
+    from cprsim.experiments.assemble import assemble
+    from cprsim.experiments.proxy_model import proxy_model
+    from cprsim.experiments.train_in_step import team_of
     from cprsim.plots import loss_figure, save_figure
     from cprsim.present.train import accuracy_as_json, print_accuracy
     from cprsim.results.publish import require_writable
-    from cprsim.stand_in import stand_in
-    from cprsim.train_in_step import team_of
 
     require_replication(replay)
     require_writable(out)
     experiment = assemble(loaded)
-    what = stand_in(loaded)
+    what = proxy_model(loaded)
     with training() as on_progress:
         team = None if loaded.scenario.sync is None else team_of(loaded, what)
         measured = measure(experiment, what, replay, on_progress, team)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from cprsim.assemble import Experiment, with_own_costs
 from cprsim.compare_systems.lineup import Entrant, Lineup
 from cprsim.errors import ParameterError
-from cprsim.listed import ListedSystem
+from cprsim.experiments.assemble import Experiment, with_own_costs
+from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER
 from cprsim.scenario import dump_entry

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cprsim.assemble import Experiment, Planner
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.listed import ListedSystem
+from cprsim.experiments.assemble import Experiment, Planner
+from cprsim.experiments.listed import ListedSystem
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from cprsim import pipeline
 from cprsim.codec import digest_of, encode, finite_or_none
 from cprsim.compare_systems.best import Found, best_policies, run_of
 from cprsim.compare_systems.lineup import Lineup
@@ -30,6 +29,7 @@ from cprsim.compare_systems.standings import (
 )
 from cprsim.errors import ParameterError, Place
 from cprsim.estimate import Estimate
+from cprsim.experiments import pipeline
 from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario import LoadedScenario

@@ -13,20 +13,20 @@ from itertools import takewhile
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble
-from cprsim.engines import Engine
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import blocks_of, engine_of
 from cprsim.fleet.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
 from cprsim.fleet.nodes import Capacity
 from cprsim.fleet.population import Population, population_of, scenario_of
 from cprsim.fleet.records import Arrival, JobRows, Ran, Shared
-from cprsim.pipeline import blocks_of, engine_of
 from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy
 from cprsim.scenario import LoadedScenario, dump_scenario
 from cprsim.scenario.fleet import Fleet
-from cprsim.setting import n_saves_due
+from cprsim.simulate.engines import Engine
 from cprsim.simulate.events.replication import numbers_as_objects
 from cprsim.simulate.numbers import Numbers
 

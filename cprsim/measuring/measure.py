@@ -19,6 +19,7 @@ from typing import Any
 import cprsim
 from cprsim.curves import kernel_block
 from cprsim.errors import ParameterError, ResultError
+from cprsim.experiments.proxy_model import SOURCE
 from cprsim.foreign import one_line, read_json
 from cprsim.kernel.blas import one_thread
 from cprsim.kernel.trials import Saving
@@ -43,7 +44,6 @@ from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
-from cprsim.stand_in import SOURCE
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 

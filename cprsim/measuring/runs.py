@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ResultError
+from cprsim.experiments.proxy_model import ProxyModel, proxy_model
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shards import ShardBy, Shards
@@ -23,7 +24,6 @@ from cprsim.results.journal import Journal, read_journal
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.staleness import STRATEGIES
-from cprsim.stand_in import ProxyModel, stand_in
 from cprsim.streams import stream
 
 ORDERS = 100  # stretches of a click log within which its order is drawn anew for each seed
@@ -195,7 +195,7 @@ def setting_of(loaded: LoadedScenario, seed: int) -> Setting:
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     ours = loaded.scenario.model_copy(update={"kernel": section.model_copy(update={"seed": seed})})
-    what = stand_in(replace(loaded, scenario=ours))
+    what = proxy_model(replace(loaded, scenario=ours))
     train = _in_another_order(what, seed) if isinstance(section.clicks, ClickFile) else what.train
     return Setting(what.shape, train, what.test, what.plan, what.shards)
 

@@ -13,7 +13,7 @@ from cprsim.plots.axes import title_axes
 from cprsim.plots.style import CAPTION, FAINT, INK, series_line, style
 
 if TYPE_CHECKING:
-    from cprsim.accuracy import StrategyAccuracy, TrainingOutcome
+    from cprsim.experiments.accuracy import StrategyAccuracy, TrainingOutcome
 
 LEGEND_ROOM = 0.3  # of the height of the values: free for the legend above them
 

@@ -44,6 +44,7 @@ from cprsim.present.run_sentences import (
 from cprsim.present.run_timeline import timeline_section
 from cprsim.present.terminal import show
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
@@ -63,7 +64,6 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.results.worth_seeing import judged_by, worth_seeing
-from cprsim.setting import n_saves_due
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from math import inf, isnan
 
 from cprsim.estimate import Estimate
 from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
+from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.words import (
     NO_NUMBER,
@@ -20,7 +21,6 @@ from cprsim.results.words import (
     with_ends,
     writes_parts_only,
 )
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 
 FORMULAS = "By the first-order formulas"
 LIMITS = (

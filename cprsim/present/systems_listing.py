@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from cprsim.assemble import assemble
 from cprsim.codec import encode
 from cprsim.errors import ParameterError
-from cprsim.listed import ListedSystem
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.listed import ListedSystem
 from cprsim.records import Cluster, Costs, ExpectedFailures
 from cprsim.recovery import STRATEGIES, Planning
 from cprsim.recovery.catalogue import CASES, Back, FailureOutcome, example_job, needs, outcomes

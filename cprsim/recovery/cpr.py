@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from math import inf
 
-from cprsim.intervals import expected_pls, full_overhead_fraction, partial_overhead_fraction
 from cprsim.records import Decision, OnFailure, RecoveryPolicy
+from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import (
+    expected_pls,
+    full_overhead_fraction,
+    partial_overhead_fraction,
+)
 from cprsim.recovery.strategy import Planning, Strategy, require_sense, save_interval
-from cprsim.setting import n_saves_due
 
 DEFAULT_INTERVAL = "cpr"
 

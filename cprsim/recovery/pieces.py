@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import ceil
 
 from cprsim.errors import ParameterError
-from cprsim.intervals import young_h
 from cprsim.records import Duration
+from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
     Capture,
     Groups,

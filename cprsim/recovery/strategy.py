@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.intervals import cpr_h, daly_h, young_h
 from cprsim.records import ExpectedFailures, RecoveryPolicy, SubSaves
+from cprsim.recovery.intervals import cpr_h, daly_h, young_h
 
 MOST_SAVES = 1_000_000  # in a job
 

@@ -11,13 +11,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cprsim.codec import digest_of
-from cprsim.engines import with_parts
-from cprsim.pipeline import Outcome, StrategyOutcome
+from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.records import RecoveryPolicy, stacked
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.results import Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
+from cprsim.simulate.engines import with_parts
 
 PREDICTED, MEASURED = "predicted", "measured"
 FILE = "rehearsal.json"

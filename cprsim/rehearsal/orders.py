@@ -11,7 +11,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
-from cprsim.setting import ROUNDING
+from cprsim.recovery.giving_up import ROUNDING
 
 SECONDS = 3600.0  # an hour
 

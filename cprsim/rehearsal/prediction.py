@@ -10,11 +10,10 @@ from math import isinf
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
-from cprsim.folding import cost_breakdown, shard_loss
 from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
@@ -32,6 +31,7 @@ from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.setting import image_bytes
+from cprsim.simulate.folding import cost_breakdown, shard_loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.assemble import Experiment
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
@@ -42,7 +43,6 @@ from cprsim.rehearsal.verdict import (
     load_of,
     mean_of,
 )
-from cprsim.stand_in import ProxyModel
 from cprsim.whole_file import write_whole
 
 ATTEMPTS = 2  # at one run, where the machine was too busy

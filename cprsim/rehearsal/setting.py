@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import takewhile
 from math import inf
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material
@@ -15,7 +16,6 @@ from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse,
 from cprsim.rehearsal.shard import TRACKERS
 from cprsim.scenario import Scenario
 from cprsim.scenario.failures import InjectedFailures
-from cprsim.stand_in import ProxyModel
 
 HEARTBEATS = 8  # in the time that detection takes
 LEAST_DETECT_S = 0.2

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
 from cprsim.estimate import ROUNDED_Z_95
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, Weibull
@@ -27,7 +28,6 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.fitting.correlated_fit import fit_correlated
 from cprsim.fitting.families import FAMILIES, fit
 from cprsim.fitting.lifetimes import gaps
-from cprsim.pipeline import simulate
 from cprsim.records import Cluster, Floats
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.logs import TITLES, logs, missing

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.estimate import ROUNDED_Z_95
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.block import block_of, replications_of
 from cprsim.failures.distributions import Gamma
 from cprsim.failures.replay import Replay

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 
-from cprsim.assemble import Experiment, assemble
-from cprsim.intervals import full_overhead_fraction, partial_overhead_fraction
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.reproduce.estimates import StudyEstimate
 from cprsim.reproduce.paper import OVERHEADS, REDUCTIONS
 from cprsim.reproduce.simulated import OVERHEAD, Simulated, simulate_cases

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
 from cprsim.plots.chart import Band, Chart, Panel, Series
 from cprsim.records import RecoveryPolicy
 from cprsim.reproduce.estimates import StudyEstimate, series

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.accuracy import measure
-from cprsim.assemble import assemble
+from cprsim.experiments.accuracy import measure
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.reproduce.estimates import StudyEstimate, series
 from cprsim.reproduce.paper import PRODUCTION_LOSS
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, alone
 from cprsim.reproduce.verdicts import Assumptions
-from cprsim.stand_in import stand_in
 
 SCENARIO = "production.yaml"
 KERNEL = "kernel={tables: criteo-kaggle, most_rows: 5000, samples: %d}"
@@ -56,7 +56,7 @@ def _trained(work: Work, samples: int, seed: int) -> dict[str, Any]:
     """One replication's failures on one seed's clicks."""
     overrides = [KERNEL % samples, f"kernel.seed={seed}", RECOVERY, *work.clicks_overrides()]
     loaded = work.scenario(SCENARIO, overrides)
-    measured = measure(assemble(loaded), stand_in(loaded), seed, lambda run, done, to_do: None)
+    measured = measure(assemble(loaded), proxy_model(loaded), seed, lambda run, done, to_do: None)
     whole = measured.whole
     found: dict[str, Any] = {"position": _some(whole.curve.position), "": _some(whole.curve.loss)}
     for one in measured.strategies:

@@ -17,6 +17,8 @@ from scipy import stats
 
 from cprsim.errors import ParameterError
 from cprsim.estimate import HIGH
+from cprsim.experiments.proxy_model import proxy_model
+from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.failures.distributions import Constant
 from cprsim.plots.chart import Band, Chart, Panel, Series, floats
 from cprsim.reproduce.estimates import StudyEstimate
@@ -25,9 +27,7 @@ from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import FITTED, NONE, Assumptions, agreement
 from cprsim.results.words import NO_NUMBER
-from cprsim.stand_in import stand_in
 from cprsim.sync import SyncSetting, load_model, throughput
-from cprsim.train_in_step import Team, sync_setting, train_in_step, warm_start
 
 SCENARIO = "shadowsync.yaml"
 FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number that is fitted
@@ -143,7 +143,7 @@ class SeedStart:
         section = loaded.scenario.sync
         if section is None or loaded.scenario.kernel is None:
             raise ParameterError(f"{SCENARIO} needs its sections `sync` and `kernel`")
-        self.what, self._scaled, self._work = stand_in(loaded), section.stand_in, work
+        self.what, self._scaled, self._work = proxy_model(loaded), section.stand_in, work
         self._warm = warm_start(self.what, self._scaled.warm_start_fraction)
 
     def train(self, case: SyncCase) -> dict[str, float]:

@@ -8,8 +8,8 @@ from functools import partial
 from math import isfinite, nan
 from typing import Any, TypeVar
 
-from cprsim.assemble import assemble
-from cprsim.pipeline import simulate
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.plots.chart import Panel, Series
 from cprsim.records import RecoveryPolicy
 from cprsim.reproduce.estimates import StudyEstimate, relative_half_width, series

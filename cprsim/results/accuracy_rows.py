@@ -25,7 +25,7 @@ from cprsim.staleness import (
 )
 
 if TYPE_CHECKING:
-    from cprsim.pipeline import Outcome, StrategyOutcome
+    from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 
 QUANTITIES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
 BEYOND = "beyond_measured"

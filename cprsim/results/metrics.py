@@ -25,7 +25,7 @@ from cprsim.results.accuracy_rows import (
 from cprsim.results.rows import replication_rows
 
 if TYPE_CHECKING:
-    from cprsim.pipeline import Outcome
+    from cprsim.experiments.pipeline import Outcome
 
 
 # (columns of replication rows, nodes of the job) -> the metric of each row

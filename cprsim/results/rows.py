@@ -21,7 +21,7 @@ from cprsim.results.accuracy_rows import accuracy_columns
 from cprsim.staleness import lost_portion
 
 if TYPE_CHECKING:
-    from cprsim.pipeline import Outcome, StrategyOutcome
+    from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 
 
 def replication_rows(outcome: Outcome) -> pd.DataFrame:

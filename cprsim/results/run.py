@@ -35,7 +35,7 @@ from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
 from cprsim.results.words import NO_NUMBER, significant
 
 if TYPE_CHECKING:
-    from cprsim.pipeline import Outcome
+    from cprsim.experiments.pipeline import Outcome
 
 JOB = "job.json"
 TABLES = ("replications", "losses", "timeline")

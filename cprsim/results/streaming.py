@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cprsim import pipeline
 from cprsim.estimate import CONFIDENCE, Estimate
+from cprsim.experiments import pipeline
 from cprsim.records import Bools, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import (
     BEYOND,
@@ -28,8 +28,8 @@ from cprsim.results.rows import beside_the_job
 from cprsim.staleness import MeanLoss, StalenessCurve, pooled, strategy_key
 
 if TYPE_CHECKING:
-    from cprsim.assemble import Experiment
-    from cprsim.engines import Rows
+    from cprsim.experiments.assemble import Experiment
+    from cprsim.simulate.engines import Rows
 
 PRICED = (*QUANTITIES.values(), BEYOND)
 """The metrics that need a staleness curve, and a row per lost shard."""

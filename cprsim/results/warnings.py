@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cprsim.assemble import Experiment
+from cprsim.experiments.assemble import Experiment
+from cprsim.recovery.giving_up import ROUNDING, n_saves_due
 from cprsim.recovery.policy import Policy, WhenBusy
 from cprsim.results.words import hours
-from cprsim.setting import ROUNDING, n_saves_due
 
 
 def warnings(experiment: Experiment) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 
 from cprsim.records import RecoveryPolicy
-from cprsim.setting import n_saves_due
+from cprsim.recovery.giving_up import n_saves_due
 
 NO_NUMBER = "–"
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}

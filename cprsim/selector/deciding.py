@@ -12,11 +12,11 @@ from math import inf
 
 import numpy as np
 
-from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
-from cprsim.listed import ListedSystem
-from cprsim.pipeline import StrategyOutcome
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.listed import ListedSystem
+from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.scenario.failures import EMB_PS
 from cprsim.selector.limit import Limit, pls_alone

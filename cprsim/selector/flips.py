@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scipy import optimize
 
-from cprsim.listed import ListedSystem
+from cprsim.experiments.listed import ListedSystem
 from cprsim.selector.choice import Flip
 from cprsim.selector.deciding import Decided, decide, difference, loses, surely_cheaper
 from cprsim.selector.inputs import Input, inputs_of

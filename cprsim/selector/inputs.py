@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from cprsim.assemble import Experiment
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from cprsim.assemble import Experiment, assemble
-from cprsim.listed import ListedSystem
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.listed import ListedSystem
 from cprsim.records import Floats
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.distributions import Lifetime

@@ -13,12 +13,12 @@ from math import floor, inf, log10
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
-from cprsim.listed import JobNow, ListedSystem
-from cprsim.pipeline import StrategyOutcome
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.listed import JobNow, ListedSystem
+from cprsim.experiments.pipeline import StrategyOutcome
 from cprsim.records import Floats, OnFailure, RecoveryPolicy, SubSaves
-from cprsim.setting import n_saves_due
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.staleness import Prediction, lost_portion
 
 FULL = "full"

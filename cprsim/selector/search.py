@@ -12,12 +12,12 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.intervals import young_h
-from cprsim.listed import ListedSystem
+from cprsim.experiments.listed import ListedSystem
 from cprsim.records import SubSaves
+from cprsim.recovery.giving_up import n_saves_due
+from cprsim.recovery.intervals import young_h
 from cprsim.selector.limit import Limit
 from cprsim.selector.pricing import FULL, Bench, Priced, Way
-from cprsim.setting import n_saves_due
 
 FREE_WRITES = 1000  # the most tried where a write costs nothing, as more are always better
 MOST_WRITES = 100_000  # that are ever tried

@@ -9,10 +9,10 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.assemble import Experiment
 from cprsim.estimate import Estimate
-from cprsim.intervals import cpr_h
-from cprsim.listed import ListedSystem
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.listed import ListedSystem
+from cprsim.recovery.intervals import cpr_h
 from cprsim.results.words import hours
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.deciding import (

@@ -11,10 +11,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.draws import Draws
 from cprsim.errors import AccountingError
 from cprsim.records import CostBreakdown, Duration, EventLog, Floats, Ints
-from cprsim.setting import ROUNDING
+from cprsim.recovery.giving_up import ROUNDING
+from cprsim.simulate.draws import Draws
 from cprsim.simulate.fast.params import Params, params_of
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import (

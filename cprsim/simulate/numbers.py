@@ -12,6 +12,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Duration, Ints, Storage
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.legal import (
     MOST_ROLES,
     MOST_RULES,
@@ -32,7 +33,6 @@ from cprsim.recovery.policy import (
     To,
     WhenBusy,
 )
-from cprsim.setting import n_saves_due
 from cprsim.simulate.job import SimulatedJob
 
 NONE = -1

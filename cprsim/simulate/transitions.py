@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cprsim.records import Ints
+from cprsim.recovery.giving_up import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
 from cprsim.recovery.policy import Level
-from cprsim.setting import ROUNDING
 from cprsim.simulate.numbers import (
     ALL,
     MOST_SOURCES,

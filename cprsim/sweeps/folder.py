@@ -10,9 +10,9 @@ from typing import Annotated
 
 import pandas as pd
 
-from cprsim.assemble import Experiment
 from cprsim.codec import FieldMark, decode
 from cprsim.errors import ResultError
+from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
 from cprsim.records import OnFailure
 from cprsim.results.accuracy_rows import why_unpriced

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import cprsim
-from cprsim.assemble import Experiment, assemble
 from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.scenario import LoadedScenario

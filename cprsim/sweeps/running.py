@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cprsim.assemble import Experiment
 from cprsim.codec import finite_or_none
 from cprsim.estimate import Estimate
-from cprsim.pipeline import compile_engine
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.pipeline import compile_engine
 from cprsim.results.metrics import FINISHED
 from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point

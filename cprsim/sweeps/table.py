@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.intervals import cpr_h, daly_h, young_h
+from cprsim.recovery.intervals import cpr_h, daly_h, young_h
 from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import Point
 from cprsim.sweeps.store import Body

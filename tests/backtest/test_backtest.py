@@ -15,10 +15,10 @@ from cprsim.backtest.calibrating import calibrate, predict
 from cprsim.backtest.facts import AS_IT_RAN, Listed, clock_of, facts_of
 from cprsim.backtest.replaying import advice, backtests
 from cprsim.errors import ParameterError
+from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
-from cprsim.pipeline import replay, simulate
 from cprsim.present.backtest import backtest_blocks
 from cprsim.present.ledger import ledger_blocks
 from cprsim.present.terminal import show

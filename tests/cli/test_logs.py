@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
 from cprsim.failures.replay import Replay
 from cprsim.scenario import load_scenario
 from tests.making import call

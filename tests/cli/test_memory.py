@@ -17,8 +17,8 @@ OFTEN = ["--set", "failures.mtbf=0.5 min", "--set", "failures.role=emb_ps"]
 
 LIMITED = """
 import os, resource, sys
-from cprsim import pipeline
-from cprsim.assemble import assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import assemble
 from cprsim.cli import main, running
 from cprsim.scenario import load_scenario
 from cprsim.simulate import blocks
@@ -77,9 +77,12 @@ class OutOfMemory:
     ("command", "where"),
     [
         ("run", "cprsim.results.run._write"),
-        ("run", "cprsim.pipeline.simulate"),
-        ("sweep --over failures.mtbf=5h,9h --workers 1", "cprsim.pipeline._Course.through"),
-        (f"select {KAGGLE} --max-auc-loss 0.001", "cprsim.pipeline.simulate"),
+        ("run", "cprsim.experiments.pipeline.simulate"),
+        (
+            "sweep --over failures.mtbf=5h,9h --workers 1",
+            "cprsim.experiments.pipeline._Course.through",
+        ),
+        (f"select {KAGGLE} --max-auc-loss 0.001", "cprsim.experiments.pipeline.simulate"),
     ],
     ids=lambda value: value.split()[0],
 )

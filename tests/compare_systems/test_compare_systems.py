@@ -144,7 +144,7 @@ def test_who_can_not_run_the_job_is_named_with_the_reason(servers) -> None:
 
 def test_the_same_command_finds_the_finished_result(servers, monkeypatch) -> None:
     _, found, command = servers
-    monkeypatch.setattr("cprsim.pipeline.simulate", None)
+    monkeypatch.setattr("cprsim.experiments.pipeline.simulate", None)
     assert json.loads(call(*command, "--json").stdout) == found
     told = call(*command)
     assert "found again, nothing was simulated" in told.stdout

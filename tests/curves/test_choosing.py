@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.assemble import assemble
 from cprsim.curves import CurveFile, choosing, chosen_curve, kernel_block, write_curve
 from cprsim.errors import CurveError, ScenarioError
+from cprsim.experiments.assemble import assemble
 from cprsim.results.identity import failures_digest, identity_of
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
-from cprsim.assemble import assemble
 from cprsim.errors import ParameterError, TraceError
+from cprsim.experiments.assemble import assemble
 from cprsim.failures.distributions import Constant
 from cprsim.fitting.cost_fit import CostFit, Transfers, bandwidth_of, fit_costs, read_transfers
 from cprsim.fitting.cost_fragment import costs_fragment

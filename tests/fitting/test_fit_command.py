@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
 from cprsim.failures.traces import read_tidy
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.plots import save_figure

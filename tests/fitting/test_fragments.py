@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.failures.outages import Outages

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 
-from cprsim.assemble import assemble
 from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import assemble
 from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.presets import PRESETS, preset

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.fleet.course import run_history
-from cprsim.pipeline import simulate
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 

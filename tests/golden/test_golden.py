@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.assemble import assemble
-from cprsim.pipeline import replay
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import replay
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS
 from tests.simulate.building import told

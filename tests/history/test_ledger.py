@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported
 from cprsim.history.ledger import LEDGER_PARTS
-from cprsim.pipeline import replay, simulate
 from tests.history.damage import damaged
 from tests.history.making import ledger_of, told
 from tests.making import maker, small_scenario

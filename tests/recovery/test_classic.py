@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
-from cprsim.engines import FAST, Rows
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
 from cprsim.simulate import blocks
+from cprsim.simulate.engines import FAST, Rows
 from cprsim.simulate.fast.params import params_of
 from tests.simulate.agreeing import assert_rows_agree
 

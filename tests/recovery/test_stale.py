@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.replay import moments
 from cprsim.records import EventKind, OnFailure, in_order
 from cprsim.recovery.classic import as_system

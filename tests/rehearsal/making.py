@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from cprsim.folding import cost_breakdown
 from cprsim.kernel.clicks.generated import generate
 from cprsim.kernel.clicks.records import Clicks, split
 from cprsim.kernel.shape import PRESETS, ModelShape
@@ -20,6 +19,7 @@ from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.setting import image_bytes
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import ReplayCheck, check_replay
+from cprsim.simulate.folding import cost_breakdown
 
 N_SERVERS = 3
 SPEEDS = Speeds(

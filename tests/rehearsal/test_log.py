@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.folding import cost_breakdown, shard_loss
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
+from cprsim.simulate.folding import cost_breakdown, shard_loss
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
 N = 100  # samples, and seconds of useful work

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ParameterError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.records import EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating
 from cprsim.rehearsal.material import Material
@@ -26,7 +26,6 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.scenario import load_scenario
-from cprsim.stand_in import stand_in
 from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock
 from cprsim.rehearsal.calibration import RunCalibration
@@ -35,7 +35,6 @@ from cprsim.rehearsal.verdict import (
     mean_of,
 )
 from cprsim.scenario import load_scenario
-from cprsim.stand_in import stand_in
 from tests.making import SCENARIOS
 
 KEPT = Path(__file__).parent / "kept"

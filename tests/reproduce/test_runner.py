@@ -191,7 +191,7 @@ def test_a_missing_input_is_named(study: Study, inputs: Path, tmp_path: Path) ->
 
 def test_the_code_of_a_result_is_what_it_imports_and_no_other_result() -> None:
     ours = closure("cprsim.reproduce.production")
-    assert {"cprsim.pipeline", "cprsim.simulate.blocks", "cprsim.recovery.cpr"} <= ours
+    assert {"cprsim.experiments.pipeline", "cprsim.simulate.blocks", "cprsim.recovery.cpr"} <= ours
     assert not {name for name in ours if name.startswith(("cprsim.cli", "cprsim.fitting"))}
     assert "cprsim.reproduce.fig_overheads" not in ours
     for study in STUDIES.values():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cprsim.pipeline import Outcome, StrategyOutcome
+from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 from cprsim.records import (
     PARTS,
     Activity,

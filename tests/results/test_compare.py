@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.pipeline import Outcome
+from cprsim.experiments.pipeline import Outcome
 from cprsim.results import Identity, compare, same_failures
 from cprsim.results.compare import welch
 

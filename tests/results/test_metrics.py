@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cprsim.estimate import Estimate
-from cprsim.pipeline import Outcome
+from cprsim.experiments.pipeline import Outcome
 from cprsim.results import METRICS, differences, summarise
 from cprsim.results.metrics import FINISHED, spreads
 from cprsim.results.rows import replication_rows

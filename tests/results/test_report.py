@@ -10,7 +10,7 @@ from math import inf, nan
 import pytest
 from rich.console import Console
 
-from cprsim.pipeline import Outcome
+from cprsim.experiments.pipeline import Outcome
 from cprsim.present.comparison import differences_table
 from cprsim.present.document import Table, Words
 from cprsim.present.run import document_of_run, print_run, run_as_json

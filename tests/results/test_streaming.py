@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.results.compare import differences
 from cprsim.results.metrics import FINISHED
 from cprsim.results.metrics import summarise as summary_of_rows

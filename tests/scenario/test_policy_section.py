@@ -132,7 +132,7 @@ RIGHT = {
 
 
 def policy_of(tmp_path: Path, text: str = SCENARIO) -> Policy:
-    from cprsim.assemble import assemble
+    from cprsim.experiments.assemble import assemble
 
     path = tmp_path / "two-level.yaml"
     path.write_text(text, encoding="utf-8")

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
+from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.fleet.population import _roles
-from cprsim.pipeline import simulate
 from cprsim.scenario import load_scenario
 
 SECONDS = 3600.0

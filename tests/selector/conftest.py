@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from cprsim.assemble import Experiment
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, Exponential
 from cprsim.records import Clock, Cluster, Costs, Holds, Role

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cprsim.assemble import assemble
 from cprsim.codec import decode
 from cprsim.errors import ScenarioError
+from cprsim.experiments.assemble import assemble
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.scenario import load_scenario
 from cprsim.selector.words import entry
-from cprsim.setting import n_saves_due
 from cprsim.staleness import TRACKERS
 from tests.generated import sub_saves
 from tests.making import call, small_scenario

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cprsim.assemble import Experiment
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected

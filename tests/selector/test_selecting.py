@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from cprsim import pipeline
 from cprsim.errors import ParameterError
+from cprsim.experiments import pipeline
 from cprsim.failures.injected import Injected
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.selector import Limit, LimitedQuantity, select

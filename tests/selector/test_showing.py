@@ -18,11 +18,11 @@ from cprsim.plots.save import save_figure
 from cprsim.plots.selection import non_dominated, pareto_figure
 from cprsim.present.selection import summary
 from cprsim.present.terminal import show
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.selector import Flip, Limit, LimitedQuantity, Selection, select
 from cprsim.selector.folder import candidate_rows
 from cprsim.selector.pricing import interval_with
 from cprsim.selector.words import typed
-from cprsim.setting import n_saves_due
 from cprsim.units import TIME
 from tests.selector.conftest import Job, curve_of
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cprsim.engines import FAST, Rows
 from cprsim.failures.block import BlockFailures
 from cprsim.records import CostBreakdown, RecoveryPolicy, ShardLoss, in_order, stacked
 from cprsim.simulate import blocks
+from cprsim.simulate.engines import FAST, Rows
 from cprsim.simulate.fast.params import params_of
 from tests.simulate.building import JobSetting, block_of, engine, ran, simulated
 from tests.simulate.folding import cost_breakdown, shard_loss

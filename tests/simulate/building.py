@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from cprsim.engines import Block, Engine, Rows
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
@@ -30,6 +29,7 @@ from cprsim.records import (
 from cprsim.recovery.classic import as_system, draw_names
 from cprsim.recovery.policy import Reach, Scope
 from cprsim.simulate.blocks import BlockDraws
+from cprsim.simulate.engines import Block, Engine, Rows
 from cprsim.simulate.events import replication as events
 from cprsim.simulate.events.event_log import event_log
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob

@@ -1,4 +1,4 @@
-"""A check that logs, accounts and losses agree; the fold itself is `cprsim.folding`."""
+"""A check that logs, accounts and losses agree; the fold itself is `cprsim.simulate.folding`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprsim.engines import with_parts
-from cprsim.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.records import CostBreakdown, EventLog
 from cprsim.simulate.blocks import losses_of
+from cprsim.simulate.engines import with_parts
+from cprsim.simulate.folding import FOLDED, cost_breakdown, shard_loss
 from cprsim.simulate.job import ReplicationOutcome
 
 __all__ = ["FOLDED", "cost_breakdown", "require_agreement", "shard_loss"]

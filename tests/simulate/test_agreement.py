@@ -10,13 +10,13 @@ from math import inf
 
 import pytest
 
-from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.distributions import with_mean
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import FailureSource, Start
 from cprsim.records import Clock, Cluster, OnFailure, Storage, Transfer
+from cprsim.simulate.engines import FAST
 from tests.simulate.agreeing import assert_both_agree
 from tests.simulate.building import FULL, NONE, PARTIAL, JobSetting, policy, setting
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Constant, with_mean
 from cprsim.records import Clock, RecoveryPolicy, Storage, SubSaves, Transfer
 from cprsim.recovery.policy import Reach, Scope, Tax
 from cprsim.simulate import blocks
+from cprsim.simulate.engines import FAST
 from cprsim.simulate.fast.params import params_of
 from cprsim.simulate.job import SimulatedJob
 from tests.simulate.agreeing import CLOSE, assert_same, compiled_ways

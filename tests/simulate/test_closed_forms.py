@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, CostBreakdown, OnFailure, stacked
+from cprsim.simulate.engines import FAST
 from cprsim.simulate.fast.params import params_of
 from tests import closed_forms
 from tests.simulate.agreeing import assert_both_agree

@@ -12,8 +12,8 @@ import pytest
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
-from cprsim.intervals import expected_pls
 from cprsim.records import Clock, CostBreakdown, OnFailure, RecoveryPolicy, ShardLoss
+from cprsim.recovery.intervals import expected_pls
 from tests import closed_forms
 from tests.simulate.building import (
     FULL,

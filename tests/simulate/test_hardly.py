@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim.engines import FAST
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.distributions import Exponential
 from cprsim.records import Clock, EventKind, OnFailure
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES
+from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES
+from cprsim.simulate.engines import FAST
 from tests.simulate.agreeing import all_ways, assert_rows_agree
 from tests.simulate.building import (
     FULL,

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cprsim.engines import FAST, SIMPY, Rows
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import FailureSource, trace_of
 from cprsim.records import Clock, Cluster, Failure, FailureTrace, OnFailure
+from cprsim.simulate.engines import FAST, SIMPY, Rows
 from tests.simulate.agreeing import all_ways, assert_rows_agree, assert_same
 from tests.simulate.building import (
     FULL,

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cprsim.assemble import assemble
 from cprsim.errors import ResultError
-from cprsim.pipeline import simulate
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.results import METRICS, differences, summarise
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.publish import sole

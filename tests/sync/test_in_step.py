@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.clicks.generated import generate
-from cprsim.kernel.clicks.records import split
-from cprsim.kernel.shape import ModelShape, TableLayout
-from cprsim.kernel.shards import Shards
-from cprsim.kernel.training import TrainingPlan
-from cprsim.records import OnFailure
-from cprsim.stand_in import ProxyModel
-from cprsim.sync import Outage
-from cprsim.train_in_step import (
+from cprsim.experiments.proxy_model import ProxyModel
+from cprsim.experiments.train_in_step import (
     Team,
     loss_curve,
     outages_of,
@@ -22,6 +15,13 @@ from cprsim.train_in_step import (
     train_with_failures,
     warm_start,
 )
+from cprsim.kernel.clicks.generated import generate
+from cprsim.kernel.clicks.records import split
+from cprsim.kernel.shape import ModelShape, TableLayout
+from cprsim.kernel.shards import Shards
+from cprsim.kernel.training import TrainingPlan
+from cprsim.records import OnFailure
+from cprsim.sync import Outage
 from tests.simulate.building import failures, policy, run
 from tests.simulate.test_beside import NEVER, SERVER, TRAINER, in_step
 from tests.sync.settings import setting

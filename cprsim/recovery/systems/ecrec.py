@@ -20,7 +20,7 @@ from math import comb
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
-from cprsim.intervals import young_h
+from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
     Capture,
     Groups,

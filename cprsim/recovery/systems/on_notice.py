@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import inf
 
 from cprsim.errors import ParameterError
-from cprsim.intervals import young_h
+from cprsim.recovery.intervals import young_h
 from cprsim.recovery.policy import (
     Capture,
     Medium,

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.records import Floats, OnFailure, RecoveryPolicy
 from cprsim.selector import Limit, LimitedQuantity, select
 from cprsim.staleness import Metric, StalenessCurve

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.kernel.trials import ROUNDING, Saving, ShardFailure, Trial
 from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss
 from cprsim.reproduce.promise.cells import STRATEGIES, PromiseCell, curve_loss

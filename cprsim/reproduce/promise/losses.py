@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.assemble import Experiment, assemble
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.trials import Trial
 from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import Floats

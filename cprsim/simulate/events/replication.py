@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, Protocol
 import simpy
 
 from cprsim.budget import require_room
+from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.recovery.policy import STAGE_ORDER
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate import transitions
 from cprsim.simulate.events.alarms import END, FAILURES, JOB, SAVES, STAGES, Alarm
 from cprsim.simulate.events.sharing import SharedLink

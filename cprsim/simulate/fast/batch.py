@@ -14,7 +14,7 @@ import numpy as np
 
 from cprsim.compiling import compiled, inlined
 from cprsim.records import Floats, Ints
-from cprsim.setting import HOPELESS_AFTER
+from cprsim.recovery.giving_up import HOPELESS_AFTER
 from cprsim.simulate.fast.params import Params
 from cprsim.simulate.numbers import FINISHED, GOING, INTRICATE, LEFT, NONE, WANTS_FAILURES
 from cprsim.simulate.strikes import ScopedStrikes

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cprsim.failures.distributions import Constant
 from cprsim.records import STOPPED_BEYOND, Clock, Cluster, Duration, OnFailure, Storage
 from cprsim.recovery.classic import REMOTE, strategy
+from cprsim.recovery.giving_up import n_saves_due
 from cprsim.recovery.policy import (
     Capture,
     Medium,
@@ -20,7 +21,6 @@ from cprsim.recovery.policy import (
     Tier,
     To,
 )
-from cprsim.setting import n_saves_due
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.numbers import NEAR, NO_LINK, NONE, OF_JOB
 

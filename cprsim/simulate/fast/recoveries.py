@@ -7,7 +7,7 @@ from typing import Any
 
 from cprsim.compiling import uncounted
 from cprsim.records import Floats, Ints
-from cprsim.setting import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
+from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H
 from cprsim.simulate.fast.saves import abandon_saves
 from cprsim.simulate.fast.state import MOST_RECOVERIES, Drawn
 from cprsim.simulate.job import NOTICE

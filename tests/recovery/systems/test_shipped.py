@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import assemble
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.assemble import assemble
+from cprsim.experiments.assemble import assemble
 from cprsim.reproduce.promise import exhaustive
 from cprsim.reproduce.promise.cells import cells_of, limits
 from cprsim.reproduce.promise.exhaustive import NEAR_ENOUGH, OnGrid, Ratio, search

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cprsim import pipeline
-from cprsim.assemble import assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.replay import replay as replay_log
 from cprsim.kernel.saving import Saver
@@ -24,7 +25,6 @@ from cprsim.reproduce.promise.losses import estimate
 from cprsim.reproduce.promise.study import STUDY, print_summary
 from cprsim.scenario import load_scenario
 from cprsim.staleness import Metric, Response, StalenessCurve
-from cprsim.stand_in import stand_in
 from tests.kernel.scratch import run_trial
 from tests.making import SCENARIOS, call
 
@@ -69,7 +69,7 @@ def histories(loaded) -> dict[str, Histories]:
 @pytest.mark.parametrize("strategy", ["partial", "cpr-mfu"])
 def test_a_history_trains_as_the_log_of_its_job_does(loaded, histories, strategy: str) -> None:
     """Also where saves are struck: saves cost a fifteenth of the interval here."""
-    what = stand_in(loaded)
+    what = proxy_model(loaded)
     setting = Setting(what.shape, what.train, what.test, what.plan, what.shards)
     experiment = assemble(loaded)
     ours = histories[strategy]

@@ -6,10 +6,10 @@ from math import inf
 
 import pytest
 
-from cprsim.assemble import assemble
 from cprsim.curves import CurveFile
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import simulate
 from cprsim.failures.distributions import Constant
-from cprsim.pipeline import simulate
 from cprsim.records import SubSaves
 from cprsim.recovery.classic import as_system
 from cprsim.scenario import load_scenario
@@ -42,7 +42,7 @@ def run_with(tmp_path, monkeypatch):
         entries = (f"{{strategy: cpr-{name}, target_pls: 0.1, interval: 4 h}}" for name in SHARES)
         path = tmp_path / "small.yaml"
         path.write_text(small_scenario(", ".join(["partial", *entries])))
-        monkeypatch.setattr("cprsim.assemble.chosen_curve", lambda loaded: curve)
+        monkeypatch.setattr("cprsim.experiments.assemble.chosen_curve", lambda loaded: curve)
         return assemble(
             load_scenario(
                 path, ["costs.save=6 min", "job.useful=40 h", "simulation.replications=100"]

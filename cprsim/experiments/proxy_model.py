@@ -45,7 +45,7 @@ class ProxyModel:
         )
 
 
-def stand_in(loaded: LoadedScenario) -> ProxyModel:
+def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     """Make or read the clicks, and say what is trained on them.
 
     Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
 from cprsim.errors import ScenarioError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.policy import StageKind
 from cprsim.recovery.system import noticed_after

@@ -9,10 +9,9 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from cprsim.assemble import Experiment
 from cprsim.budget import how_to_raise, megabytes, memory_bytes
-from cprsim.engines import Block, Engine, Rows, joined
 from cprsim.errors import BudgetError, TooManyReplicationsError
+from cprsim.experiments.assemble import Experiment
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.records import (
     PARTS,
@@ -26,6 +25,7 @@ from cprsim.records import (
     stacked,
 )
 from cprsim.recovery.classic import as_system
+from cprsim.simulate.engines import Block, Engine, Rows, joined
 from cprsim.staleness import StalenessCurve
 
 N_KEPT = 4  # blocks of failures

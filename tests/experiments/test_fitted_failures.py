@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment, assemble
 from cprsim.errors import ScenarioError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.correlated import CorrelatedNodes, Shocks
 from cprsim.failures.distributions import PiecewiseHazard

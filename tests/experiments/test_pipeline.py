@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim import pipeline
 from cprsim.errors import ScenarioError
+from cprsim.experiments import pipeline
 from cprsim.failures.distributions import LogNormal
 from cprsim.records import CostBreakdown, OnFailure
 from tests.making import Make, maker

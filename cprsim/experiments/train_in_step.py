@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import N_MARKS, STARTS, LossCurve, Moment, act, moments
 from cprsim.kernel.replicas import Replicas
@@ -20,7 +21,6 @@ from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
 from cprsim.scenario import LoadedScenario
-from cprsim.stand_in import ProxyModel
 from cprsim.sync import (
     ALL,
     Outage,

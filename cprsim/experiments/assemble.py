@@ -9,10 +9,10 @@ from typing import Literal
 
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError, ScenarioError
+from cprsim.experiments.listed import JobNow, ListedSystem
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
-from cprsim.listed import JobNow, ListedSystem
 from cprsim.records import (
     Cluster,
     Costs,

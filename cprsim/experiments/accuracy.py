@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim import pipeline
-from cprsim.assemble import Experiment
 from cprsim.errors import ParameterError
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import Experiment
+from cprsim.experiments.proxy_model import ProxyModel
+from cprsim.experiments.train_in_step import Team, loss_curve, train_with_failures
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.replay import LossCurve, TracedTraining, losses_of_shards, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import EventKind, EventLog, Floats, RecoveryPolicy
-from cprsim.stand_in import ProxyModel
-from cprsim.train_in_step import Team, loss_curve, train_with_failures
 
 OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples to do
 

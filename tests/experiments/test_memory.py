@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim import pipeline
 from cprsim.budget import MEMORY
 from cprsim.errors import BudgetError
+from cprsim.experiments import pipeline
 from cprsim.failures.block import BlockFailures
 from tests.making import PATIENCE_S, SCENARIOS, Make, maker
 from tests.simulate.agreeing import columns_of
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.long
 GROWTH = """
 import sys
 from pathlib import Path
-from cprsim import pipeline
-from cprsim.assemble import assemble
+from cprsim.experiments import pipeline
+from cprsim.experiments.assemble import assemble
 from cprsim.scenario import load_scenario
 
 def peak():  # of this program alone: what getrusage says has that of its parent in it
