@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material, fresh_model
@@ -47,7 +48,7 @@ def of_the_kernel(material: Material) -> float:
 
 
 def main() -> None:
-    material = material_of(stand_in(load_scenario(SCENARIO, ["kernel.samples=60000"])))
+    material = material_of(proxy_model(load_scenario(SCENARIO, ["kernel.samples=60000"])))
     print(f"the kernel in one process       {of_the_kernel(material):9,.0f} samples/s")
     print(f"a trainer and {N_SERVERS} servers, unpaced {of_processes(material):9,.0f} samples/s")
 

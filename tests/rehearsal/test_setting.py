@@ -11,6 +11,7 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.records import EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating
 from cprsim.rehearsal.material import Material
@@ -39,7 +40,7 @@ def experiment(*overrides: str) -> Experiment:
 
 @pytest.fixture(scope="module")
 def what() -> Material:
-    return material_of(stand_in(load_scenario(SCENARIO, [SMALL])))
+    return material_of(proxy_model(load_scenario(SCENARIO, [SMALL])))
 
 
 def test_real_bytes_take_the_scenarios_times(what: Material) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.experiments.proxy_model import proxy_model
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock
 from cprsim.rehearsal.calibration import RunCalibration
@@ -54,7 +55,7 @@ def job() -> Experiment:
 def what() -> Material:
     """Its shards are those of the kept runs; its clicks are fewer."""
     small = ["kernel.samples=20000"]
-    return material_of(stand_in(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
+    return material_of(proxy_model(load_scenario(SCENARIOS / "rehearsal.yaml", small)))
 
 
 CALIBRATION = RunCalibration(**kept("before.json")["calibration"])
