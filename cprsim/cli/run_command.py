@@ -51,8 +51,9 @@ def run(
     from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
-    from cprsim.cli import running
     from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making import running
     from cprsim.results import load_result
 
     def made(number: int | None) -> tuple[Result, bool]:
@@ -60,7 +61,9 @@ def run(
         require_replication(number)
         target = target_of(out, loaded, started, replay=number)
         return finished_or_make(
-            target, load_result, lambda: running.simulate_into(target, loaded, experiment)
+            target,
+            load_result,
+            lambda: running.simulate_into(target, loaded, experiment, ON_STDERR),
         )
 
     result, there = made(replay_number(replay, lambda: made(None)[0]))
