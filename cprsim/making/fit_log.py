@@ -74,6 +74,7 @@ class LogRead:
         from cprsim.fitting.trace_fit import fit_trace
 
         asked, chosen = self.asked, self.chosen
+        begin, end = (None if one is None else str(one) for one in asked.reader.period)
         known = observation_of(
             chosen,
             asked.first,
@@ -81,7 +82,7 @@ class LogRead:
             nodes=asked.reader.n_nodes,
             lives=asked.node_file or (asked.node_dates and "--node-dates") or None,
             node=asked.node,
-            period=asked.reader.period,
+            period=(begin, end),
             age=asked.age,
             cause=asked.cause,
         )

@@ -88,6 +88,8 @@ def load_scenario(
     overrides: Sequence[str] = (),
     axes: Sequence[str] = (),
     axes_option: str = "--over",
+    *,
+    text: str | None = None,
 ) -> LoadedScenario:
     """Read and check a scenario.
 
@@ -99,13 +101,14 @@ def load_scenario(
     axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
         instead of what the file says
     axes_option : the option of the command line that they come from, for errors
+    text : instead of the file's; `path` is where files are that it names, and how errors call it
 
     Raises
     ------
     ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
     """
     path = Path(path)
-    document = read_document(read_text(path), path)
+    document = read_document(read_text(path) if text is None else text, path)
     data = _mapping(document, path)
     places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
     apply_overrides(data, overrides, places)
