@@ -12,7 +12,7 @@ from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
 from cprsim.api.selecting import Selection
 from cprsim.api.sweeping import Sweep
-from cprsim.present.document import Document
+from cprsim.present.document import Block, Document, Picture, Table
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.reproduction import document_of_reproduction
 from cprsim.reproduce.runner import Reproduced
@@ -43,6 +43,11 @@ class Reproduction(Answer):
 
     def _document(self) -> Document:
         return document_of_reproduction(self._made)
+
+    def _brief(self) -> list[Block]:
+        """The comparisons and every figure."""
+        blocks = [block for section in self.document.sections for block in section.blocks]
+        return [*super()._brief(), *(one for one in blocks if isinstance(one, Picture))]
 
 
 def read(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction | Page:
@@ -91,9 +96,9 @@ class Page(Answer):
 
         blocks = [block for section in self._made.sections for block in section.blocks]
         for block in blocks:
-            if block.kind == "table":
-                headings = [column.heading for column in block.columns]  # type: ignore[union-attr]
-                rows = [list(map(str, row)) for row in block.rows]  # type: ignore[union-attr]
+            if isinstance(block, Table):
+                headings = [column.heading for column in block.columns]
+                rows = [list(map(str, row)) for row in block.rows]
                 return pd.DataFrame(rows, columns=headings)
         return pd.DataFrame()
 

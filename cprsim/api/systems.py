@@ -42,18 +42,15 @@ class Systems(Answer):
         """A row per system.
 
         Columns: name, family, alias_of, summary, source, mark, needs, what a failure of each size
-        takes the job back to (`after_process`, `after_node`, ...), cannot_serve (why; else None).
+        takes the job back to (`after_process`, `after_node`, ...), cannot_serve (why; else empty).
         """
         kept = ("name", "family", "alias_of", "summary", "source", "mark")
         rows = []
         for entry in map(plain_entry, self._entries):
             after = {f"after_{case}": back for case, back in entry["goes_back_to"].items()}
             more = {"needs": ", ".join(entry["needs"]), **after}
-            rows.append(
-                {name: entry[name] for name in kept}
-                | more
-                | {"cannot_serve": entry["cannot_serve"]}
-            )
+            plain = {name: entry[name] or "" for name in (*kept, "cannot_serve")}
+            rows.append({**plain, **more})
         return table_of(rows)
 
     def explain(self, name: str) -> str:
