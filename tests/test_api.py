@@ -67,7 +67,8 @@ MEMBERS = {
     "Run": KEPT | {"events", "means", "rows", "strategies", "warnings"},
     "Sweep": KEPT | {"axes", "of", "strategies"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
-    "Fit": ANSWER | {"circle", "failures", "fragment", "mtbf_h", "simpler", "warnings"},
+    "Fit": ANSWER
+    | {"circle", "failures", "fragment", "job_failures", "mtbf_h", "simpler", "warnings"},
     "Curve": ANSWER
     | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
@@ -315,6 +316,7 @@ def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     fitted = cprsim.fit(log_of_failures(tmp_path), time_unit="h", nodes=4, bootstrap=0)
     assert fitted.mtbf_h.low < 40 < fitted.mtbf_h.high
     assert {"gaps", "repairs"} <= set(fitted.table["times"])
+    assert fitted.job_failures["kind"] == "job"
     run = cprsim.run(
         small_scenario("full"), {"failures": fitted.failures, "cluster.emb_ps": 2}, replications=3
     )

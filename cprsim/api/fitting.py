@@ -68,6 +68,11 @@ class Fit(Answer):
         return _section(self.fragment)
 
     @property
+    def job_failures(self) -> dict[str, Any]:
+        """The same without groups and lemons: the gaps between failures of the job as a whole."""
+        return _section(self.simpler or self.fragment)
+
+    @property
     def circle(self) -> pd.DataFrame:
         """The log's statistics beside those of logs simulated from its fit, where asked for.
 
