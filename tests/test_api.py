@@ -170,6 +170,8 @@ def test_overrides_are_a_mapping_or_texts() -> None:
 def test_what_is_wrong_is_raised_with_its_place() -> None:
     with pytest.raises(ScenarioError, match=r"scenario\.yaml:3: .*useful"):
         cprsim.load("name: small\njob:\n  useful: soon\n")
+    with pytest.raises(ScenarioError, match=r"^override costs\.save: "):
+        cprsim.load("quickstart", {"costs.save": "soon"})
     with pytest.raises(ScenarioError, match="nor a scenario of that name"):
         cprsim.run("quickstrat")
     with pytest.raises(cprsim.CprsimError, match="one of them"):

@@ -32,7 +32,8 @@ class Source:
 
     def read(self, more: Sequence[str] = ()) -> LoadedScenario:
         """The scenario with further overrides. Raises ScenarioError with all that is wrong."""
-        return load_scenario(self.path, [*self.overrides, *more], text=self.text)
+        said = [*self.overrides, *more]
+        return load_scenario(self.path, said, text=self.text, option="override")
 
     def changed(self, overrides: Overrides) -> Source:
         """With further overrides, which are not checked before it is read."""
