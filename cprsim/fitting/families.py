@@ -72,23 +72,25 @@ class SearchFamily:
     start: Callable[[Lifetimes], Floats]
 
 
-def log_likelihoods(
-    distribution: Distribution, lifetimes: Lifetimes, censored: tuple[Floats, Ints] | None = None
-) -> Floats:
-    """Contribution of each time to the log-likelihood, (n,): density, or survival, given entry.
+def log_likelihoods(lifetimes: Lifetimes) -> Callable[[Distribution], Floats]:
+    """Contribution of each time to a log-likelihood, (n,): density, or survival, given entry.
 
-    Parameters
-    ----------
-    censored : lengths of the censored times, each once, and which of these each of them has
+    Nodes that never failed were all watched as long: equal censored times are reckoned once.
     """
-    each = np.empty(lifetimes.n)
-    ended = lifetimes.observed
-    each[ended] = distribution.log_density(lifetimes.duration_h[ended])
-    censored_h, which = censored or (lifetimes.duration_h[~ended], slice(None))
-    each[~ended] = -distribution.cumulative_hazard(censored_h)[which]
-    late = lifetimes.entry_h > 0
-    if late.any():
-        each[late] += distribution.cumulative_hazard(lifetimes.entry_h[late])
+    ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
+    ended_h = lifetimes.duration_h[ended]
+    censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
+    late = np.flatnonzero(lifetimes.entry_h > 0)
+    entry_h = lifetimes.entry_h[late]
+
+    def each(distribution: Distribution) -> Floats:
+        found = np.empty(lifetimes.n)
+        found[ended] = distribution.log_density(ended_h)
+        found[censored] = -distribution.cumulative_hazard(censored_h)[which]
+        if len(late):
+            found[late] += distribution.cumulative_hazard(entry_h)
+        return found
+
     return each
 
 
@@ -104,18 +106,14 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     """
     if lifetimes.n_observed == 0:
         raise ParameterError("no failure was observed: nothing can be fitted")
-    point = search(family, lifetimes, _near(family, lifetimes))
-    covariance, clustered = covariances(
-        family.name,
-        _each(family, lifetimes),
-        point,
-        lifetimes.unit,
-    )
-    distribution = family.make(point)
+    each = _each(family, lifetimes)
+    start = _near(family, lifetimes)
+    point = maximum(family.name, each, start, lifetimes.n_observed)
+    covariance, clustered = covariances(family.name, each, point, lifetimes.unit)
     return Fit(
         family=family.name,
-        distribution=distribution,
-        log_likelihood=float(log_likelihoods(distribution, lifetimes).sum()),
+        distribution=family.make(point),
+        log_likelihood=float(each(point).sum()),
         n_parameters=len(point),
         n_observed=lifetimes.n_observed,
         parameters=_estimates(family, point, covariance, clustered),
@@ -124,12 +122,9 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
 
 
 def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
-    """Contribution of each time from the search numbers.
-
-    Nodes that never failed were all watched as long: equal censored times are reckoned once.
-    """
-    censored = np.unique(lifetimes.duration_h[~lifetimes.observed], return_inverse=True)
-    return lambda at: log_likelihoods(family.make(at), lifetimes, censored)
+    """Contribution of each time from the search numbers."""
+    of = log_likelihoods(lifetimes)
+    return lambda at: of(family.make(at))
 
 
 def _near(family: SearchFamily, lifetimes: Lifetimes) -> Floats:
@@ -148,13 +143,7 @@ def search(
     family: SearchFamily, lifetimes: Lifetimes, start: Floats, slope: float = FLAT
 ) -> Floats:
     """Search numbers of the most likely member; see `likelihood.maximum`."""
-    return maximum(
-        family.name,
-        _each(family, lifetimes),
-        start,
-        lifetimes.n_observed,
-        slope,
-    )
+    return maximum(family.name, _each(family, lifetimes), start, lifetimes.n_observed, slope)
 
 
 def _estimates(

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, by_node
 from cprsim.records import Bools, Floats, Ints
 
 
@@ -214,7 +214,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     first : whether the first up-time counts as that of a new node, or not at all
     """
     merged = outages.merged()
-    order = np.argsort(merged.node, kind="stable")  # they are sorted by start
+    order = by_node(merged)
     node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)

@@ -96,7 +96,6 @@ def fit_trace(
     # first what takes the most memory, while little else is held
     drawn = portrait_of(merged)
     correlated, why_not = _correlated(merged)
-    on_ages = _of_ages(merged, observed)
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
@@ -119,7 +118,7 @@ def fit_trace(
             *_of_trend(course),
             *silences(outages),
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
-            *on_ages,
+            *_of_ages(merged, observed, first, of_uptimes.ranking),
         ),
     )
 
@@ -173,17 +172,21 @@ def _of_subjects(*subjects: Subject) -> list[str]:
     return warnings
 
 
-def _of_ages(outages: Outages, observed: Observation) -> list[str]:
+def _of_ages(
+    outages: Outages, observed: Observation, first: FirstUptime, fitted: Ranking | None
+) -> list[str]:
     """A warning where the ages at the beginning are unknown, and matter."""
-    if observed.ages.source is not Source.INFERRED:
+    if observed.ages.source is not Source.INFERRED or fitted is None:
         return []
+    weibull = [one.fit for one in fitted.judged if one.fit.family == WEIBULL.name]
+    other = FirstUptime.UNKNOWN if first is FirstUptime.NEW else FirstUptime.NEW
     try:
-        new, unknown = (
-            fit(WEIBULL, uptimes(outages, first).at_most(MOST_FITTED)[0])
-            for first in (FirstUptime.NEW, FirstUptime.UNKNOWN)
-        )
+        weibull.append(fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0]))
     except (ParameterError, NotConvergedError):
         return []
+    if len(weibull) < 2:
+        return []
+    new, unknown = weibull if first is FirstUptime.NEW else reversed(weibull)
     if not any(_differ(*pair) for pair in zip(new.parameters, unknown.parameters, strict=True)):
         return []
     said = (
