@@ -24,7 +24,7 @@ from cprsim.failures.distributions import (
 )
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import FLAT, STEP, NotConvergedError, Parameter, covariances, maximum
-from cprsim.records import Floats, Ints
+from cprsim.records import Floats
 
 FEW = 500  # times that are quick to fit
 
@@ -221,19 +221,19 @@ def _start_gamma(lifetimes: Lifetimes) -> Floats:
 def _weibull_ended(ended: _Ended, at: Floats) -> float:
     shape, log_scale = exp(at[0]), at[1]
     hazard = float(np.exp(shape * (ended.log - log_scale)).sum())
-    return ended.n * (at[0] - shape * log_scale) + (shape - 1) * ended.total_log - hazard
+    return float(ended.n * (at[0] - shape * log_scale) + (shape - 1) * ended.total_log - hazard)
 
 
 def _gamma_ended(ended: _Ended, at: Floats) -> float:
     shape = exp(at[0])
     norm = ended.n * (float(special.gammaln(shape)) + shape * at[1])
-    return (shape - 1) * ended.total_log - ended.total_h / exp(at[1]) - norm
+    return float((shape - 1) * ended.total_log - ended.total_h / exp(at[1]) - norm)
 
 
 def _lognormal_ended(ended: _Ended, at: Floats) -> float:
     squares = ended.squares + ended.n * (ended.mean_log - at[0]) ** 2
     norm = ended.n * (at[1] + log(2 * pi) / 2) + ended.total_log
-    return -squares / (2 * exp(2 * at[1])) - norm
+    return float(-squares / (2 * exp(2 * at[1])) - norm)
 
 
 EXPONENTIAL = SearchFamily(
