@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cprsim.cli.ledger_command import PageFile
 from cprsim.cli.options import AsJson, column_names, settled
 from cprsim.cli.saying import complain, say, say_json
 from cprsim.foreign import one_line
@@ -184,6 +185,7 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    page: PageFile = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -212,13 +214,12 @@ def fit(
     from cprsim.fitting.trace_fit import fit_trace
     from cprsim.present.fit import (
         FitReport,
-        causes_as_json,
-        fit_as_json,
-        print_causes,
-        print_fit,
-        since_as_json,
+        blocks_of_fit,
+        page_of_fit,
         since_sentences,
     )
+    from cprsim.present.fit_json import causes_as_json, fit_as_json, since_as_json
+    from cprsim.present.terminal import show
     from cprsim.whole_file import require_new, write_new
 
     for new in (save, anonymize):
@@ -262,20 +263,23 @@ def fit(
     causes = by_cause(outages, n_job, policy) if by is not None else ()
     written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
     since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
-    report = replace(report, more=tuple(since_sentences(since)) if since else ())
+    said = tuple(since_sentences(since)) if since else ()
+    report = replace(report, more=said, causes=causes, of_causes=written)
     figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
     if save is not None and causes:
         _save_fragments(save, written)
     elif save is not None and report.fragment is not None:
         write_new(save, report.fragment)
+    if page is not None:
+        from cprsim.present.writing import write_page
+
+        complain(f"page written to {write_page(page_of_fit(report), page)[0]}")
     if as_json:
         more: dict[str, Any] = {"causes": causes_as_json(causes, written)} if causes else {}
         more |= {"since_last": since_as_json(since)} if since else {}
         say_json({**fit_as_json(report, figures), **more})
     else:
-        print_fit(Terminal(), report)
-        if causes:
-            print_causes(Terminal(), causes, written, n_job)
+        show(Terminal(), blocks_of_fit(report))
         for path in figures:
             say(path)
     if save is not None and report.fragment is None and not causes:

@@ -187,6 +187,11 @@ class CauseFragment:
     text: str | None
     why_not: str
 
+    @property
+    def said(self) -> str:
+        """The fragment, or why there is none."""
+        return self.text or f"# {one_line(self.cause)}: no fragment: {self.why_not}\n"
+
 
 def fragments_by_cause(
     causes: tuple[OfCause, ...], origin: str, n_job: int, observed: Observation
