@@ -27,7 +27,7 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 N_AGES = 200
 DOT_POINTS = 4.0  # across
 MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
-MOST_STEPS = 2_000  # of the survival curve
+MOST_STEPS = 1_000  # of the survival curve
 SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
