@@ -13,6 +13,7 @@ from cprsim.budget import require_room
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.partial_draws import PIECE
+from cprsim.failures.presence import Presence
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
 from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
@@ -27,6 +28,10 @@ class Replay:
     The trace wraps: after its end it begins again. Its nodes are assigned to the slots of the job
     at random, without replacement, anew for each replication. A node that is down at the start
     counts as replaced. The length of an outage is the failed node's repair.
+
+    Where nodes join and leave (`Outages.lives`), the job has the first of those that are there, in
+    a random order of all: at each instant a random choice of them. A node that leaves gives its
+    place to the next of them; slots count anew then.
 
     Raises
     ------
@@ -51,16 +56,20 @@ class Replay:
         A failure of s trace nodes strikes a job of n of the N nodes with the hypergeometric
         probability ``1 - C(N - s, n) / C(N, n)``, and ``s n / N`` of its nodes on average.
         """
-        failures, n_trace = self._failures(), self.outages.n_nodes
+        failures = self._failures()
         self._check_slots(cluster)
-        sizes, counts = np.unique(np.diff(failures.first_slot), return_counts=True)
+        sizes = np.diff(failures.first_slot)
+        pairs, counts = np.unique(
+            np.stack([sizes, self._n_there(failures.at_h)]), axis=1, return_counts=True
+        )
 
         def n_striking(n_slots: int) -> float:
-            p = [p_strikes(int(size), n_slots, n_trace) for size in sizes]
+            p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
             return float(counts @ np.array(p))
 
         n_any, n_shard = n_striking(cluster.n_nodes), n_striking(cluster.n_emb_ps)
-        n_shards_struck = float(counts @ sizes) * cluster.n_emb_ps / n_trace
+        n_all = self.outages.n_nodes  # each failure counts as if all had been there
+        n_shards_struck = float(counts @ (pairs[0] * n_all / pairs[1])) * cluster.n_emb_ps / n_all
         window_h = self.outages.window_h
         return ExpectedFailures(
             mtbf_h=window_h / n_any if n_any > 0 else inf,
@@ -83,12 +92,18 @@ class Replay:
         rng = stream(seed, block, "failures/trace/window")
         begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
         assigning = stream(seed, block, "failures/trace/nodes")
-        slot_of = self._assignment(assigning, kept, cluster.n_nodes)
+        presence = self._presence()
+        n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
+        slot_of = self._assignment(assigning, kept, n_placed)
         rows = _Rows.of(self._failures(), self.outages.window_h)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             replication, at_h, row = rows.between(begin_h, from_h, until_h)
-            slot = slot_of[replication, rows.node[row]]
-            mine = slot >= 0
+            if presence is None:
+                slot = slot_of[replication, rows.node[row]]
+            else:
+                epoch = presence.epoch(rows.at_h[row])
+                slot = presence.slots(slot_of, replication, epoch, rows.node[row])
+            mine = (slot >= 0) & (slot < cluster.n_nodes)
             yield trace_of(
                 until_h, len(kept),
                 replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
@@ -108,10 +123,30 @@ class Replay:
             *([last] if n_last else []),
         )
 
+    def _presence(self) -> Presence | None:
+        """Which nodes are there when; None where all are there all along."""
+        if self.outages.lives is None:
+            return None
+        _, enters_h, leaves_h = self.outages.lives
+        return Presence.of(enters_h, leaves_h, self.outages.window_h)
+
+    def _n_there(self, at_h: Floats) -> Ints:
+        """How many nodes are there at each instant [h], (n,)."""
+        presence = self._presence()
+        if presence is None:
+            return np.full(len(at_h), self.outages.n_nodes, dtype=np.int64)
+        return presence.n_there[presence.epoch(at_h)]
+
     def _check_slots(self, cluster: Cluster) -> None:
-        if cluster.n_nodes > self.outages.n_nodes:
+        presence, n_trace = self._presence(), self.outages.n_nodes
+        when = ""
+        if presence is not None:
+            fewest = int(presence.n_there.argmin())
+            n_trace = int(presence.n_there[fewest])
+            when = f" at hour {presence.from_h[fewest]:.6g} of it: choose another period"
+        if cluster.n_nodes > n_trace:
             raise ParameterError(
-                f"the job has {cluster.n_nodes} nodes, the trace only {self.outages.n_nodes}"
+                f"the job has {cluster.n_nodes} nodes, the trace only {n_trace}{when}"
             )
 
     def _failures(self) -> FailureTrace:

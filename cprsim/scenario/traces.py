@@ -12,7 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
 from cprsim.units import TIME
@@ -123,6 +123,12 @@ class TraceFailures(Model):
         "file.",
     )
     system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
+    node_dates: bool | None = Field(
+        None,
+        strict=True,
+        description="Of lanl: nodes are there between the dates that the file names, and a job has "
+        "only nodes that are there.",
+    )
     period: PeriodSection | None = Field(
         None, description="Of lanl and tidy: what was observed; absent: what the log spans."
     )
@@ -154,6 +160,7 @@ class TraceFailures(Model):
         """Each format has its own keys."""
         own = {
             "system": ("lanl",),
+            "node_dates": ("lanl",),
             "period": ("lanl", "tidy"),
             "columns": ("tidy",),
             "time_unit": ("tidy",),
@@ -190,12 +197,16 @@ class TraceFailures(Model):
             read_lanl,
             read_tidy,
         )
+        from cprsim.failures.traces.lanl import lanl_lives
 
         if self.format == "infinitehbd":
             return read_infinitehbd(path, n_nodes=self.nodes)
         period = (None, None) if self.period is None else (self.period.first, self.period.last)
         if self.format == "lanl":
-            return read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
+            log = read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
+            if not self.node_dates or self.system is None:
+                return log
+            return with_lives(log, lanl_lives(path, self.system, log))
         return read_tidy(
             path,
             columns={} if self.columns is None else self.columns.other_names,
