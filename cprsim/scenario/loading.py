@@ -105,7 +105,18 @@ def load_scenario(
     ScenarioError : with everything that is wrong, each with file and line (or ``--set KEY``)
     """
     path = Path(path)
-    document = read_document(read_text(path), path)
+    return scenario_of(read_text(path), path, overrides, axes, axes_option)
+
+
+def scenario_of(
+    text: str,
+    path: Path,
+    overrides: Sequence[str] = (),
+    axes: Sequence[str] = (),
+    axes_option: str = "--over",
+) -> LoadedScenario:
+    """Check the text of a scenario that stands, or is to stand, at `path`; as `load_scenario`."""
+    document = read_document(text, path)
     data = _mapping(document, path)
     places = {key_path: Place(path, line) for key_path, line in document.lines.items()}
     apply_overrides(data, overrides, places)

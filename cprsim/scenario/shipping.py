@@ -10,10 +10,13 @@ import re
 from itertools import takewhile
 from pathlib import Path
 
+from cprsim.whole_file import write_new
+
 _INSTALLED = Path(__file__).parent / "shipped"
 _REPOSITORY = Path(__file__).parents[2] / "scenarios"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else _REPOSITORY
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
 _ABOUT = re.compile(r"(.+?)[.:](?:\s|$)")
 
 
@@ -27,6 +30,20 @@ def file_or_shipped(path: Path) -> Path:
     if path.is_file():
         return path
     return shipped_scenarios().get(str(path), path)
+
+
+def put_schema_beside(scenario: Path) -> Path | None:
+    """Write the schema that a scenario's first line names beside it; None where one is there.
+
+    The name there is relative, so that the two files hold together wherever they are taken.
+
+    Raises ResultError where it can't be written.
+    """
+    schema = scenario.with_name(SCHEMA)
+    if schema.exists():
+        return None
+    write_new(schema, (FOLDER / SCHEMA).read_text("utf-8"))
+    return schema
 
 
 def about(path: Path) -> str:

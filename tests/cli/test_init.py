@@ -1,0 +1,191 @@
+"""``cprsim init``: a scenario from options, or from questions at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import select
+import shlex
+import subprocess
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from cprsim.cli import init_command
+from cprsim.cli.app import app
+from cprsim.scenario import load_scenario
+from tests.making import PROGRAM
+
+RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
+UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A made-up log of 20 nodes in 200 days: exponential times, each outage of 2 h."""
+    draw = random.Random(7)
+    rows = []
+    for node in range(20):
+        at = draw.expovariate(1 / 600)
+        while at < 4800:
+            rows.append(f"n{node},{at:.2f},{at + 2:.2f}")
+            at += 2 + draw.expovariate(1 / 600)
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\n" + "\n".join(rows) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["recommender", "llm"])
+@pytest.mark.parametrize("saves", ["unknown", "30 min, 2 min"])
+def test_what_it_writes_runs(cprsim, kind, saves) -> None:
+    called = cprsim(
+        "init", "mine.yaml", "--kind", kind, "--nodes", 12, "--failures", "40 h", "--saves", saves
+    )
+    assert called.exit_code == 0, called.stderr
+    ran = cprsim("run", "mine.yaml", "--replications", 5, "--json")
+    assert ran.exit_code == 0, ran.stderr
+    strategies = {row["strategy"] for row in json.loads(ran.stdout)["strategies"]}
+    assert "full" in strategies
+    assert ("today" in strategies) == (saves != "unknown")
+
+
+def test_every_command_that_it_names_takes_the_scenario(cprsim, monkeypatch) -> None:
+    made = cprsim("init", "a b.yaml", *RECOMMENDER, "--saves", "1 h, 2 min", "--json")
+    named = [one["command"] for one in json.loads(made.stdout)["commands"]]
+    assert [shlex.split(line)[1] for line in named] == ["run", "sweep", "select", "fit", "report"]
+    for line in named:
+        if "a b.yaml" in line:
+            words = shlex.split(line)[1:]
+            overrides = ["--replications", "5", "--json"]
+            called = cprsim(*words, *overrides)
+            assert called.exit_code == 0, (line, called.stderr)
+
+
+def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log) -> None:
+    arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments)
+    assert called.exit_code == 0, called.stderr
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert failures.kind == "job"
+    assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
+
+
+def test_the_fragment_that_fit_saved_is_taken_as_it_is(cprsim, log) -> None:
+    fit = ("--nodes", "40", "--job-nodes", "30", "--bootstrap", "0")
+    assert cprsim("fit", log, *fit, "--save", "failures.yaml").exit_code == 0
+    arguments = ("--kind", "llm", "--nodes", "30", "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    assert called.exit_code == 0, called.stderr
+    with open("failures.yaml", encoding="utf-8") as fragment, open("mine.yaml") as scenario:
+        assert fragment.read() in scenario.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no terminal to ask at"),
+        (("--kind", "recommender", "--nodes", "12", "--failures", "1 h"), "--saves: missing"),
+        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "--kind: 'gpu' is no kind of job"),
+        (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
+        ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
+        ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
+        ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
+        ((*RECOMMENDER[:4], "--failures", "log.csv", "--saves", "unknown"), "log.csv"),
+        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),
+         "--nodes N --job-nodes 21"),
+        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv", "--saves", "unknown"),
+         "bad.csv"),
+        (("--kind", "llm", "--nodes", "99999", "--failures", "1 s per node", "--saves", "unknown"),
+         "failures per job"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
+    cprsim, log, listing, request, arguments, said
+) -> None:
+    if "n_nodes" not in said and "12" not in arguments and "21" not in arguments:
+        log.write_text("node,start,end\na,1,2\n", "utf-8")  # too little for a fit
+    log.with_name("bad.csv").write_text("\x00\x01", "utf-8")
+    before = listing()
+    called = cprsim("init", "mine.yaml", *arguments)
+    assert called.exit_code == 2
+    assert said in called.stderr
+    assert "Traceback" not in called.stderr
+    assert listing() == before
+
+
+def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
+    before = scenario.read_text()
+    arguments = ("init", scenario, *RECOMMENDER, "--saves", "unknown")
+    refused = cprsim(*arguments)
+    assert refused.exit_code == 2
+    assert "there already" in refused.stderr
+    assert scenario.read_text() == before
+    assert cprsim(*arguments, "--force").exit_code == 0
+    assert load_scenario(scenario).scenario.cluster.emb_ps == 4
+
+
+def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
+    cprsim("init", "mine.yaml", *RECOMMENDER, "--saves", "unknown")
+    schema = tmp_path / "scenario.schema.json"
+    first = (tmp_path / "mine.yaml").read_text().splitlines()[0]
+    assert first == f"# yaml-language-server: $schema={schema.name}"
+    assert json.loads(schema.read_text()) == json.loads(cprsim("schema").stdout)
+    schema.write_text("mine", "utf-8")
+    cprsim("init", "other.yaml", *RECOMMENDER, "--saves", "unknown")
+    assert schema.read_text() == "mine"
+
+
+def test_a_schema_is_saved_and_replaced_when_forced(cprsim, tmp_path) -> None:
+    file = tmp_path / "mine.json"
+    assert cprsim("schema", "--save", file).exit_code == 0
+    assert json.loads(file.read_text()) == json.loads(cprsim("schema").stdout)
+    file.write_text("mine", "utf-8")
+    assert cprsim("schema", "--save", file).exit_code == 2
+    assert file.read_text() == "mine"
+    assert cprsim("schema", "--save", file, "--force").exit_code == 0
+    assert json.loads(file.read_text())["title"] == "Scenario"
+
+
+def test_at_a_terminal_it_asks_what_no_option_says_and_again_after_a_wrong_answer(
+    scenario, monkeypatch
+) -> None:
+    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
+    typed = "recomender\nrecommender\n20+18\n28\n28 h\n\n"
+    called = CliRunner().invoke(app, ["init", "mine.yaml"], input=typed)
+    assert called.exit_code == 0, called.stderr
+    assert "did you mean `recommender`?" in called.stderr
+    assert "has no unit" in called.stderr
+    assert load_scenario("mine.yaml").scenario.cluster.trainers == 20
+
+
+def test_an_input_that_ends_writes_nothing(scenario, monkeypatch, listing) -> None:
+    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
+    called = CliRunner().invoke(app, ["init", "mine.yaml"], input="llm\n")
+    assert called.exit_code == 130
+    assert listing() == []
+
+
+def test_it_asks_at_a_real_terminal(tmp_path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*PROGRAM, "init", "--kind", "llm", "--failures", "1 d"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True
+    ) as process:
+        os.close(theirs)
+        _answer(ours, "How many nodes?", "16\n")
+        _answer(ours, "How does it save today", "1 h, 1 min\n")
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "cprsim run scenario.yaml" in said
+    assert load_scenario(tmp_path / "scenario.yaml").scenario.cluster.workers == 16
+
+
+def _answer(terminal: int, question: str, answer: str) -> None:
+    seen, until = "", time.monotonic() + 60
+    while question not in seen:
+        assert select.select([terminal], [], [], until - time.monotonic())[0], seen
+        seen += os.read(terminal, 4096).decode()
+    os.write(terminal, answer.encode())
