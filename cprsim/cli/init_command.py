@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from cprsim.scenario.answers import Answers, Nodes, Rate, Section
 
 FILE = Path("scenario.yaml")
+FIT_FIRST = (
+    "or fit it with more options, `cprsim fit {log} --nodes N --job-nodes {n} --save "
+    "failures.yaml`, and name failures.yaml here"
+)
 N_BOOTSTRAP = 199  # as `cprsim fit` by default
 MADE = (".yaml", ".yml")  # a section that `cprsim fit --save` wrote; whatever else is a log
 
@@ -161,11 +165,14 @@ def _rate_or_fit(text: str, nodes: Nodes) -> Rate | Section | None:
     if not isinstance(found, Path):
         return found
     origin = one_line(found.name)
+    written = found.suffix.lower() in MADE
     try:
-        written = found.suffix.lower() in MADE
         return Section(_section_of(found) if written else _fitted(found, nodes), origin)
     except CprsimError as error:
-        raise ParameterError(str(error)) from None
+        more = (
+            "" if written else f"; {FIT_FIRST.format(log=shlex.quote(str(found)), n=nodes.total)}"
+        )
+        raise ParameterError(f"{error}{more}") from None
 
 
 def _section_of(path: Path) -> str:
@@ -198,9 +205,8 @@ def _fitted(log: Path, nodes: Nodes) -> str:
     outages, form = read_as(log, None, options)
     if nodes.total > outages.n_nodes:
         raise ParameterError(
-            f"{log}: has {outages.n_nodes} nodes, the job {nodes.total}: fit it by itself, "
-            f"`cprsim fit {shlex.quote(str(log))} --nodes N --job-nodes {nodes.total} --save "
-            "failures.yaml`, where N nodes were watched, and name failures.yaml here"
+            f"{log}: names {outages.n_nodes} nodes, the job has {nodes.total}; --nodes says how "
+            "many were watched"
         )
     first = FirstUptime("new")
     observed = observation_of(
