@@ -72,7 +72,7 @@ def init(
     says is asked for.
     """
     from cprsim.scenario.first import n_assumed
-    from cprsim.scenario.shipping import put_schema_beside
+    from cprsim.shipping import put_schema_beside
     from cprsim.whole_file import require_new, write_new, write_over
 
     if not force:
@@ -225,7 +225,7 @@ def _checked(answers: Answers, file: Path) -> str:
     """The text to write, which every command takes. Raises ScenarioError where answers clash."""
     from cprsim.scenario.first import first_scenario
     from cprsim.scenario.loading import name_from, scenario_of
-    from cprsim.scenario.shipping import NAMES_SCHEMA
+    from cprsim.shipping import NAMES_SCHEMA
 
     text = f"{NAMES_SCHEMA}\n{first_scenario(answers, name_from(file))}"
     scenario_of(text, file)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Force, Overrides, ScenarioFile
 from cprsim.cli.saying import say, say_json
 
@@ -26,6 +27,7 @@ def scenarios(
             metavar="NAME",
             help="Copy this one into DIR, to change it.",
             show_default=False,
+            autocompletion=completing.shipped,
         ),
     ] = None,
     folder: Annotated[
@@ -36,7 +38,7 @@ def scenarios(
 ) -> None:
     """List the scenarios that come with cprsim, or copy one; every command takes them by name."""
     from cprsim.errors import ParameterError
-    from cprsim.scenario.shipping import about, shipped_scenarios
+    from cprsim.shipping import about, shipped_scenarios
 
     if copy is not None:
         say(_copied(copy, folder or Path()))
@@ -56,7 +58,7 @@ def scenarios(
 def _copied(name: str, folder: Path) -> Path:
     """Copy a scenario and, where there is none, the schema that its first line names."""
     from cprsim.errors import ParameterError
-    from cprsim.scenario.shipping import put_schema_beside, shipped_scenarios
+    from cprsim.shipping import put_schema_beside, shipped_scenarios
     from cprsim.whole_file import require_new, write_new
 
     there = shipped_scenarios()

@@ -1,7 +1,7 @@
-"""The scenarios that come with the program, found by name wherever it is installed.
+"""What comes with the program, found by name wherever it is: scenarios, schema, curves.
 
-In a repository they stand in its folder ``scenarios``; a wheel holds a copy of that folder, which
-``setup.py`` puts beside this file.
+In a repository the scenarios stand in the folder ``scenarios``; a wheel holds a copy of it,
+which ``setup.py`` puts into the package. Imports next to nothing: shells ask for these names.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from pathlib import Path
 
 from cprsim.whole_file import write_new
 
-_INSTALLED = Path(__file__).parent / "shipped"
-_REPOSITORY = Path(__file__).parents[2] / "scenarios"
+_PACKAGE = Path(__file__).parent
+_INSTALLED = _PACKAGE / "scenario" / "shipped"
+_REPOSITORY = _PACKAGE.parent / "scenarios"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else _REPOSITORY
+CURVES = _PACKAGE / "curves" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
 NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
 _ABOUT = re.compile(r"(.+?)[.:](?:\s|$)")
