@@ -22,6 +22,15 @@ from cprsim.scenario import load_scenario
 from tests.making import PROGRAM
 
 RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
+SAVED = """\
+# fitted to log.csv
+failures:
+  kind: correlated
+  mtbf: 3000 h  # of a node with factor 1
+  shape: 0.6
+  shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 40}
+# no repair times: there are none
+"""
 OPTIONS = {"--over", "--target-pls"}
 UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
 
@@ -82,14 +91,13 @@ def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> N
     assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
 
 
-def test_the_fragment_that_fit_saved_is_taken_as_it_is(cprsim, log) -> None:
-    fit = ("--nodes", "40", "--job-nodes", "30", "--bootstrap", "0")
-    assert cprsim("fit", log, *fit, "--save", "failures.yaml").exit_code == 0
+def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
+    (tmp_path / "failures.yaml").write_text(SAVED, "utf-8")
     arguments = ("--kind", "llm", "--nodes", "30", "--saves", "unknown")
     called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
     assert called.exit_code == 0, called.stderr
-    with open("failures.yaml", encoding="utf-8") as fragment, open("mine.yaml") as scenario:
-        assert fragment.read() in scenario.read()
+    assert SAVED in (tmp_path / "mine.yaml").read_text("utf-8")
+    assert load_scenario("mine.yaml").scenario.failures.shape == 0.6
 
 
 @pytest.mark.parametrize(
