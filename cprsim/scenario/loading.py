@@ -22,6 +22,7 @@ from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, 
 
 MAX_BYTES = 500_000
 SOURCES = {
+    "counts": "a CSV file of yours, with how many nodes there were when",
     "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
     "tidy": "a CSV file of yours with the columns node, start and end",

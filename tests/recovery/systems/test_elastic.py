@@ -312,8 +312,8 @@ def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     costs = ran(facts, policy, failures, 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     # 1 h at full speed; a reconfiguration; .75 h at 6/8, of which .0625 are lost; another; .75 h at
-    # 2/8 to 3 h, when the first is back; another; .25 h at 4/8 to 3.5 h, when the second is; another;
-    # 1.25 h at 6/8 to 5 h, when the third is; a last one, and .75 h at full speed
+    # 2/8 to 3 h, when the first is back; another; .25 h at 4/8 to 3.5 h, when the second is;
+    # another; 1.25 h at 6/8 to 5 h, when the third is; a last one, and .75 h at full speed
     assert hours["regroup"] == pytest.approx(5 * 0.25)
     assert hours["lost"] == pytest.approx(0.0625)
     assert costs.useful_h[0] == pytest.approx(1.5 + 0.75 / 4 + 0.25 / 2 + 1.25 * 0.75 + 0.75)
