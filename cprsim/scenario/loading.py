@@ -180,10 +180,12 @@ def _complete(
     tables = tables_in(data)
     if not tables:
         return _validated(data, places, problems)
-    scenario = _validated(with_values(data, tables, lambda _: None), places, problems)
+    scenario = _validated(
+        with_values(data, tables, lambda one: [1.0] if one.is_relative else None), places, problems
+    )
     values: dict[str, list[Plain]] = {}
     for table in tables:
-        place = nearest(places, ("recovery", table.entry, "options", table.option))
+        place = nearest(places, ("recovery", table.entry, "options", *table.path))
         try:
             file, column = file_of(table.written)
             table_path = input_file(file, path, place, table.key, "a table of throughput by nodes")
