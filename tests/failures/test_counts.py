@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cprsim.errors import ParameterError, TraceError
+from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_counts
 from cprsim.records import Cluster, Holds, Role
 
+Read = Callable[..., Outages]
+
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def outages(text: str, **options):
+def read(tmp_path: Path) -> Read:
+    def outages(text: str, **options: Any) -> Outages:
         path = tmp_path / "counts.csv"
         path.write_text(text.replace(" ", "\n") + "\n", "utf-8")
         return read_counts(path, time_unit="h", **options)
@@ -22,7 +27,7 @@ def read(tmp_path: Path):
     return outages
 
 
-def absences(outages) -> list[tuple[float, float, bool]]:
+def absences(outages: Outages) -> list[tuple[float, float, bool]]:
     rows = zip(outages.start_h, outages.end_h, outages.ended, strict=True)
     return sorted((float(start), float(end), bool(ended)) for start, end, ended in rows)
 
@@ -30,23 +35,25 @@ def absences(outages) -> list[tuple[float, float, bool]]:
 NUMBERS = "time,nodes 0,3 2,4 5,1 6,2 9,4 10,4"
 
 
-def test_those_that_left_first_come_back_first_and_who_joins_later_is_away_before(read) -> None:
+def test_those_that_left_first_come_back_first_and_who_joins_later_is_away_before(
+    read: Read,
+) -> None:
     found = read(NUMBERS)
     assert (found.n_nodes, found.window_h) == (4, 10)
     # one joins at 2; three leave at 5, of which one is back at 6 and two at 9
     assert absences(found) == [(-1, 2, True), (5, 6, True), (5, 9, True), (5, 9, True)]
 
 
-def test_changes_say_the_same_as_numbers(read) -> None:
+def test_changes_say_the_same_as_numbers(read: Read) -> None:
     changes = "time,change 0,+2 0,1 2,+1 5,-3 6,1 9,+2 10,0"
     assert absences(read(changes)) == absences(read(NUMBERS))
 
 
-def test_a_node_that_does_not_come_back_is_away_to_the_end(read) -> None:
+def test_a_node_that_does_not_come_back_is_away_to_the_end(read: Read) -> None:
     assert absences(read("time,nodes 0,2 4,1 9,1")) == [(4, 9, False)]
 
 
-def test_a_period_begins_and_ends_between_rows(read) -> None:
+def test_a_period_begins_and_ends_between_rows(read: Read) -> None:
     found = read(NUMBERS, period=(3.0, 8.0))
     assert found.window_h == 5
     assert absences(found) == [(2, 3, True), (2, 5, False), (2, 5, False)]
@@ -68,12 +75,14 @@ def test_a_period_begins_and_ends_between_rows(read) -> None:
         ("time,number 0,3 1,2", "no column 'change'"),
     ],
 )
-def test_what_is_no_trace_of_numbers_is_said_with_its_line(read, text: str, words: str) -> None:
+def test_what_is_no_trace_of_numbers_is_said_with_its_line(
+    read: Read, text: str, words: str
+) -> None:
     with pytest.raises(TraceError, match=words):
         read(text)
 
 
-def test_a_period_before_the_first_row_is_refused(read) -> None:
+def test_a_period_before_the_first_row_is_refused(read: Read) -> None:
     with pytest.raises(TraceError, match="before the first row"):
         read(NUMBERS, period=(-1.0, None))
 
@@ -81,7 +90,7 @@ def test_a_period_before_the_first_row_is_refused(read) -> None:
 CLUSTER = Cluster((Role("worker", 4, Holds.SHARD),))
 
 
-def test_a_replay_from_the_first_instant_is_the_trace_itself(read) -> None:
+def test_a_replay_from_the_first_instant_is_the_trace_itself(read: Read) -> None:
     whole = next(Replay(read(NUMBERS), from_first=True).draw(CLUSTER, 1, 0, 20, [10.0]))
     for failures in map(whole.of, range(20)):
         assert [one.at_h for one in failures] == [0.0, 5.0]
@@ -89,7 +98,7 @@ def test_a_replay_from_the_first_instant_is_the_trace_itself(read) -> None:
     assert len({failures[0].slots for failures in map(whole.of, range(20))}) == 4  # who, is random
 
 
-def test_nodes_that_only_join_can_be_replayed_from_the_first_instant_alone(read) -> None:
+def test_nodes_that_only_join_can_be_replayed_from_the_first_instant_alone(read: Read) -> None:
     joining = read("time,nodes 0,2 3,4 9,4")
     whole = next(Replay(joining, from_first=True).draw(CLUSTER, 1, 0, 1, [9.0]))
     assert [(one.at_h, one.repair_h) for one in whole.of(0)] == [(0.0, (3.0, 3.0))]

@@ -133,8 +133,8 @@ def _absences(at_h: Floats, number: Ints, path: Path) -> tuple[Ints, Floats, Flo
             rows.append((node, since_h, now_h))
             here.append(node)
     rows += [(node, since_h, float("nan")) for node, since_h in away]
-    node, start_h, end_h = (np.array(column) for column in zip(*rows, strict=True))
-    return node.astype(np.int64), start_h.astype(float), end_h.astype(float), most
+    nodes, start_h, end_h = (np.array(column) for column in zip(*rows, strict=True))
+    return nodes.astype(np.int64), start_h.astype(float), end_h.astype(float), most
 
 
 def _origin(times: Times, from_h: float) -> str:

@@ -74,7 +74,7 @@ def fates(name: str) -> tuple[Floats, Tax]:
     policy = policy_of(name, LONG_SAVES)
     scopes = tuple(one.scope for one in CASES)
     node = [one.name for one in CASES].index("node")
-    lists = [(at_h, (0,), node) for at_h in INSTANTS_H]
+    lists: list[tuple[float, tuple[int, ...], int]] = [(at_h, (0,), node) for at_h in INSTANTS_H]
     lists += [(AT_H, struck_by(case), scope) for scope, case in enumerate(CASES)]
     lists.append((AT_H, (1, 2), node))
     job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, scopes, policy)
