@@ -196,16 +196,15 @@ def _fitted(log: Path, nodes: Nodes) -> str:
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
     from cprsim.errors import ParameterError
+    from cprsim.failures.traces.asked import LogOptions
     from cprsim.fitting.fragments import fragment
-    from cprsim.making.fit_log import LogAsked, options_of_reader, read_to_fit
+    from cprsim.making.fit_log import LogAsked, read_to_fit
 
-    reader = options_of_reader(None, None, (None, None), {}, None, None, None, None)
-    read = read_to_fit(LogAsked(log=log, reader=reader))
-    n_watched = read.chosen.n_nodes
-    if nodes.total > n_watched:
+    read = read_to_fit(LogAsked(log=log, reader=LogOptions()))
+    if nodes.total > read.chosen.n_nodes:
         raise ParameterError(
-            f"{log}: names {n_watched} nodes, the job has {nodes.total}; --nodes says how "
-            "many were watched"
+            f"{log}: names {read.chosen.n_nodes} nodes, the job has {nodes.total}; --nodes says "
+            "how many were watched"
         )
     fitted = read.fit(N_BOOTSTRAP, seed=0)
     for note in (*read.chosen.notes, *fitted.warnings):
