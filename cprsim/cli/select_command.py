@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
 
@@ -49,6 +50,7 @@ def select(
             metavar="FILE|NAME",
             help="The staleness curve: a file (.json, .csv), or the name of a shipped one.",
             show_default=False,
+            autocompletion=completing.curves,
         ),
     ] = None,
     replications: Annotated[

@@ -244,7 +244,7 @@ def _parameter_lines(times: Lifetimes, ranking: Ranking) -> list[str]:
     return [*lines, *(reason for _, reason in ranking.failed)]
 
 
-def ranking_cells(judged: Judged) -> list[str]:
+def _cells(judged: Judged) -> list[str]:
     """Family, log-likelihood, AIC, BIC, KS distance, p-value, RMSE of survival."""
     fit = judged.fit
     return [
