@@ -260,13 +260,13 @@ def fit(
     of_all = fragment_of_all(written, reaches)
     report = replace(report, more=said, causes=causes, fragment_of_causes=of_all)
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
-    to_save = of_all if causes else report.fragment
-    if save is not None and to_save is not None:
-        write_new(save, to_save)
     if page is not None:
         from cprsim.present.writing import write_page
 
         complain(f"page written to {write_page(page_of_fit(report), page)[0]}")
+    to_save = of_all if causes else report.fragment
+    if save is not None and to_save is not None:
+        write_new(save, to_save)
     if as_json:
         more: dict[str, Any] = {}
         if causes:

@@ -106,8 +106,8 @@ def document_of_fit(report: FitReport) -> Document:
     """All that a log says: how often a job fails, what fits, and the section `failures`."""
     fitted = report.fitted
     return Document(
-        title=f"Failures in {report.origin}",
-        question="How often does a job fail, and what describes it?",
+        title=f"Failures of {report.origin}",
+        question=f"How often does a job on {report.n_job_nodes} nodes of this log fail, and how?",
         answer=[*report.verdict.sentences, *report.more],
         sections=[
             Section("The log", [Words(_of_log(fitted)), _failures_picture(fitted)]),
@@ -206,7 +206,7 @@ def _subject_blocks(subject: Subject) -> list[Block]:
         Table(
             f"{TITLES[subject.name]}: families, the best by AIC first",
             [Column("family", is_number=False), *map(Column, headings)],
-            [_cells(judged) for judged in ranking.judged],
+            [ranking_cells(judged) for judged in ranking.judged],
         ),
         Words(_parameter_lines(times, ranking)),
         _subject_picture(subject),

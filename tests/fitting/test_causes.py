@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from math import exp, sqrt
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from scipy import integrate
 
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import outages_of
 from cprsim.failures.several import SeveralSources
 from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead
@@ -116,7 +118,9 @@ def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     rates = experiment.failures.rates_per_h(experiment.cluster, 50.0)
     for rate, one in zip(rates, causes, strict=True):
         assert rate == pytest.approx(one["job_rate_per_h"]["estimate"], rel=0.15)
-    assert call("run", scenario, "--out", tmp_path / "run").exit_code == 0
+    failures = islice(failures_of(experiment, 0), 20)
+    assert {failure.source for failure in failures} == {0, 1}
+    assert replay(experiment, 0)["full"].progress_h[-1] == pytest.approx(50.0)
 
 
 @pytest.mark.parametrize(
