@@ -155,6 +155,10 @@ class SharedStorage:
 
     def _enter(self, some: list[Flows]) -> None:
         """Put flows in, find the level, and let each end when it does."""
+        more = sum([flows.n * flows.cap_bytes_per_h for flows in some])
+        if not self._n_slowed and self._capped_bytes_per_h + more <= self._bandwidth:
+            self._enter_at_cap(some)
+            return
         for flows in some:
             flows.has_cap = False
             self._n_slowed += flows.n
@@ -167,6 +171,17 @@ class SharedStorage:
             elif not flows.has_cap:  # moved there and back
                 self._by_end.push(flows.ends_at_bytes, flows)
         self._set_alarm()
+
+    def _enter_at_cap(self, some: list[Flows]) -> None:
+        """Put flows in where all get their cap."""
+        for flows in some:
+            flows.has_cap = True
+            self._capped_bytes_per_h += flows.n * flows.cap_bytes_per_h
+            self._by_cap.push(-flows.cap_bytes_per_h, flows)
+            self._book(flows)
+        self._level = inf
+        if self._alarm is not None:
+            self._set_alarm()
 
     def _find_level(self) -> Iterator[Flows]:
         """Have flows get their cap that may, and others no more; the level rises with each."""
