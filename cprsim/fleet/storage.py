@@ -18,6 +18,7 @@ from cprsim.simulate.transitions import rate_of_each
 
 NEAR = 1e-12  # of a rate: rounding
 
+
 @dataclass(slots=True, eq=False)
 class Flows:
     """Equal flows of one save or load, none of them faster than `cap_bytes_per_h`.

@@ -10,8 +10,6 @@ from math import ceil, floor, inf
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from cprsim.records import Ints
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
