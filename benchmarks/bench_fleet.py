@@ -21,8 +21,8 @@ SCENARIO = Path(__file__).parents[1] / "scenarios" / "fleet-month.yaml"
 TYPICAL = 17_000  # jobs; the limits of the cases are for so many
 CASES: dict[str, dict[str, tuple[float, str]]] = {
     "nodes": {"fleet.nodes": (60_000, "")},
-    "enough spares": {"fleet.spares": (2000, "")},
-    "few spares": {"fleet.nodes": (60_000, ""), "fleet.spares": (200, "")},
+    "spares that run out": {"fleet.spares": (2000, "")},
+    "spares beside idle nodes": {"fleet.nodes": (60_000, ""), "fleet.spares": (200, "")},
     "storage": {"fleet.storage": (4000, " Gbit/s")},
     "too little storage": {"fleet.storage": (2000, " Gbit/s")},
 }
@@ -40,7 +40,7 @@ def measure(n_jobs: int, case: str, strategy: int) -> None:
     used_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     by = "SimPy" if rows.by_events else "engine"
     print(
-        f"{case:20} {fleet.strategies[strategy]:5} {by:7} {process_time() - began:7.1f} s "
+        f"{case:24} {fleet.strategies[strategy]:5} {by:7} {process_time() - began:7.1f} s "
         f"{used_mb:7.0f} MB   mean overhead {100 * rows.overhead.mean():.3f} %",
         flush=True,
     )

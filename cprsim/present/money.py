@@ -46,7 +46,7 @@ def money_table(prices: JobPrices, used: Used) -> Table:
     )
 
 
-def money_differences(a: Result, b: Result, letters: str = "AB") -> list[Table]:
+def money_differences(a: Result, b: Result) -> list[Table]:
     """What a job and a month cost in two results, strategy by strategy."""
     both = prices_in(a.path), prices_in(b.path)
     if both[0] is None or both[1] is None:
@@ -55,7 +55,6 @@ def money_differences(a: Result, b: Result, letters: str = "AB") -> list[Table]:
         return []
     bills = [_totals(prices, used_in(one)) for prices, one in zip(both, (a, b), strict=True)]
     unit = both[0].prices.currency or "units of the prices"
-    first, second = letters
     rows = [
         (name, what, *(shown(cents, "") for cents in (x, y, y - x)))
         for name in bills[0]
@@ -68,7 +67,7 @@ def money_differences(a: Result, b: Result, letters: str = "AB") -> list[Table]:
             columns=[
                 Column("strategy", is_number=False),
                 Column(f"{unit} for", is_number=False),
-                *map(Column, (first, second, f"{second} - {first}")),
+                *map(Column, ("A", "B", "B - A")),
             ],
             rows=rows,
             grouped=True,

@@ -9,8 +9,6 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from cprsim.errors import ResultError
 from cprsim.estimate import Estimate
 from cprsim.prices import (
@@ -121,7 +119,7 @@ def prices_in(folder: Path) -> JobPrices | None:
     """
     try:
         return _prices(stored_scenario(folder))
-    except (ValidationError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise ResultError(f"{folder / SCENARIO}: its prices can't be read: {error}") from None
 
 
