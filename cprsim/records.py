@@ -321,14 +321,17 @@ class FailureTrace:
     def of(self, replication: int) -> list[Failure]:
         """The failures of one replication of the block, in order of time."""
         first, last = self.first[replication : replication + 2].tolist()
-        slots = self.first_slot[first : last + 1].tolist()
+        of_slot = self.first_slot[first : last + 1]
+        begin, end = int(of_slot[0]), int(of_slot[-1])
+        slots, repair_h = self.slot[begin:end].tolist(), self.repair_h[begin:end].tolist()
         sources = [0] * (last - first) if self.source is None else self.source[first:last].tolist()
         return [
-            Failure(
-                at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()), source
-            )
+            Failure(at_h, tuple(slots[a:b]), tuple(repair_h[a:b]), source)
             for at_h, (a, b), source in zip(
-                self.at_h[first:last].tolist(), pairwise(slots), sources, strict=True
+                self.at_h[first:last].tolist(),
+                pairwise((of_slot - begin).tolist()),
+                sources,
+                strict=True,
             )
         ]
 

@@ -104,7 +104,8 @@ def _print(
     from cprsim.present.provenance import FOUND_AGAIN, places
     from cprsim.present.selection import summary
     from cprsim.present.terminal import show
+    from cprsim.results.money import prices_in
 
-    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes)
+    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes, prices_in(folder))
     files = places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")
     show(Terminal(), [*blocks, files])

@@ -14,6 +14,7 @@ from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.present.document import Block, Column, Document, Section, Table, Words
+from cprsim.present.money import money_differences
 from cprsim.present.run_sentences import spread_in_percent
 from cprsim.results import (
     FINISHED,
@@ -80,6 +81,7 @@ def comparison_of_two(a: Result, b: Result) -> list[Block]:
         Words([f"A  {a.path}", f"B  {b.path}", how]),
         inputs_block([inputs_of(result.path, result.manifest) for result in (a, b)]),
         differences_table(compare(a, b)),
+        *money_differences(a, b),
         Words([*shared_errors(a, b), *alone]),
     ]
 
