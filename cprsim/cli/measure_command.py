@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.scenario import LoadedScenario
+    from cprsim.staleness import Metric
 
 FOLDER = Path("results") / "curves"
 WHERE_IT_RAN = ("--workers", "--backend", "--address")
@@ -62,6 +63,15 @@ def measure(
         int | None,
         typer.Option(
             min=3, max=10_000, help="Run so many seeds, whatever precision and time.", metavar="N"
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Further metrics that the curve holds, such as ne,calibration; of a trainer of "
+            "your own default all.",
+            show_default=False,
         ),
     ] = None,
     plan: Annotated[
@@ -120,6 +130,7 @@ def measure(
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
         workers=by,
+        metrics=_named(metrics),
     )
     if runs is not None:
         _show(*_made_elsewhere(runs, request), path, as_json)
@@ -139,6 +150,15 @@ def measure(
         _show(measured, request, path, as_json)
 
 
+def _named(metrics: str | None) -> tuple[Metric, ...] | None:
+    """Names with commas between them; None: as the model has it."""
+    from cprsim.staleness import Metric
+
+    if metrics is None:
+        return None
+    return tuple(Metric(name.strip()) for name in metrics.split(",") if name.strip())
+
+
 def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
     from cprsim.measuring.design import Design
     from cprsim.measuring.elsewhere import plan, write_plan
@@ -155,7 +175,7 @@ def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, Meas
     """The measurement that a table of runs is, and what it was asked for."""
     from cprsim.cli.terminal import Terminal
     from cprsim.measuring.elsewhere import read_runs
-    from cprsim.measuring.measure import fitted_to
+    from cprsim.measuring.measure import fitted_to, with_further
     from cprsim.present.terminal import say
     from cprsim.results.identity import file_digest
 
@@ -164,8 +184,8 @@ def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, Meas
         rows = f"{read.n_unfinished:,} of {read.n_unfinished + len(read.runs):,} rows"
         say(Terminal(stderr=True), f"Warning: {rows} of {runs} have no result and are left out.")
     elsewhere = {"runs": runs.name, "sha256": file_digest(runs)}
-    measured = fitted_to(read.results(), read.observed())
-    return measured, replace(request, elsewhere=elsewhere)
+    request = replace(request, elsewhere=elsewhere)
+    return with_further(fitted_to(read.results(), read.observed()), request), request
 
 
 def _expected(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:

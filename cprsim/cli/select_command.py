@@ -11,13 +11,14 @@ import typer
 
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
+from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.cli.selecting import SelectRequest
     from cprsim.selector import Selection
 
 RESULTS = Path("results")
-LIMITS = ("max_auc_loss", "max_log_loss", "target_pls")
+LIMITS = ("max_auc_loss", "max_log_loss", "target_pls", "max_loss")
 
 
 def select(
@@ -32,6 +33,14 @@ def select(
     target_pls: Annotated[
         float | None,
         typer.Option(help="Portion of samples that may be lost, as in CPR.", show_default=False),
+    ] = None,
+    max_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC=LOSS",
+            help="What may be lost in another metric of the curve, such as ne=0.0005.",
+            show_default=False,
+        ),
     ] = None,
     confidence: Annotated[
         float | None,
@@ -72,7 +81,8 @@ def select(
     no limit is needed.
     """
     started = datetime.now(UTC)
-    limits = dict(zip(LIMITS, (max_auc_loss, max_log_loss, target_pls), strict=True))
+    asked_limits = (max_auc_loss, max_log_loss, target_pls, _limit_by_name(max_loss))
+    limits = dict(zip(LIMITS, asked_limits, strict=True))
     said = [*overrides, *_said(limits, confidence, risk), *_named_curve(curve, scenario)]
     from cprsim.cli import selecting
     from cprsim.cli.finished import finished_or_make, target_of
@@ -86,13 +96,31 @@ def select(
     _print(selection, asked, target.folder, as_json=as_json, found_again=there)
 
 
-def _said(limits: dict[str, float | None], confidence: float | None, risk: str | None) -> list[str]:
+def _limit_by_name(text: str | None) -> str | None:
+    """``ne=0.0005`` as the scenario says it. Raises ParameterError for anything else."""
+    if text is None:
+        return None
+    from cprsim.staleness import Metric
+
+    name, equals, most = text.partition("=")
+    try:
+        return f"{{{Metric(name.strip())}: {float(most)!r}}}" if equals else _not_named(text)
+    except ValueError:
+        return _not_named(text)
+
+
+def _not_named(text: str) -> str:
+    raise ParameterError(f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005")
+
+
+def _said(
+    limits: dict[str, float | str | None], confidence: float | None, risk: str | None
+) -> list[str]:
     """What the options mean as overrides of the scenario; a limit takes the file's away."""
     said = []
     if any(limit is not None for limit in limits.values()):
         said += [
-            f"accuracy.{key}={'null' if limit is None else repr(limit)}"
-            for key, limit in limits.items()
+            f"accuracy.{key}={'null' if limit is None else limit}" for key, limit in limits.items()
         ]
     if confidence is not None:
         said.append(f"accuracy.confidence={confidence!r}")

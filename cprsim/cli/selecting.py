@@ -35,7 +35,7 @@ LIMITS = {
     "max_log_loss": LimitedQuantity.LOG_LOSS,
     "target_pls": LimitedQuantity.PLS,
 }
-HOW = "--max-auc-loss, --max-log-loss or --target-pls"
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Sel
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
-    if limited and curve is None and limit.quantity is not LimitedQuantity.PLS:
+    if limited and curve is None and limit.quantity != LimitedQuantity.PLS:
         raise _no_curve(loaded)
     experiment = assemble(loaded, with_policies=False)
     return SelectRequest(loaded, experiment, limit, curve, _ways(loaded, experiment))
@@ -101,12 +101,14 @@ def _require_selectable(loaded: LoadedScenario) -> None:
             raise ScenarioError.at(loaded.place(key), message, key=key)
 
 
-def _limits(loaded: LoadedScenario) -> dict[str, float]:
+def _limits(loaded: LoadedScenario) -> dict[LimitedQuantity, float]:
     """The limits that the section `accuracy` names."""
     section = loaded.scenario.accuracy
     if section is None:
         return {}
-    return {key: value for key in LIMITS if (value := getattr(section, key)) is not None}
+    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    named = {LimitedQuantity(name): most for name, most in (section.max_loss or {}).items()}
+    return {quantity: most for quantity, most in (known | named).items() if most is not None}
 
 
 def limit_if_any(loaded: LoadedScenario) -> Limit | None:
@@ -117,7 +119,7 @@ def limit_if_any(loaded: LoadedScenario) -> Limit | None:
     if not _limits(loaded):
         return None
     limit = limit_of(loaded)
-    if limit.quantity is not LimitedQuantity.PLS and chosen_curve(loaded) is None:
+    if limit.quantity != LimitedQuantity.PLS and chosen_curve(loaded) is None:
         raise _no_curve(loaded)
     return limit
 
@@ -132,9 +134,9 @@ def limit_of(loaded: LoadedScenario) -> Limit:
         wrong = f"there are {len(named)} limits: keep one" if named else "there is no limit"
         message = f"{wrong}; say what may be lost with one of {HOW}"
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy")
-    ((key, most),) = named.items()
+    ((quantity, most),) = named.items()
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(LIMITS[key], most, section.confidence, risk)
+    return Limit(quantity, most, section.confidence, risk)
 
 
 def _no_curve(loaded: LoadedScenario) -> ScenarioError:

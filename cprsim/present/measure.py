@@ -18,7 +18,6 @@ from cprsim.results.words import NO_NUMBER, with_ends
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
-NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
 
 # ------------------------------------------------------------------------------ before it measures
 
@@ -138,7 +137,7 @@ def slopes_table(measured: Measured) -> Table:
     columns = [Column("strategy", is_number=False)]
     metrics = list(measured.fitted)
     for metric in metrics:
-        loss = f"{NAMES[metric]} loss"
+        loss = f"{metric.label} loss"
         columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
         columns.append(Column("over that of partial", brief="over that\nof partial"))
     columns.append(Column(f"bytes, T_save {share}", brief=f"bytes, T_save\n{share}"))
@@ -201,7 +200,7 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
 
 def _typical(measured: Measured, metric: Metric) -> str:
     lost = typical_loss(measured, metric)
-    return f"{with_ends(lost.mean, *lost.interval())} of {NAMES[metric]}"
+    return f"{with_ends(lost.mean, *lost.interval())} of {metric.label}"
 
 
 def _pm(estimate: SeedMean) -> str:
@@ -210,7 +209,7 @@ def _pm(estimate: SeedMean) -> str:
 
 def _ranking(metric: Metric, checks: Checks) -> str:
     told = "; ".join(_difference(one) for one in checks.differences)
-    return f"Paired differences of {NAMES[metric]} slopes (95 % interval): {told}."
+    return f"Paired differences of {metric.label} slopes (95 % interval): {told}."
 
 
 def _difference(one: Difference) -> str:
@@ -227,7 +226,7 @@ def _adding_up(metric: Metric, checks: Checks) -> str:
         for one in checks.adding_up
     )
     return (
-        f"Histories of several failures, {NAMES[metric]} loss over the sum of their failures' (in "
+        f"Histories of several failures, {metric.label} loss over the sum of their failures' (in "
         f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
         f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
         f"{told or 'none were run'}. {_all_in_all(checks)}"
