@@ -89,6 +89,22 @@ def measure(
             metavar="FILE", help="Fit the curve to runs made elsewhere.", show_default=False
         ),
     ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Say how many seeds tell a loss of this size from nothing, and measure nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(help="Probability with which --limit is to be told.")
+    ] = 0.9,
+    pilot: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAME", help="The curve whose scatter --limit goes by: your pilot's."
+        ),
+    ] = "criteo-kaggle-linear",
     workers: NumberOfWorkers = None,
     backend: BackendName = Backend.local,
     address: Address = None,
@@ -111,6 +127,9 @@ def measure(
     loaded = load_scenario(scenario, overrides)
     if plan is not None:
         _write_plan(plan, loaded, seeds)
+        return
+    if limit is not None:
+        _say_seeds(loaded, (limit, power), pilot, _named(metrics), as_json)
         return
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
@@ -169,6 +188,34 @@ def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
     planned = plan(Design(), numbers, loaded.scenario.cluster.emb_ps)
     write_plan(path, planned)
     say(path)
+
+
+def _say_seeds(
+    loaded: LoadedScenario,
+    asked: tuple[float, float],
+    pilot: str,
+    metrics: tuple[Metric, ...] | None,
+    as_json: bool,
+) -> None:
+    """What the measurement takes, by the scatter of a pilot's curve."""
+    from dataclasses import asdict
+
+    from cprsim.cli.terminal import Terminal
+    from cprsim.curves import read_curve, shipped_names
+    from cprsim.curves.choosing import shipped_path
+    from cprsim.measuring.design import Design
+    from cprsim.measuring.power import planned
+    from cprsim.present.measure import seeds_to_run
+    from cprsim.present.terminal import say
+    from cprsim.staleness import Metric
+
+    path = shipped_path(pilot) if pilot in shipped_names() else Path(pilot)
+    metric = metrics[0] if metrics else Metric.AUC
+    found = planned(read_curve(path), metric, *asked, Design(), loaded.scenario.cluster.emb_ps)
+    if as_json:
+        say_json({"metric": metric.value, "limit": asked[0], **asdict(found)})
+    else:
+        say(Terminal(), seeds_to_run(found, metric, asked[0], path.stem))
 
 
 def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, MeasureRequest]:

@@ -17,7 +17,7 @@ from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.records import Floats, ShardLoss
+from cprsim.records import Floats, Ints, ShardLoss
 from cprsim.results.manifest import git_state
 from cprsim.staleness import (
     ALWAYS,
@@ -191,15 +191,20 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
 
 def typical_loss(measured: Measured, metric: Metric) -> MeanLoss:
     """What a failure of one server of eight at any time costs under plain partial recovery."""
-    at = (np.arange(N_TIMES) + 0.5) / N_TIMES
-    stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
-    number = np.arange(N_TIMES)
-    share = np.full(N_TIMES, FAILED_FRACTION)
-    losses = ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share)
+    losses, number = typical_losses()
     most = measured.checks(metric).most_weighted_pls
     response = response_of(measured.fitted[metric], WHOLE, most)
     lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
     return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
+
+
+def typical_losses() -> tuple[ShardLoss, Ints]:
+    """One server of eight lost, a replication per time of the run; their numbers."""
+    at = (np.arange(N_TIMES) + 0.5) / N_TIMES
+    stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
+    number = np.arange(N_TIMES)
+    share = np.full(N_TIMES, FAILED_FRACTION)
+    return ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share), number
 
 
 def response_of(fitted: Fitted, strategy: str, most: float) -> Response:

@@ -10,6 +10,7 @@ from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Dif
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
 from cprsim.measuring.measure import Measured, MemoryOfForks
+from cprsim.measuring.power import PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.present.document import Column, Table, Words
@@ -82,6 +83,17 @@ def noise_warning(rehearsal: TrainerCheck, precision: float) -> list[str]:
         f"by {rehearsal.log_loss_noise:.2g}. Every loss is off by as much: a precision of "
         f"{precision:.0%} takes {cost}. Deterministic algorithms and seeded loaders would help."
     ]
+
+
+def seeds_to_run(found: PlannedSeeds, metric: Metric, limit: float, pilot: str) -> str:
+    """How many seeds and runs tell a loss from nothing."""
+    return (
+        f"{found.n_seeds:,} seeds, {found.n_runs:,} runs: they tell a loss of {limit:g} of "
+        f"{metric.label} (a failure of {FAILED_FRACTION:.1%} of the servers at any time) from "
+        f"nothing with a probability of {found.power:.1%}, at a one-sided level of 95 %. Seeds "
+        f"scatter by {found.spread:.2g}, as the {found.n_pilot} seeds of {pilot} say; a curve is "
+        f"for use from {FEWEST_SEEDS_TO_USE} seeds."
+    )
 
 
 def _precision(one: Expected, n_seeds: int | None, precision: float) -> str:
