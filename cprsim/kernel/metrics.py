@@ -25,11 +25,11 @@ class Quality:
 
 def quality(label: Array, logit: Array, group: Array | None = None) -> Quality:
     """All measures of logits (n,) against labels (n,); `group` (n,): the list each ranks in."""
-    loss = log_loss(label, logit)
+    area, loss = auc(label, logit), log_loss(label, logit)  # the first needs both classes
     others = {"ne": loss / base_entropy(label), "calibration": calibration(label, logit)}
     if group is not None:
         others["ndcg"] = ndcg(label, logit, group)
-    return Quality(auc(label, logit), loss, others)
+    return Quality(area, loss, others)
 
 
 def base_entropy(label: Array) -> float:
