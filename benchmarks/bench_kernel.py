@@ -1,19 +1,21 @@
-"""How fast the DLRM trains: ours, PyTorch's, and what the parts alone would take.
+"""How fast the DLRM trains: ours, PyTorch's, JAX's, and what the parts alone would take.
 
 One core, one process, taking turns, the best of several rounds in CPU time, so that a busy machine
-disturbs little. PyTorch's model is the fastest
-that we know how to write: one fused EmbeddingBag with sparse gradients, batched interaction, a flat
-gather of the triangle. The bound is the sum of the parts that no implementation can leave out,
-each measured alone and warm: the matrix products, the batched interaction, fetching the rows and
-adding to them.
+disturbs little. The models of PyTorch and JAX are the fastest that we know how to write: one fused
+table with sparse gradients, batched interaction, a flat gather of the triangle; JAX's step is
+compiled and updates its weights in place. The bound is the sum of the parts that no implementation
+can leave out, each measured alone and warm: the matrix products, the batched interaction, fetching
+the rows and adding to them.
 
-    python benchmarks/bench_kernel.py            # PyTorch beside it where it is installed
+    python benchmarks/bench_kernel.py    # PyTorch and JAX beside it where they are installed
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -86,6 +88,67 @@ def theirs(shape: ModelShape, clicks: Clicks, batch: int) -> Callable:
     return one_pass
 
 
+def of_jax(shape: ModelShape, clicks: Clicks, batch: int) -> Callable:
+    """Trains all clicks once with JAX, one thread, a compiled step for each batch."""
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(1)
+    f, d = shape.n_fields, shape.dimension
+    lower = np.tril_indices(f, -1)
+    triangle = lower[0] * f + lower[1]
+
+    def layers(widths: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [
+            (rng.normal(0, (n_in + n_out) ** -0.5, (n_in, n_out)).astype("f"), np.zeros(n_out, "f"))
+            for n_in, n_out in pairwise(widths)
+        ]
+
+    def through(stack: list, x: jax.Array, relu_last: bool) -> jax.Array:
+        for number, (weight, bias) in enumerate(stack):
+            x = x @ weight + bias
+            x = jax.nn.relu(x) if relu_last or number < len(stack) - 1 else x
+        return x
+
+    def loss_of(dense: tuple, embedded: jax.Array, x: jax.Array, label: jax.Array) -> jax.Array:
+        bottom = through(dense[0], x, True)
+        fields = jnp.concatenate([bottom[:, None], embedded], 1)
+        pairs = jnp.einsum("nid,njd->nij", fields, fields).reshape(len(x), f * f)
+        logit = through(dense[1], jnp.concatenate([bottom, pairs[:, triangle]], 1), False)[:, 0]
+        return jnp.mean(jax.nn.softplus(logit) - logit * label)
+
+    def step(table: jax.Array, dense: tuple, *batch_of: jax.Array) -> tuple[jax.Array, tuple]:
+        x, rows, label = batch_of
+        d_dense, d_rows = jax.grad(loss_of, (0, 1))(dense, table[rows], x, label)
+        dense = jax.tree.map(lambda weight, gradient: weight - RATE * gradient, dense, d_dense)
+        return table.at[rows].add(-RATE * d_rows), dense
+
+    compiled_step = jax.jit(step, donate_argnums=(0, 1))
+    table = jnp.zeros((shape.tables.n_rows, d), jnp.float32)
+    weights = [
+        table,
+        jax.tree.map(jnp.array, (layers(shape.bottom_widths), layers(shape.top_widths))),
+    ]
+    batches = [
+        [
+            jnp.array(column[first : first + batch])
+            for column in (clicks.integers, clicks.rows, clicks.label)
+        ]
+        for first in range(0, len(clicks), batch)
+    ]
+
+    def one_pass() -> None:
+        for batch_of in batches:
+            weights[:] = compiled_step(*weights, *batch_of)
+        jax.block_until_ready(weights)
+
+    return one_pass
+
+
+OTHERS = {name: make for name, make in {"torch": theirs, "jax": of_jax}.items() if find_spec(name)}
+
+
 def parts(shape: ModelShape, clicks: Clicks, batch: int) -> Iterator[tuple[str, Callable]]:
     """The parts that no implementation can leave out, each as a call on one batch."""
     model = Dlrm(shape)
@@ -136,31 +199,24 @@ def in_turns_s(calls: list[Callable]) -> list[float]:
     return np.min(rounds, axis=0).tolist()
 
 
-def has_torch() -> bool:
-    """Whether PyTorch can be compared with."""
-    try:
-        import torch  # noqa: F401 - asked for, not used here
-    except ImportError:
-        return False
-    return True
-
-
 def main() -> None:
     print(f"DLRM kernel, thousand samples per CPU second; BLAS: {blas.description()}")
-    print(f"{'top':>12} {'batch':>6} {'ours':>8} {'Adagrad':>8} {'torch':>8} {'ours/torch':>11}"
-          f" {'bound':>8} {'ours/bound':>11}")  # fmt: skip
+    beside = "".join(f" {name:>8} {f'ours/{name}':>11}" for name in OTHERS)
+    print(
+        f"{'top':>12} {'batch':>6} {'ours':>8} {'Adagrad':>8}{beside}"
+        f" {'bound':>8} {'ours/bound':>11}"
+    )
     for top, batch in CASES:
         shape = ModelShape(TABLES, top=top)
         clicks = generate(TABLES, batch * N_BATCHES, seed=1).clicks
         calls = [ours(shape, clicks, batch), ours(shape, clicks, batch, "adagrad")]
-        if has_torch():
-            calls.append(theirs(shape, clicks, batch))
+        calls += [make(shape, clicks, batch) for make in OTHERS.values()]
         with blas.one_thread():
             taken = [len(clicks) / s / 1e3 for s in in_turns_s(calls)]
             seconds = sum(best_s(part, 50) for _, part in parts(shape, clicks, batch))
         bound = batch / seconds / 1e3
-        beside = f"{taken[2]:8.1f} {taken[0] / taken[2]:10.2f}x" if has_torch() else f"{'-':>20}"
-        print(f"{'-'.join(map(str, top)):>12} {batch:6d} {taken[0]:8.1f} {taken[1]:8.1f} {beside}"
+        beside = "".join(f" {other:8.1f} {taken[0] / other:10.2f}x" for other in taken[2:])
+        print(f"{'-'.join(map(str, top)):>12} {batch:6d} {taken[0]:8.1f} {taken[1]:8.1f}{beside}"
               f" {bound:8.1f} {taken[0] / bound:11.2f}")  # fmt: skip
     wanted = ", ".join(f"{least} x torch at {top}" for top, least in AT_LEAST.items())
     print(f"wanted: at least {wanted}")

@@ -1,3 +1,84 @@
-"""cprsim: what failures cost a training job, and what to do about it."""
+"""cprsim: what failures cost a training job, and what to do about it.
+
+>>> import cprsim
+>>> cprsim.run("quickstart", {"failures.mtbf": "20 h"}, replications=200)
+<cprsim.Run quickstart>
+
+Each function does what the command of its name does, by the same code, prints nothing, and returns
+an answer: `table` (a DataFrame with intervals), `figure()`, `document`, `report(file)`; notebooks
+show it. All errors are of `CprsimError`. What is asked for first is loaded then: ``import cprsim``
+takes the standard library alone. docs/python.md has an example of each.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cprsim.api.comparing import Difference, compare
+    from cprsim.api.fitting import Fit, fit
+    from cprsim.api.ledgers import Ledger, ledger
+    from cprsim.api.measuring import Curve, measure
+    from cprsim.api.reading import Page, Reproduction, read
+    from cprsim.api.running import Run, run
+    from cprsim.api.scenarios import Scenario, load
+    from cprsim.api.selecting import Selection, select
+    from cprsim.api.sweeping import Sweep, sweep
+    from cprsim.api.systems import Systems, systems
+    from cprsim.errors import CprsimError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CprsimError",
+    "Curve",
+    "Difference",
+    "Fit",
+    "Ledger",
+    "Page",
+    "Reproduction",
+    "Run",
+    "Scenario",
+    "Selection",
+    "Sweep",
+    "Systems",
+    "compare",
+    "fit",
+    "ledger",
+    "load",
+    "measure",
+    "read",
+    "run",
+    "select",
+    "sweep",
+    "systems",
+]
+
+_WHERE = {
+    "cprsim.api.comparing": ("Difference", "compare"),
+    "cprsim.api.fitting": ("Fit", "fit"),
+    "cprsim.api.ledgers": ("Ledger", "ledger"),
+    "cprsim.api.measuring": ("Curve", "measure"),
+    "cprsim.api.reading": ("Page", "Reproduction", "read"),
+    "cprsim.api.running": ("Run", "run"),
+    "cprsim.api.scenarios": ("Scenario", "load"),
+    "cprsim.api.selecting": ("Selection", "select"),
+    "cprsim.api.sweeping": ("Sweep", "sweep"),
+    "cprsim.api.systems": ("Systems", "systems"),
+    "cprsim.errors": ("CprsimError",),
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
-from textwrap import fill
+from textwrap import dedent, fill
 
 from cprsim.present.markdown import raw_table
 
@@ -25,11 +27,27 @@ def shown(command: str, until: str = "\0") -> str:
     return block(command, printed.split(until)[0])
 
 
+def ran(code: str) -> str:
+    """Python code and what it prints, as two fenced blocks; names stay for the next one."""
+    code, printed = dedent(code).strip(), StringIO()
+    with redirect_stdout(printed):
+        exec(code, _NAMES)
+    said = ["", "```text", *_lines(printed.getvalue()), "```", ""]
+    return "\n".join(["", "```python", code, "```", *said])
+
+
+_NAMES: dict[str, object] = {}  # of the code that a page has run so far
+
+
 def block(command: str, printed: str) -> str:
     """A command and what it printed as a fenced block, no wider than a page."""
+    return "\n".join(["", "```text", f"$ {command}", *_lines(printed), "```", ""])
+
+
+def _lines(printed: str) -> list[str]:
+    """What was printed, wrapped where it is wider than a page."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
-    wrapped = [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
-    return "\n".join(["", "```text", f"$ {command}", *wrapped, "```", ""])
+    return [fill(line, WIDTH) if len(line) > WIDTH else line for line in lines]
 
 
 def kept_listing(result: str, title: str) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cprsim.cli.options import AsJson, NumberOfWorkers, OutFolder, Overrides, ScenarioFile
-from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.run_command import RESULTS
 from cprsim.cli.saying import say_json
+from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
     from cprsim.compare_systems import Comparison

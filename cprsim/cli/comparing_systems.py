@@ -10,8 +10,6 @@ from pathlib import Path
 
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import counting, progress
-from cprsim.cli.running import logbook_of, with_numbers
-from cprsim.cli.selecting import limit_if_any
 from cprsim.compare_systems import BESIDE, Comparison, Lineup, best_policies, lineup_of
 from cprsim.compare_systems.best import run_of
 from cprsim.compare_systems.folder import compared, comparison_of
@@ -20,6 +18,8 @@ from cprsim.compare_systems.mapping import axes_of, points_of, run_points
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
+from cprsim.making.running import logbook_of, with_numbers
+from cprsim.making.selecting import limit_if_any
 from cprsim.plots.save import save_figure
 from cprsim.plots.systems import systems_figure
 from cprsim.plots.systems_map import systems_map_figure

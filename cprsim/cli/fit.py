@@ -193,23 +193,13 @@ def fit(
     """Fit distributions to a log of failures: gaps, up-times of nodes, repairs."""
     from dataclasses import replace
 
-    from cprsim.cli.fit_log import (
-        hours_option,
-        nodes_option,
-        observation_of,
-        options_of_reader,
-        read_as,
-        with_node_lives,
-    )
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import anonymous_rows, how_to_fit
     from cprsim.fitting.causes import by_cause, fragments_by_cause
-    from cprsim.fitting.coalescing import coalesced
     from cprsim.fitting.fragments import nodes_of_job
-    from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.since_last import compared, read_before
-    from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
     from cprsim.present.fit import (
         FitReport,
         causes_as_json,
@@ -226,44 +216,38 @@ def fit(
             require_new(new)
     before = None if since_last is None else read_before(since_last)
     n_nodes, node_file = nodes_option(nodes)
-    asked = options_of_reader(
-        n_nodes, system, (first, last), columns, time_unit, date_format, tz, repair
+    columns_ours = column_names(columns or [])
+    reader = options_of_reader(
+        n_nodes, system, (first, last), columns_ours, time_unit, date_format, tz, repair
     )
-    as_read, form = read_as(trace, form, asked)
-    as_read = with_node_lives(as_read, trace, form, asked, node_file, dates=node_dates)
-    within_h = None if coalesce is None else hours_option(coalesce, "--coalesce")
-    outages = as_read if within_h is None else coalesced(as_read, within_h)
+    asked = LogAsked(
+        log=trace,
+        reader=reader,
+        form=form,
+        node_file=node_file,
+        node_dates=node_dates,
+        coalesce=coalesce,
+        cause=cause,
+        node=node,
+        age=age and age.value,
+    )
+    log = read_to_fit(asked)
     if anonymize is not None:
-        write_new(anonymize, "\n".join(anonymous_rows(as_read)) + "\n")
-        complain(f"same fit: cprsim fit {anonymize} {how_to_fit(as_read)}")
+        write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
+        complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
     if by is not None and cause is not None:
         raise ParameterError("--by cause: takes all causes, --cause one alone")
-    if cause is not None:
-        outages = outages.choosing(cause)
-    if node is not None:
-        outages = outages.of_node(node)
+    outages = log.chosen
     n_job = nodes_of_job(job_nodes, outages.n_nodes)
-    policy = FirstUptime((age or Age.new).value)
-    known = observation_of(
-        outages,
-        policy,
-        form=form,
-        nodes=n_nodes,
-        lives=node_file or (node_dates and "--node-dates") or None,
-        node=node,
-        period=(first, last),
-        age=age and age.value,
-        cause=cause,
-    )
-    fitted = fit_trace(outages, first=policy, n_bootstrap=bootstrap, seed=seed, observed=known)
+    fitted = log.fit(bootstrap, seed)
     report = FitReport.of(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
-    causes = by_cause(outages, n_job, policy) if by is not None else ()
+    causes = by_cause(outages, n_job, asked.first) if by is not None else ()
     written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
     since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
     report = replace(report, more=tuple(since_sentences(since)) if since else ())
-    figures = _draw(fitted, out, as_read if within_h is not None else None) if out else []
+    figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if save is not None and causes:
         _save_fragments(save, written)
     elif save is not None and report.fragment is not None:

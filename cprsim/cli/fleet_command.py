@@ -17,8 +17,9 @@ from cprsim.cli.options import (
     Overrides,
     ScenarioFile,
 )
-from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.run_command import RESULTS
 from cprsim.cli.saying import say_json
+from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
     from cprsim.fleet.folder import FleetResult

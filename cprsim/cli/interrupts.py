@@ -41,6 +41,10 @@ class Kept:
     def __init__(self) -> None:
         self.say: Callable[[], str] = lambda: "nothing was computed yet"
 
+    def hold(self, say: Callable[[], str]) -> None:
+        """There is something to keep now."""
+        self.say = say
+
 
 @contextmanager
 def telling_what_is_kept() -> Iterator[Kept]:

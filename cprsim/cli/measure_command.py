@@ -237,35 +237,21 @@ def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, Meas
 
 def _expected(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:
     """What one run without failures tells, said; the request knows who trains."""
-    from cprsim.measuring.runs import setting_of
-
-    if request.kernel.trainer is not None:
-        return _rehearsed(request, as_json)
-    from cprsim.measuring.expectation import expect
-
-    expected = expect(setting_of(request.loaded, request.kernel.seed))
-    _say_what_to_expect(expected, request, as_json)
-    return request, expected
-
-
-def _rehearsed(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:
-    """The same of a trainer of the user's own, which is tried first."""
     from cprsim.cli.terminal import Terminal
-    from cprsim.measuring.measure import memory_of_forks
-    from cprsim.measuring.runs import own_setting
-    from cprsim.measuring.trainer_check import check_trainer
+    from cprsim.making.measuring import prepared
+    from cprsim.measuring.measure import MemoryOfForks
     from cprsim.present.measure import forks, noise_warning
     from cprsim.present.terminal import say
 
-    setting, again = (own_setting(request.loaded, request.kernel.seed) for _ in range(2))
-    if not as_json:
-        say(Terminal(), forks(memory_of_forks(setting, request)))
-    tried = check_trainer(setting, again)
-    _say_what_to_expect(tried.expected, request, as_json)
-    for sentence in noise_warning(tried, request.precision):
+    def say_forks(memory: MemoryOfForks) -> None:
+        if not as_json:
+            say(Terminal(), forks(memory))
+
+    request, expected, tried = prepared(request, say_forks)
+    _say_what_to_expect(expected if tried is None else tried.expected, request, as_json)
+    for sentence in [] if tried is None else noise_warning(tried, request.precision):
         say(Terminal(stderr=True), sentence)
-    expected = replace(tried.expected, noise=tried.auc_noise)
-    return replace(request, described=dict(setting.own.describe())), expected
+    return request, expected
 
 
 def _say_what_to_expect(expected: Expected, request: MeasureRequest, as_json: bool) -> None:

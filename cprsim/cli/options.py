@@ -74,14 +74,6 @@ OutFolder = Annotated[
 
 
 MOST_WORKERS = 1_000
-MOST_REPLAYED = 10**9  # no simulation has as many replications
-
-
-def require_replication(number: int | None) -> None:
-    """Raise ParameterError where ``--replay`` names no replication that could be drawn."""
-    if number is not None and not 0 <= number <= MOST_REPLAYED:
-        there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
-        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
 
 
 class Backend(StrEnum):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile, require_replication
+from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
-from cprsim.foreign import one_line
+from cprsim.making.options import replay_number, require_replication, shortcuts
 
 if TYPE_CHECKING:
     from cprsim.results import Result
@@ -51,8 +49,9 @@ def run(
     from cprsim.experiments.assemble import assemble
 
     experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
-    from cprsim.cli import running
     from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making import running
     from cprsim.results import load_result
 
     def made(number: int | None) -> tuple[Result, bool]:
@@ -60,48 +59,13 @@ def run(
         require_replication(number)
         target = target_of(out, loaded, started, replay=number)
         return finished_or_make(
-            target, load_result, lambda: running.simulate_into(target, loaded, experiment)
+            target,
+            load_result,
+            lambda: running.simulate_into(target, loaded, experiment, ON_STDERR),
         )
 
     result, there = made(replay_number(replay, lambda: made(None)[0]))
     _print(result, as_json=as_json, found_again=there)
-
-
-def replay_number(replay: str | None, whole: Callable[[], Result]) -> int | None:
-    """The replication that ``--replay`` names; None where it was not given.
-
-    Parameters
-    ----------
-    whole : the whole run, which says which replication is at the median; made where it is missing
-
-    Raises
-    ------
-    ParameterError : it is neither a number nor a name, or no replication finished
-    """
-    from cprsim.errors import ParameterError
-    from cprsim.results.worth_seeing import SHARES, worth_seeing
-
-    if replay is None:
-        return None
-    if replay.lower() in SHARES:
-        numbers = worth_seeing(whole())
-        if not numbers:
-            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
-        return numbers[replay.lower()]
-    if re.fullmatch(r"[+-]?\d{1,20}", replay, re.ASCII) is None:
-        named = f"{one_line(replay)!r} is neither a number nor one of {', '.join(SHARES)}"
-        raise ParameterError(f"--replay: {named}")
-    return int(replay)
-
-
-def shortcuts(seed: int | None, replications: int | None) -> list[str]:
-    """What ``--seed`` and ``--replications`` mean as overrides of the scenario."""
-    said = []
-    if seed is not None:
-        said.append(f"simulation.seed={seed}")
-    if replications is not None:
-        said.append(f"simulation.replications={replications}")
-    return said
 
 
 def _print(result: Result, *, as_json: bool, found_again: bool) -> None:

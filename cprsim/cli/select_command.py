@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +13,10 @@ from cprsim.cli.saying import say_json
 from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
-    from cprsim.cli.selecting import SelectRequest
+    from cprsim.making.selecting import SelectRequest
     from cprsim.selector import Selection
 
 RESULTS = Path("results")
-LIMITS = ("max_auc_loss", "max_log_loss", "target_pls", "max_loss")
 
 
 def select(
@@ -81,61 +79,40 @@ def select(
     no limit is needed.
     """
     started = datetime.now(UTC)
-    asked_limits = (max_auc_loss, max_log_loss, target_pls, _limit_by_name(max_loss))
-    limits = dict(zip(LIMITS, asked_limits, strict=True))
-    said = [*overrides, *_said(limits, confidence, risk), *_named_curve(curve, scenario)]
-    from cprsim.cli import selecting
+    limits = {
+        "max_auc_loss": max_auc_loss,
+        "max_log_loss": max_log_loss,
+        "target_pls": target_pls,
+        "max_loss": _limit_by_name(max_loss),
+    }
     from cprsim.cli.finished import finished_or_make, target_of
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making import selecting
+    from cprsim.scenario import load_scenario
     from cprsim.selector.folder import read_selection
 
-    asked = selecting.asked(scenario, said, replications)
+    said = [*overrides, *selecting.said_of_limits(limits, confidence, risk)]
+    said += selecting.said_of_curve(curve, scenario)
+    asked = selecting.asked(lambda more: load_scenario(scenario, [*said, *more]), replications)
     target = target_of(out, asked.loaded, started, "select")
     selection, there = finished_or_make(
-        target, read_selection, lambda: selecting.select_into(target, asked)
+        target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)
     )
     _print(selection, asked, target.folder, as_json=as_json, found_again=there)
 
 
-def _limit_by_name(text: str | None) -> str | None:
-    """``ne=0.0005`` as the scenario says it. Raises ParameterError for anything else."""
+def _limit_by_name(text: str | None) -> dict[str, float] | None:
+    """What ``ne=0.0005`` limits. Raises ParameterError for anything else."""
     if text is None:
         return None
     from cprsim.staleness import Metric
 
-    name, equals, most = text.partition("=")
+    name, _, most = text.partition("=")
     try:
-        return f"{{{Metric(name.strip())}: {float(most)!r}}}" if equals else _not_named(text)
+        return {Metric(name.strip()).value: float(most)}
     except ValueError:
-        return _not_named(text)
-
-
-def _not_named(text: str) -> str:
-    raise ParameterError(f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005")
-
-
-def _said(
-    limits: dict[str, float | str | None], confidence: float | None, risk: str | None
-) -> list[str]:
-    """What the options mean as overrides of the scenario; a limit takes the file's away."""
-    said = []
-    if any(limit is not None for limit in limits.values()):
-        said += [
-            f"accuracy.{key}={'null' if limit is None else limit}" for key, limit in limits.items()
-        ]
-    if confidence is not None:
-        said.append(f"accuracy.confidence={confidence!r}")
-    if risk is not None:
-        said.append(f"accuracy.risk={risk}")
-    return said
-
-
-def _named_curve(curve: str | None, scenario: Path) -> list[str]:
-    """A curve's file is named relative to where the user is, in a scenario relative to that."""
-    if curve is None:
-        return []
-    is_file = curve.lower().endswith((".json", ".csv"))
-    named = relpath(curve, scenario.parent) if is_file else curve
-    return [f"accuracy.curve={named}"]
+        message = f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005"
+        raise ParameterError(message) from None
 
 
 def _print(

@@ -18,8 +18,9 @@ from cprsim.cli.options import (
     Overrides,
     ScenarioFile,
 )
-from cprsim.cli.run_command import RESULTS, shortcuts
+from cprsim.cli.run_command import RESULTS
 from cprsim.cli.saying import say_json
+from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
     from cprsim.sweeps import SweepResult
@@ -90,11 +91,14 @@ def sweep(
     said += [f"simulation.precision={precision}"] if precision is not None else []
     said += [f"sweep.mode={mode.value}"] if mode is not None else []
     loaded = load_scenario(scenario, said, over)
+    from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
-    from cprsim.cli.sweeping import sweep_into
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making.sweeping import sweep_into
 
+    target = target_of(out, loaded, started, "sweep")
     with telling_what_is_kept() as kept:
-        result, n_computed = sweep_into(out, loaded, by, started, kept)
+        result, n_computed = sweep_into(target, loaded, by, ON_STDERR, keeps=kept.hold)
     _print(result, n_computed, as_json=as_json)
 
 

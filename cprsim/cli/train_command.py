@@ -14,10 +14,10 @@ from cprsim.cli.options import (
     OutFolder,
     Overrides,
     ScenarioFile,
-    require_replication,
 )
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
+from cprsim.making.options import require_replication
 
 if TYPE_CHECKING:
     from cprsim.experiments.accuracy import TrainingOutcome

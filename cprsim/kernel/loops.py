@@ -215,6 +215,14 @@ def adagrad_rows(
 
 
 @compiled
+def sgd_dense(values: Array, gradient: Array, rate: float) -> None:
+    """One step of plain SGD on values (n_dense,), in one pass."""
+    step = values.dtype.type(rate)
+    for i in range(values.shape[0]):
+        values[i] -= step * gradient[i]
+
+
+@compiled
 def adagrad_dense(values: Array, squares: Array, gradient: Array, rate: float, eps: float) -> None:
     """Adagrad, element by element, in one pass over three vectors (n_dense,)."""
     step, epsilon = values.dtype.type(rate), values.dtype.type(eps)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.kernel.loops import Array, adagrad_dense, adagrad_rows, sgd_rows, sum_by_row
+from cprsim.kernel.loops import Array, adagrad_dense, adagrad_rows, sgd_dense, sgd_rows, sum_by_row
 from cprsim.kernel.model import Dlrm, Workspace
 
 EPSILON = 1e-10  # torch.optim.Adagrad's
@@ -38,7 +38,7 @@ class Optimizer(Protocol):
         """The part of a step that concerns the embedding rows."""
 
     def update_dense(self, gradient: Array, rate: float) -> None:
-        """The part that concerns the layers; `gradient` (n_dense,) is overwritten."""
+        """The part that concerns the layers; `gradient` is (n_dense,)."""
 
 
 class Sgd:
@@ -57,8 +57,7 @@ class Sgd:
         sgd_rows(self.model.table, changed, rows, work.d_fields, rate)
 
     def update_dense(self, gradient: Array, rate: float) -> None:
-        gradient *= self.model.dense.dtype.type(rate)
-        self.model.dense -= gradient
+        sgd_dense(self.model.dense, gradient, rate)
 
 
 class RowwiseAdagrad:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from io import StringIO
+from functools import partial
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -63,6 +64,24 @@ def save_figures(
         for name, figure in figures.items()
         for path in save_figure(figure, folder / f"{prefix}{name}", formats)
     ]
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """The figure as the bytes of a PNG."""
+    FigureCanvasAgg(figure)
+    make_literal(figure)
+    file = BytesIO()
+    with style():
+        figure.savefig(file, format="png", metadata=_SILENT["png"])
+    return file.getvalue()
+
+
+def displayed(figure: Figure) -> Figure:
+    """The figure, which a notebook shows as an image without pyplot; returns it."""
+    FigureCanvasAgg(figure)
+    make_literal(figure)
+    vars(figure)["_repr_png_"] = partial(png_bytes, figure)
+    return figure
 
 
 def svg_text(figure: Figure, salt: str) -> str:

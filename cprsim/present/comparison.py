@@ -85,6 +85,21 @@ def comparison_of_two(a: Result, b: Result) -> list[Block]:
     ]
 
 
+def document_of_two(a: Result, b: Result, names: tuple[str, str] = ("A", "B")) -> Document:
+    """What changes from result A to result B. Raises ParameterError where nothing is in both."""
+    words, inputs, *blocks = comparison_of_two(a, b)
+    assert isinstance(words, Words)
+    return Document(
+        title=f"From {names[0]} to {names[1]}",
+        question="What changes from the one result to the other?",
+        answer=[words.paragraphs[-1]],
+        sections=[
+            Section("What changes", blocks),
+            Section(INPUTS, [Words(words.paragraphs[:-1]), inputs]),
+        ],
+    )
+
+
 def inputs_block(inputs: Sequence[Mapping[str, str]]) -> Table | Words:
     """In what several results differ that went into them: a column per result."""
     return table_of_inputs(different(inputs), len(inputs))

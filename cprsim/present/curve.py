@@ -62,12 +62,12 @@ def _answer(curve: CurveFile, metric: Metric) -> str:
 
 
 def _with_interval(response: Response, pls: float) -> str:
-    loss, half = _at(response, np.array([pls]))
+    loss, half = with_half_width(response, np.array([pls]))
     return with_interval(float(loss[0]), float(half[0]))
 
 
-def _at(response: Response, pls: Any) -> tuple[Any, Any]:
-    """Loss, and the half-width of its 95 % interval."""
+def with_half_width(response: Response, pls: Any) -> tuple[Any, Any]:
+    """Loss at each weighted PLS, and the half-width of its 95 % interval."""
     loss, error = response.predict(np.asarray(pls, dtype=np.float64))
     quantile = stats.norm if np.isinf(response.degrees) else stats.t(response.degrees)
     return loss, float(quantile.ppf(HIGH)) * error
@@ -107,7 +107,7 @@ def _panel(metric: Metric, what: str, responses: list[Response]) -> Panel:
 
 def _line(response: Response) -> Series:
     x = floats(response.pls.tolist())
-    loss, half = _at(response, response.pls)
+    loss, half = with_half_width(response, response.pls)
     low, high = (floats((loss + sign * half).tolist()) for sign in (-1, 1))
     return Series(response.strategy, x, floats(loss.tolist()), low, high)
 

@@ -268,7 +268,7 @@ def _print_subject(console: Console, subject: Subject) -> None:
         return
     table = _table("family", "log-lik.", "AIC", "BIC", "KS", "p", "RMSE")
     for judged in subject.ranking.judged:
-        table.add_row(*_cells(judged))
+        table.add_row(*ranking_cells(judged))
     console.print(table)
     if subject.ranking.none_fits:
         say(
@@ -289,7 +289,8 @@ def _print_subject(console: Console, subject: Subject) -> None:
         say(console, f"  {reason}")
 
 
-def _cells(judged: Judged) -> list[str]:
+def ranking_cells(judged: Judged) -> list[str]:
+    """Family, log-likelihood, AIC, BIC, KS distance, p-value, RMSE of survival."""
     fit = judged.fit
     return [
         fit.family,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import count
 from xml.etree import ElementTree
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from cprsim.plots import svg_text
-from cprsim.present.document import Cell, FigureMark, Page, Picture
+from cprsim.plots.save import png_bytes
+from cprsim.present.document import Block, Cell, Document, FigureMark, Page, Picture
 
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -30,6 +31,35 @@ ElementTree.register_namespace("xlink", XLINK)
 
 def render(page: Page) -> str:
     """The page as one HTML document without any reference to another file."""
+    style, script = _part("page.css"), _part("page.js")
+    numbers = count(1)
+    return _template("page.html").render(
+        page=page,
+        style=style,
+        script=script,
+        script_digest=_digest(script),
+        number=lambda: next(numbers),
+        svg=_svg,
+    )
+
+
+def fragment(document: Document, blocks: Sequence[Block]) -> str:
+    """Title, answer and some blocks of a document, for a notebook: no script, no style, no file.
+
+    Figures are images; scales and prices, which take a script, are left out.
+    """
+    return _template("fragment.html").render(
+        document=document,
+        blocks_shown=blocks,
+        number=lambda: next(_NUMBERS),
+        image=lambda picture: base64.b64encode(png_bytes(picture.draw(False))).decode(),
+    )
+
+
+_NUMBERS = count(1)  # of all fragments of this process: their names are in one page
+
+
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("cprsim.present"),
         autoescape=True,
@@ -39,16 +69,7 @@ def render(page: Page) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["whole"] = whole
-    style, script = _part("page.css"), _part("page.js")
-    numbers = count(1)
-    return environment.get_template("page.html").render(
-        page=page,
-        style=style,
-        script=script,
-        script_digest=_digest(script),
-        number=lambda: next(numbers),
-        svg=_svg,
-    )
+    return environment.get_template(name)
 
 
 def whole(text: str | Cell) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from cprsim.present.document import Block, Column, Document, Section
+from cprsim.present.document import Table as DocumentTable
 from cprsim.present.systems_listing import ListedJob, ListedPolicy, after_failures
 from cprsim.present.terminal import plain_table
 from cprsim.records import Storage
@@ -29,6 +31,10 @@ from cprsim.recovery.policy import (
 from cprsim.results.words import count, hours, percent, significant
 from cprsim.units import BANDWIDTH, SIZE, TIME
 
+UP_TO = (
+    "up to: the largest failure of process (one dies), restart (of a node), node (lost), pair "
+    "(two neighbours lost), all."
+)
 WIDTHS = {"after": 16, "needs": 14}
 DIMENSIONS = {"time": TIME, "size": SIZE, "bandwidth": BANDWIDTH}
 
@@ -38,11 +44,27 @@ def print_listing(console: Console, entries: list[ListedPolicy], asked: ListedJo
     for family, of_family in groupby(entries, key=lambda entry: entry.family):
         console.print(_table(family.value, list(of_family)))
     console.print(
-        "up to: the largest failure of process (one dies), restart (of a node), node (lost), pair "
-        "(two neighbours lost), all. Needs and outcomes follow from the records of each system for "
-        f"{asked.words}. More: cprsim systems NAME.",
+        f"{UP_TO} Needs and outcomes follow from the records of each system for {asked.words}. "
+        "More: cprsim systems NAME.",
         style="dim",
     )
+
+
+def document_of_listing(entries: list[ListedPolicy], asked: ListedJob) -> Document:
+    """All of them by family, as a document."""
+    families = groupby(entries, key=lambda entry: entry.family)
+    return Document(
+        title=f"{count(len(entries), 'recovery system')}",
+        question="Which recovery systems are there, what do they need and what do they survive?",
+        answer=[f"What each is for {asked.words}. {UP_TO}"],
+        sections=[Section("By family", [_block(one.value, list(own)) for one, own in families])],
+    )
+
+
+def _block(family: str, entries: list[ListedPolicy]) -> Block:
+    headings = ("system", "what it does (source)", "goes back to", "needs")
+    rows = [[entry.name, _mechanism(entry), *_worked_out(entry)] for entry in entries]
+    return DocumentTable(family, [Column(heading, is_number=False) for heading in headings], rows)
 
 
 def _table(family: str, entries: list[ListedPolicy]) -> Table:

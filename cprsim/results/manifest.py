@@ -115,10 +115,7 @@ def write_manifest(
         "cprsim": {"version": cprsim.__version__, "source": source_digest(), "git": git_state()},
         "python": platform.python_version(),
         "libraries": {name: _installed(name) for name in LIBRARIES},
-        "files": {
-            path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
-            for path in sorted(folder.iterdir())
-        },
+        "files": _listed(folder),
         "started_at": started.isoformat(timespec="seconds"),
         "finished_at": now.isoformat(timespec="seconds"),
         "took_s": round((now - started).total_seconds(), 3),
@@ -126,6 +123,26 @@ def write_manifest(
     }
     manifest[DIGEST] = _digest(manifest)
     write_whole(folder / MANIFEST, json_text(manifest))
+
+
+def list_again(folder: Path) -> None:
+    """Write the manifest anew for a folder that got further files, and is whole but for that.
+
+    Raises ResultError where it was not whole before.
+    """
+    manifest = read_manifest(folder)
+    manifest["files"] = _listed(folder)
+    manifest[DIGEST] = _digest(manifest)
+    write_whole(folder / MANIFEST, json_text(manifest))
+
+
+def _listed(folder: Path) -> dict[str, Any]:
+    """Every file but the manifest, by its name."""
+    return {
+        path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
+        for path in sorted(folder.iterdir())
+        if path.name != MANIFEST
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -29,16 +29,19 @@ INSTEAD_OF: dict[KeyPath, tuple[str, ...]] = {
 
 
 def apply_overrides(
-    data: dict[str, Plain], overrides: Sequence[str], places: dict[KeyPath, Place]
+    data: dict[str, Plain],
+    overrides: Sequence[str],
+    places: dict[KeyPath, Place],
+    option: str = "--set",
 ) -> None:
-    """Write each override into `data`, and into `places` that it came from the command line.
+    """Write each override into `data`, and into `places` that it came from an option.
 
     Raises ScenarioError, with all problems at once, for overrides that can't be read or placed.
     """
     problems: list[Problem] = []
     for override in overrides:
         try:
-            _apply(data, override, places)
+            _apply(data, override, places, option)
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -73,11 +76,13 @@ def apply_axes(
     places["sweep", "over"] = Place(option)
 
 
-def _apply(data: dict[str, Plain], override: str, places: dict[KeyPath, Place]) -> None:
+def _apply(
+    data: dict[str, Plain], override: str, places: dict[KeyPath, Place], option: str
+) -> None:
     key, equals, text = override.partition("=")
-    place = Place(f"--set {one_line(key.strip())}")
+    place = Place(f"{option} {one_line(key.strip())}")
     if not equals or not key.strip():
-        raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
+        raise ScenarioError.at(Place(f"{option} {one_line(override)}"), EXAMPLE)
     document = read_document(text, place.file)
     if document.problems:
         raise ScenarioError(document.problems)

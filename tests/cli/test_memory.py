@@ -19,7 +19,8 @@ LIMITED = """
 import os, resource, sys
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
-from cprsim.cli import main, running
+from cprsim.cli import main
+from cprsim.making import running
 from cprsim.scenario import load_scenario
 from cprsim.simulate import blocks
 import cprsim.plots, cprsim.present.run

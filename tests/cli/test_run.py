@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from cprsim.cli.app import app
-from cprsim.cli.run_command import shortcuts
+from cprsim.making.options import shortcuts
 from cprsim.results import load_result
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

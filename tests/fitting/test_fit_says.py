@@ -169,9 +169,9 @@ def test_what_a_format_says_is_read_not_inferred(tmp_path: Path) -> None:
 
 
 def test_a_period_beyond_what_the_file_holds_is_not_called_given() -> None:
-    from cprsim.cli.fit_log import observation_of
     from cprsim.failures.outages import outages_of
     from cprsim.fitting.lifetimes import FirstUptime
+    from cprsim.making.fit_log import observation_of
 
     at_h = np.array([0.0, 5.0])
     outages = outages_of(

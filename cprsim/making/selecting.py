@@ -1,20 +1,20 @@
-"""What ``cprsim select`` does between the scenario and the table; heavy to import."""
+"""A selection between the scenario and its results folder; heavy to import."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 
-from cprsim.cli.progress import counting
-from cprsim.cli.pulse import pulse
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.making.watch import Watch
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import ResultTarget
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario import LoadedScenario
 from cprsim.selector import (
     NO_LIMIT,
     WAYS,
@@ -35,7 +35,48 @@ LIMITS = {
     "max_log_loss": LimitedQuantity.LOG_LOSS,
     "target_pls": LimitedQuantity.PLS,
 }
+Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+
+
+def said_of_limits(
+    limits: Mapping[str, float | Mapping[str, float] | None],
+    confidence: float | None,
+    risk: str | float | None,
+) -> list[str]:
+    """What a limit means as overrides of the scenario; it takes the file's away.
+
+    Parameters
+    ----------
+    limits : by name, those of `LIMITS` and `max_loss`; None where it is not asked for
+    """
+    said = []
+    if any(limit is not None for limit in limits.values()):
+        said += [
+            f"accuracy.{key}={'null' if limit is None else _flow(limit)}"
+            for key, limit in limits.items()
+        ]
+    if confidence is not None:
+        said.append(f"accuracy.confidence={confidence!r}")
+    if risk is not None:
+        said.append(f"accuracy.risk={risk}")
+    return said
+
+
+def _flow(limit: float | Mapping[str, float]) -> str:
+    """A limit as YAML has it in one line."""
+    if isinstance(limit, Mapping):
+        return "{" + ", ".join(f"{name}: {most!r}" for name, most in limit.items()) + "}"
+    return repr(limit)
+
+
+def said_of_curve(curve: str | None, scenario: Path) -> list[str]:
+    """A curve's file is named relative to where the user is, in a scenario relative to that."""
+    if curve is None:
+        return []
+    is_file = curve.lower().endswith((".json", ".csv"))
+    named = relpath(curve, scenario.parent) if is_file else curve
+    return [f"accuracy.curve={named}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +94,14 @@ class SelectRequest:
         return self.loaded.scenario.name
 
 
-def asked(scenario: Path, overrides: list[str], replications: int | None) -> SelectRequest:
-    """Read and check all that a selection needs. Raises CprsimError for what is wrong."""
-    loaded = load_scenario(scenario, overrides)
+def asked(load: Load, replications: int | None) -> SelectRequest:
+    """Check all that a selection needs. Raises CprsimError for what is wrong.
+
+    Parameters
+    ----------
+    replications : of each candidate; None: as many as tell candidates apart
+    """
+    loaded = load([])
     experiment = assemble(loaded, with_policies=False)
     _require_selectable(loaded)
     ways = _ways(loaded, experiment)
@@ -64,7 +110,7 @@ def asked(scenario: Path, overrides: list[str], replications: int | None) -> Sel
     n = replications
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
-    loaded = load_scenario(scenario, [*overrides, f"simulation.replications={n}"])
+    loaded = load([f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
     if limited and curve is None and limit.quantity != LimitedQuantity.PLS:
         raise _no_curve(loaded)
@@ -148,23 +194,36 @@ def _no_curve(loaded: LoadedScenario) -> ScenarioError:
     return ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")
 
 
-def select_into(target: ResultTarget, wanted: SelectRequest) -> Selection:
+def select_into(
+    target: ResultTarget, wanted: SelectRequest, watch: Watch, *, draws: bool = True
+) -> Selection:
     """Select, and write the results folder.
 
-    Raises CprsimError for whatever goes wrong; nothing is written then.
+    Parameters
+    ----------
+    draws : whether the figure goes into the folder
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; nothing is written then
     """
     experiment = wanted.experiment
-    draws = variants(wanted.loaded, experiment.n_replications or 0)
-    with counting("candidates simulated") as on_priced:
+    varied = variants(wanted.loaded, experiment.n_replications or 0)
+    with watch.counting("candidates simulated") as on_priced:
         selection = select(
-            experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=draws
+            experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied
         )
 
     def draw(folder: Path) -> None:
-        pulse.doing("drawing figures")
-        from cprsim.plots.save import save_figure
-        from cprsim.plots.selection import selection_figure
+        watch.doing("drawing figures")
+        draw_selection(selection, wanted.name, folder)
 
-        save_figure(selection_figure(selection, wanted.name), folder / "pareto")
+    return write_selection(target, selection, draw if draws else lambda folder: None)
 
-    return write_selection(target, selection, draw)
+
+def draw_selection(selection: Selection, name: str, folder: Path) -> None:
+    """Put the figure of a selection into a folder."""
+    from cprsim.plots.save import save_figure
+    from cprsim.plots.selection import selection_figure
+
+    save_figure(selection_figure(selection, name), folder / "pareto")

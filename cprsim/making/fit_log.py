@@ -1,13 +1,14 @@
-"""The log that ``cprsim fit`` reads: options of the reader, format, nodes, what is known of it."""
+"""The log that is to be fitted: options of its reader, format, nodes, what is known of it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cprsim.cli.options import column_names
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
@@ -15,19 +16,106 @@ if TYPE_CHECKING:
     from cprsim.failures.traces.asked import LogOptions
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import Observation
+    from cprsim.fitting.trace_fit import TraceFit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAsked:
+    """A log that is to be fitted, and what of it.
+
+    Parameters
+    ----------
+    log : the file
+    reader : what its reader is told
+    form : name of its format; None: guessed
+    node_file : the nodes' dates
+    node_dates : whether these are in the records
+    coalesce : a time: failures of one node within so long of each other are one
+    cause, node : these alone
+    age : ``new`` or ``unknown``, of the nodes when the log begins; None where nobody knows
+    """
+
+    log: Path
+    reader: LogOptions
+    form: str | None = None
+    node_file: Path | None = None
+    node_dates: bool = False
+    coalesce: str | None = None
+    cause: str | None = None
+    node: str | None = None
+    age: str | None = None
+
+    @property
+    def first(self) -> FirstUptime:
+        """How the first up-time of each node counts."""
+        from cprsim.fitting.lifetimes import FirstUptime
+
+        return FirstUptime(self.age or FirstUptime.NEW.value)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """A log as read, and as failures of a node within some time were made one."""
+
+    asked: LogAsked
+    form: str
+    as_read: Outages
+    coalesced: Outages
+
+    @property
+    def chosen(self) -> Outages:
+        """Those of the cause and of the node that were asked for."""
+        found, asked = self.coalesced, self.asked
+        found = found if asked.cause is None else found.choosing(asked.cause)
+        return found if asked.node is None else found.of_node(asked.node)
+
+    def fit(self, n_bootstrap: int, seed: int) -> TraceFit:
+        """Fit all that was chosen. Raises ParameterError where nothing at all can be fitted."""
+        from cprsim.fitting.trace_fit import fit_trace
+
+        asked, chosen = self.asked, self.chosen
+        begin, end = (None if one is None else str(one) for one in asked.reader.period)
+        known = observation_of(
+            chosen,
+            asked.first,
+            form=self.form,
+            nodes=asked.reader.n_nodes,
+            lives=asked.node_file or (asked.node_dates and "--node-dates") or None,
+            node=asked.node,
+            period=(begin, end),
+            age=asked.age,
+            cause=asked.cause,
+        )
+        return fit_trace(
+            chosen, first=asked.first, n_bootstrap=n_bootstrap, seed=seed, observed=known
+        )
+
+
+def read_to_fit(asked: LogAsked) -> LogRead:
+    """Read a log. Raises ParameterError for an option that does not go, TraceError for the file."""
+    from cprsim.fitting.coalescing import coalesced
+
+    as_read, form = read_as(asked.log, asked.form, asked.reader)
+    as_read = with_node_lives(
+        as_read, asked.log, form, asked.reader, asked.node_file, dates=asked.node_dates
+    )
+    within_h = None if asked.coalesce is None else hours_option(asked.coalesce, "--coalesce")
+    return LogRead(
+        asked, form, as_read, as_read if within_h is None else coalesced(as_read, within_h)
+    )
 
 
 def options_of_reader(
     nodes: int | None,
     system: int | None,
     period: tuple[str | None, str | None],
-    columns: list[str] | None,
+    columns: Mapping[str, str],
     time_unit: str | None,
     date_format: str | None,
     tz: str | None,
     repair: str | None,
 ) -> LogOptions:
-    """What the reader of a log is told. Raises ParameterError for a wrong zone, column or time."""
+    """What the reader of a log is told. Raises ParameterError for a wrong zone or time."""
     from cprsim.failures.traces.asked import LogOptions
     from cprsim.failures.traces.times import require_zone
 
@@ -35,7 +123,7 @@ def options_of_reader(
         n_nodes=nodes,
         system=system,
         period=period,
-        columns=column_names(columns or []),
+        columns=columns,
         time_unit=time_unit,
         date_format=date_format,
         tz=None if tz is None else require_zone(tz),

@@ -1,4 +1,4 @@
-"""What ``cprsim run`` does between the scenario and the table; heavy to import."""
+"""A run between the scenario and its results folder; heavy to import."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cprsim.cli.progress import progress
-from cprsim.cli.pulse import pulse
 from cprsim.curves import curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
+from cprsim.making.watch import Watch
 from cprsim.prices import mean_node_hour
 from cprsim.records import EventLog
 from cprsim.results import Logbook, Result, write_result
@@ -24,19 +23,35 @@ from cprsim.scenario.failures import ANY
 SHOWN = 0  # the replication of the timeline, where none is asked for
 
 
-def simulate_into(target: ResultTarget, loaded: LoadedScenario, experiment: Experiment) -> Result:
+def simulate_into(
+    target: ResultTarget,
+    loaded: LoadedScenario,
+    experiment: Experiment,
+    watch: Watch,
+    *,
+    draws: bool = True,
+) -> Result:
     """Simulate, and write the results folder.
+
+    Parameters
+    ----------
+    draws : whether figures go into the folder
 
     Raises
     ------
     CprsimError : of whatever goes wrong; nothing is written then
     """
-    outcome, logbook = _simulate(experiment, target.identity.replay)
+    outcome, logbook = _simulate(experiment, target.identity.replay, watch)
+
+    def draw(result: Result) -> None:
+        watch.doing("drawing figures")
+        draw_run(result)
+
     return write_result(
         with_numbers(target, loaded, outcome),
         outcome,
         logbook,
-        draw=_draw,
+        draw=draw if draws else None,
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings(experiment),
@@ -63,18 +78,20 @@ def _price(loaded: LoadedScenario) -> Price | None:
     return Price(mean_node_hour(prices, nodes), prices.currency)
 
 
-def _draw(result: Result) -> None:
-    pulse.doing("drawing figures")
+def draw_run(result: Result) -> None:
+    """Put the figures of a run into its folder."""
     from cprsim.plots import draw_result
 
     draw_result(result, result.path)
 
 
-def _simulate(experiment: Experiment, replay: int | None) -> tuple[pipeline.Outcome, Logbook]:
+def _simulate(
+    experiment: Experiment, replay: int | None, watch: Watch
+) -> tuple[pipeline.Outcome, Logbook]:
     if replay is not None:
         logs = _replayed(experiment, replay)
         return pipeline.outcome_of_one(experiment, replay), Logbook(replay, logs)
-    with progress("simulating") as on_progress:
+    with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
     return outcome, logbook_of(experiment)
 

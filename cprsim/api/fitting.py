@@ -1,0 +1,172 @@
+"""``cprsim.fit``: distributions from a log of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cprsim.api.answer import Answer, Draw, table_of
+from cprsim.foreign import one_line
+from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
+from cprsim.plots.fit import fit_figures
+from cprsim.present.document import Document
+from cprsim.present.fit import FitReport
+from cprsim.present.fit_document import document_of_fit
+from cprsim.scenario.yaml_text import read_document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cprsim.estimate import Estimate
+    from cprsim.fitting.trace_fit import Subject
+
+
+class Fit(Answer):
+    """What a log of failures says: how often a job fails, and by which distribution."""
+
+    def __init__(self, report: FitReport, name: str) -> None:
+        self._report, self._name = report, name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def mtbf_h(self) -> Estimate:
+        """Mean time between failures of the job [h]: mean, low, high."""
+        return self._report.verdict.mtbf_h
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per kind of times (gaps, uptimes, repairs), family and parameter.
+
+        Columns: times, family, parameter (``mean`` for the mean), value, low, high (95 %), aic, ks,
+        p. Families come in the order of their AIC.
+        """
+        return table_of([row for one in self._report.fitted.subjects for row in _rows(one)])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful with."""
+        return tuple(self._report.fitted.warnings)
+
+    @property
+    def fragment(self) -> str:
+        """The section `failures` of a scenario as YAML, each number with its interval."""
+        return self._report.text
+
+    @property
+    def simpler(self) -> str | None:
+        """The same without groups and lemons; None where `fragment` has none."""
+        return self._report.simpler
+
+    @property
+    def failures(self) -> dict[str, Any]:
+        """The section `failures`, for ``cprsim.run(scenario, {"failures": fit.failures})``."""
+        return _section(self.fragment)
+
+    @property
+    def job_failures(self) -> dict[str, Any]:
+        """The same without groups and lemons: the gaps between failures of the job as a whole."""
+        return _section(self.simpler or self.fragment)
+
+    @property
+    def circle(self) -> pd.DataFrame:
+        """The log's statistics beside those of logs simulated from its fit, where asked for.
+
+        Columns: statistic, log, mean, low, high (95 % of the simulated ones), inside.
+        """
+        return table_of(
+            [
+                {"statistic": one.name, "log": one.trace, **one.simulated.by_name,
+                 "inside": one.inside}
+                for one in self._report.circle
+            ]
+        )  # fmt: skip
+
+    def _document(self) -> Document:
+        return document_of_fit(self._report, self._name)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        figures = fit_figures(self._report.fitted)
+        return {name: partial(figures.__getitem__, name) for name in figures}
+
+
+def _section(fragment: str) -> dict[str, Any]:
+    document = read_document(fragment, "fragment")
+    data = document.data
+    return dict(data["failures"]) if isinstance(data, dict) and data.get("failures") else {}  # type: ignore[arg-type]
+
+
+def _rows(subject: Subject) -> Iterator[dict[str, object]]:
+    for judged in [] if subject.ranking is None else subject.ranking.judged:
+        fit = judged.fit
+        for one, name in [*((one, one.name) for one in fit.parameters), (fit.mean, "mean")]:
+            yield {
+                "times": subject.name, "family": fit.family, "parameter": name, "value": one.mean,
+                "low": one.low, "high": one.high, "aic": fit.aic, "ks": judged.ks,
+                "p": judged.p_value,
+            }  # fmt: skip
+
+
+def fit(
+    log: str | Path,
+    *,
+    format: str | None = None,
+    nodes: int | str | Path | None = None,
+    node_dates: bool = False,
+    system: int | None = None,
+    period: tuple[str | None, str | None] = (None, None),
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    date_format: str | None = None,
+    tz: str | None = None,
+    repair: str | None = None,
+    coalesce: str | None = None,
+    cause: str | None = None,
+    node: str | None = None,
+    age: Literal["new", "unknown"] | None = None,
+    job_nodes: int | None = None,
+    bootstrap: int = 199,
+    seed: int = 0,
+    circle: bool = False,
+) -> Fit:
+    """Fit distributions to a log of failures, as ``cprsim fit`` does.
+
+    Parameters
+    ----------
+    log : the file; `format` says how it is written, None: guessed (docs/fitting.md)
+    nodes : nodes observed, with those that never failed, or a table of their dates
+    node_dates : of lanl: nodes are there between the dates that the file names
+    system : of lanl
+    period : begin and end of the observation, as the log writes times
+    columns : what columns of a table are called, ``{"start": "begin"}``
+    time_unit, date_format, tz : how a table writes times
+    repair : how long outages last of which the log names no end
+    coalesce : failures of one node within so long of each other are one, ``"10 min"``
+    cause, node : these alone
+    age : of the nodes when the log begins
+    job_nodes : nodes of the job that the fragment is for; None: all
+    bootstrap, seed : samples behind each p-value, and their seed
+    circle : simulate the log from its fit, and compare the two
+
+    Raises
+    ------
+    TraceError : the log can't be read: file, line, value
+    ParameterError : an option that does not go, or nothing that can be fitted
+    """
+    path = Path(log)
+    n_nodes, node_file = nodes_option(None if nodes is None else str(nodes))
+    reader = options_of_reader(
+        n_nodes, system, period, columns or {}, time_unit, date_format, tz, repair
+    )
+    asked = LogAsked(
+        log=path, reader=reader, form=format, node_file=node_file, node_dates=node_dates,
+        coalesce=coalesce, cause=cause, node=node, age=age,
+    )  # fmt: skip
+    name = one_line(path.name)
+    fitted = read_to_fit(asked).fit(bootstrap, seed)
+    report = FitReport.of(fitted, name, n_job_nodes=job_nodes, circle_seed=seed if circle else None)
+    return Fit(report, name)

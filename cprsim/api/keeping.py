@@ -1,0 +1,110 @@
+"""Where answers lie: in the folder that was asked for, or in one that goes with the answer."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cprsim.api.answer import Answer
+from cprsim.making.watch import Watch
+from cprsim.results.folder import ResultTarget, finished_or_make
+from cprsim.results.identity import identity_of
+from cprsim.results.manifest import damage, list_again
+from cprsim.results.publish import publishing
+from cprsim.scenario import LoadedScenario
+
+
+class WarningWatch(Watch):
+    """Says what is damaged as a warning of Python."""
+
+    def warn(self, message: str) -> None:
+        warnings.warn(message, stacklevel=2)
+
+
+WATCH = WarningWatch()
+
+
+class Place:
+    """A folder of results folders.
+
+    Parameters
+    ----------
+    folder : where results are kept; None: in a folder that is gone when the answers in it are
+    """
+
+    def __init__(self, folder: str | Path | None) -> None:
+        self.keeps = folder is not None
+        if folder is None:
+            root = tempfile.mkdtemp(prefix="cprsim-")
+            weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
+        else:
+            root = str(folder)
+        self.root = Path(root)
+
+    def target(
+        self, loaded: LoadedScenario, started: datetime, kind: str = "", replay: int | None = None
+    ) -> ResultTarget:
+        """The results folder of a scenario; see `cprsim.results.identity.identity_of`."""
+        about = {"seed": loaded.scenario.simulation.seed}
+        return ResultTarget(self.root, identity_of(loaded, kind, replay), started, about)
+
+    def folder_of(
+        self, target: ResultTarget, read: Callable[[Path], object], make: Callable[[], object]
+    ) -> Path:
+        """The results folder, found finished or made; see `results.folder.finished_or_make`."""
+        finished_or_make(target.folder, read, make, warn=WATCH.warn)
+        return target.folder
+
+
+def now() -> datetime:
+    """When the work begins."""
+    return datetime.now(UTC)
+
+
+class KeptAnswer(Answer):
+    """An answer that is a results folder.
+
+    Parameters
+    ----------
+    path : of the results folder
+    place : that it lies in, for as long as the answer is there
+    """
+
+    def __init__(self, path: Path, place: Place) -> None:
+        self._path, self._place = path, place
+
+    @property
+    def folder(self) -> Path | None:
+        """The results folder; None where it is not kept (`save` keeps it)."""
+        return self._path if self._place.keeps else None
+
+    def save(self, folder: str | Path) -> Path:
+        """Keep the answer as the command would have: a results folder within `folder`.
+
+        Returns
+        -------
+        the results folder, which `cprsim.read` and every command take
+
+        Raises
+        ------
+        ResultError : it can't be written; nothing is left behind
+        """
+        final = Path(folder) / self._path.name
+        if final.exists() and damage(final) is None:
+            return final
+        with publishing(final) as new:
+            shutil.copytree(self._path, new, dirs_exist_ok=True)
+            if not self._place.keeps:
+                self._draw_into(new)
+                list_again(new)
+        return final
+
+    @abstractmethod
+    def _draw_into(self, folder: Path) -> None:
+        """Put the figures into a results folder, as the command does."""

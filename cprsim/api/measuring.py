@@ -1,0 +1,193 @@
+"""``cprsim.measure``: what stale shards cost in accuracy; and staleness curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cprsim.api.answer import Answer, table_of
+from cprsim.api.keeping import Place
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.curves import CurveFile, read_curve, write_curve
+from cprsim.errors import ParameterError
+from cprsim.present.curve import document_of_curve, with_half_width
+from cprsim.present.document import Block, Column, Document, Picture, Table
+from cprsim.results.words import NO_NUMBER, with_interval
+from cprsim.staleness import Metric, Response
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PORTIONS = (0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost, that a short table shows
+
+
+class Curve(Answer):
+    """A staleness curve: what each portion of lost samples (PLS) costs in accuracy."""
+
+    def __init__(self, file: CurveFile, path: Path, place: Place | None = None) -> None:
+        self._file, self.path, self._place = file, path, place
+
+    @classmethod
+    def read(cls, path: str | Path) -> Curve:
+        """The curve of a file, .json or .csv. Raises CurveError where it can't be one."""
+        return cls(read_curve(path), Path(path))
+
+    @property
+    def name(self) -> str:
+        return self._file.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Those whose loss was measured; ``+``: small tables are saved with every sub-save."""
+        return tuple(dict.fromkeys(one.strategy for one in self._file.responses))
+
+    @property
+    def is_fit_for_use(self) -> bool:
+        """Whether `cprsim.select` takes it; `unfit` says why not."""
+        return not self._file.unfit
+
+    @property
+    def unfit(self) -> tuple[str, ...]:
+        """Why nothing should be decided by it, in sentences."""
+        return self._file.unfit
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per strategy, metric and measured weighted PLS: loss, low, high (95 %)."""
+        return self._priced([(one, one.pls) for one in self._file.responses])
+
+    def losses(self, pls: Sequence[float] = PORTIONS) -> pd.DataFrame:
+        """What these portions of samples cost, if all are lost at average weight.
+
+        Returns
+        -------
+        A row per strategy, metric and portion: loss, low, high (95 %).
+        """
+        return self._priced([(one, np.asarray(pls, float)) for one in self._file.responses])
+
+    def weights(self, strategy: str = "partial", metric: str = "auc") -> pd.DataFrame:
+        """How much a lost sample counts.
+
+        Returns
+        -------
+        A row per share of the job that is done at the failure, a column per share of the job that
+        the shard goes back by.
+
+        Raises
+        ------
+        ParameterError : that was not measured
+        """
+        import pandas as pd
+
+        for one in self._file.responses:
+            if (one.strategy, one.metric.value) == (strategy, metric):
+                weight = one.weight
+                return pd.DataFrame(weight.weight, weight.at, weight.staleness)
+        raise ParameterError(f"{metric} of {strategy} was not measured by {self.name}")
+
+    def save(self, file: str | Path) -> Path:
+        """Write the curve into a file (.json), which a scenario and `cprsim.select` take.
+
+        Raises
+        ------
+        CurveError : it can't be written
+        """
+        write_curve(Path(file), self._file)
+        return Path(file)
+
+    @staticmethod
+    def _priced(asked: Sequence[tuple[Response, Any]]) -> pd.DataFrame:
+        rows = []
+        for one, pls in asked:
+            for portion, loss, half in zip(pls, *with_half_width(one, pls), strict=True):
+                ends = {"loss": loss, "low": loss - half, "high": loss + half}
+                known = {"strategy": one.strategy, "metric": one.metric.value, "pls": portion}
+                rows.append({**known, **ends})
+        return table_of(rows)
+
+    def _document(self) -> Document:
+        return document_of_curve(self._file)
+
+    def _brief(self) -> list[Block]:
+        """The figure, and the loss of AUC at a few portions."""
+        return [*(one for one in super()._brief() if isinstance(one, Picture)), self._losses()]
+
+    def _losses(self) -> Table:
+        responses = [one for one in self._file.responses if one.metric == Metric.AUC]
+        return Table(
+            "AUC lost by the portion of samples lost (weighted PLS), ± the half-width of the 95 % "
+            f"interval; {NO_NUMBER} beyond what was measured",
+            [Column("strategy", is_number=False), *(Column(f"PLS {one:g}") for one in PORTIONS)],
+            [[one.strategy, *(_loss(one, portion) for portion in PORTIONS)] for one in responses],
+        )
+
+
+def _loss(response: Response, pls: float) -> str:
+    if pls > response.most_pls:
+        return NO_NUMBER
+    loss, half = with_half_width(response, np.array([pls]))
+    return with_interval(float(loss[0]), float(half[0]))
+
+
+def measure(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    precision: float = 0.2,
+    budget_s: float = 600.0,
+    seeds: int | None = None,
+    workers: int | None = None,
+    allow_code: bool = False,
+    file: str | Path | None = None,
+) -> Curve:
+    """Train with controlled failures, and make a staleness curve, as ``cprsim measure`` does.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`; the section `kernel` is what is trained
+    precision : stop when the standard error of every slope is this share of partial's slope
+    budget_s : stop after this time [s]; the same call with the same file goes on
+    seeds : run so many, whatever precision and time; 3 at least
+    workers : processes; None: one per core
+    allow_code : run the code that `kernel.trainer` names, also from outside the working directory
+    file : write the curve here (.json), and keep its runs beside it; None: nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong with the scenario or its trainer, or that the time was too short
+    """
+    from cprsim.making.measuring import prepared
+    from cprsim.measuring.curve import curve_file
+    from cprsim.measuring.measure import MeasureRequest
+    from cprsim.measuring.measure import measure as run
+    from cprsim.measuring.own_code import require_allowed
+    from cprsim.results.publish import require_writable
+    from cprsim.workers import Workers
+
+    loaded = source_of(scenario, overrides).read()
+    for name, value in (("precision", precision), ("budget_s", budget_s)):
+        if not value > 0:
+            raise ParameterError(f"{name}: must be positive, not {value!r}")
+    if seeds is not None and seeds < 3:
+        raise ParameterError(f"seeds: three are the least, not {seeds}")
+    require_allowed(loaded, allow_code, Path.cwd())
+    place = Place(None)
+    path = place.root / f"{loaded.scenario.name}.json" if file is None else Path(file)
+    require_writable(path.parent)
+    request, expected, _ = prepared(
+        MeasureRequest(
+            loaded=loaded,
+            folder=path.with_name(f"{path.name}.runs").absolute(),
+            precision=precision,
+            budget_s=budget_s,
+            n_seeds=seeds,
+            workers=Workers(workers),
+        )
+    )
+    measured = with_fields(run(request), expected=expected)
+    write_curve(path, curve_file(measured, request, path.stem, "cprsim.measure"))
+    return Curve(read_curve(path), path, place)

@@ -1,0 +1,106 @@
+"""``cprsim.read``: a finished result, as the function that makes it returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cprsim.api.answer import Answer, table_of
+from cprsim.api.keeping import Place
+from cprsim.api.measuring import Curve
+from cprsim.api.running import Run
+from cprsim.api.selecting import Selection
+from cprsim.api.sweeping import Sweep
+from cprsim.present.document import Block, Document, Picture, Table
+from cprsim.present.kinds import KINDS, kind_of
+from cprsim.present.reproduction import document_of_reproduction
+from cprsim.reproduce.runner import Reproduced
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Reproduction(Answer):
+    """A result of a paper, ours beside the paper's, judged."""
+
+    def __init__(self, made: Reproduced) -> None:
+        self._made = made
+
+    @property
+    def name(self) -> str:
+        return self._made.name
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per comparison: quantity, paper, provenance, ours (with interval), verdict."""
+        rows = [
+            {"quantity": row.quantity, "paper": row.paper, "provenance": row.mark,
+             "ours": row.ours, "verdict": str(row.verdict)}
+            for row in self._made.summary.rows
+        ]  # fmt: skip
+        return table_of(rows)
+
+    def _document(self) -> Document:
+        return document_of_reproduction(self._made)
+
+    def _brief(self) -> list[Block]:
+        """The comparisons and every figure."""
+        blocks = [block for section in self.document.sections for block in section.blocks]
+        return [*super()._brief(), *(one for one in blocks if isinstance(one, Picture))]
+
+
+def read(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction | Page:
+    """Read a finished result: a results folder, or the file of a staleness curve.
+
+    Parameters
+    ----------
+    result : of any kind that ``cprsim report`` shows; those that no function here makes come as a
+        `Page`, which has their document
+
+    Raises
+    ------
+    ResultError : it is no finished result, or is damaged
+    """
+    path = Path(result)
+    place = Place(path.parent)
+    kind = kind_of(path)
+    name = next(name for name, one in KINDS.items() if one is kind)
+    made: dict[str, Callable[[Any], Any]] = {
+        "run": lambda loaded: Run(loaded, place),
+        "sweep": lambda loaded: Sweep(loaded, place),
+        "selection": lambda loaded: Selection(loaded, place),
+        "curve": lambda loaded: Curve(loaded, path),
+        "reproduction": Reproduction,
+    }
+    loaded = kind.load(path)
+    if name in made:
+        return made[name](loaded)  # type: ignore[no-any-return]
+    return Page(name, kind.document(loaded))
+
+
+class Page(Answer):
+    """A result of a kind that has no function here, such as a fleet: its document."""
+
+    def __init__(self, kind: str, document: Document) -> None:
+        self._kind, self._made = kind, document
+
+    @property
+    def name(self) -> str:
+        return self._kind
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The first table of the document, as text."""
+        import pandas as pd
+
+        blocks = [block for section in self._made.sections for block in section.blocks]
+        for block in blocks:
+            if isinstance(block, Table):
+                headings = [column.heading for column in block.columns]
+                rows = [list(map(str, row)) for row in block.rows]
+                return pd.DataFrame(rows, columns=headings)
+        return pd.DataFrame()
+
+    def _document(self) -> Document:
+        return self._made

@@ -1,0 +1,118 @@
+"""``cprsim.run``: what failures cost a job under several recovery strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace as with_fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.api.answer import Draw
+from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.experiments.assemble import assemble
+from cprsim.making.options import replay_number, require_replication, shortcuts
+from cprsim.making.running import draw_run, simulate_into
+from cprsim.plots.overhead import overhead_figure
+from cprsim.plots.timeline import timeline_figure
+from cprsim.present.document import Document
+from cprsim.present.run import document_of_run
+from cprsim.results import Result, load_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Run(KeptAnswer):
+    """What failures cost, strategy by strategy. docs/metrics.md says what each quantity means."""
+
+    def __init__(self, result: Result, place: Place) -> None:
+        super().__init__(result.path, place)
+        self._result = result
+
+    @property
+    def name(self) -> str:
+        return self._result.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the strategies, in the scenario's order."""
+        return tuple(policy.name for policy in self._result.policies)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per strategy and quantity: strategy, quantity, mean, low, high (95 %), n."""
+        return self._result.summary.copy()
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """A row per strategy and replication: its hours, failures, saves, PLS."""
+        return self._result.replications.copy()
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """Everything that happened in the one replication that the figure `timeline` shows."""
+        return self._result.timeline.copy()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful with."""
+        return self._result.warnings
+
+    def means(self, *quantities: str) -> pd.DataFrame:
+        """Means with a row per strategy and a column per quantity; without names all of them."""
+        wide = self._result.summary.pivot(index="strategy", columns="quantity", values="mean")
+        names = quantities or tuple(self._result.summary["quantity"].unique())
+        found = wide.reindex(index=list(self.strategies), columns=list(names))
+        return found.rename_axis(columns=None)
+
+    def _document(self) -> Document:
+        return document_of_run(self._result)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        drawings: dict[str, Draw] = {"timeline": partial(timeline_figure, self._result)}
+        if self._result.replay is None:
+            drawings = {"overhead": partial(overhead_figure, self._result), **drawings}
+        return drawings
+
+    def _draw_into(self, folder: Path) -> None:
+        draw_run(with_fields(self._result, path=folder))
+
+
+def run(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    seed: int | None = None,
+    replications: int | None = None,
+    replay: int | str | None = None,
+    folder: str | Path | None = None,
+) -> Run:
+    """Simulate a job under several recovery strategies, as ``cprsim run`` does.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`
+    seed, replications : instead of the scenario's
+    replay : one replication alone, by its number or by its overhead among all: ``"median"``,
+        ``"p95"``, ``"worst"``
+    folder : keep the results folder in this one; where it is there finished, it is read. None:
+        nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong, with file, line, key and value where a scenario says it
+    """
+    started, place = now(), Place(folder)
+    loaded = source_of(scenario, overrides).read(shortcuts(seed, replications))
+    experiment = assemble(loaded)
+
+    def made(number: int | None) -> Result:
+        require_replication(number)
+        target = place.target(loaded, started, replay=number)
+        make = partial(simulate_into, target, loaded, experiment, WATCH, draws=place.keeps)
+        return load_result(place.folder_of(target, load_result, make))
+
+    number = replay_number(None if replay is None else str(replay), lambda: made(None))
+    return Run(made(number), place)

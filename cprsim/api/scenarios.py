@@ -1,0 +1,165 @@
+"""Scenarios: loaded from a file, by name, from text or from a mapping, and changed by overrides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cprsim.api.answer import Shown
+from cprsim.errors import ParameterError
+from cprsim.foreign import one_line
+from cprsim.present.document import Document, ListingBlock, Section
+from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
+from cprsim.scenario.shipping import file_or_shipped
+
+if TYPE_CHECKING:
+    from cprsim.api.measuring import Curve
+
+Overrides = Mapping[str, Any] | Sequence[str]
+TEXT = Path("scenario.yaml")  # as errors call a scenario that is no file
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A scenario as it was named, with the overrides so far."""
+
+    path: Path
+    text: str | None  # where it is no file
+    overrides: tuple[str, ...] = ()
+
+    def read(self, more: Sequence[str] = ()) -> LoadedScenario:
+        """The scenario with further overrides. Raises ScenarioError with all that is wrong."""
+        said = [*self.overrides, *more]
+        return load_scenario(self.path, said, text=self.text, option="override")
+
+    def changed(self, overrides: Overrides) -> Source:
+        """With further overrides, which are not checked before it is read."""
+        return Source(self.path, self.text, (*self.overrides, *_texts(overrides)))
+
+
+class Scenario(Shown):
+    """A checked scenario. It is never changed: `changed` gives another one.
+
+    ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._loaded = source.read()
+
+    @property
+    def name(self) -> str:
+        """The scenario's own, else that of its file."""
+        return self._loaded.scenario.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the entries of `recovery`, in order."""
+        return tuple(entry.name for entry in self._loaded.scenario.recovery)
+
+    @property
+    def text(self) -> str:
+        """The scenario as YAML, overrides and defaults filled in."""
+        return dump_scenario(self._loaded.scenario)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The scenario as plain data, as it was written, overrides in."""
+        return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
+
+    @property
+    def curve(self) -> Curve | None:
+        """The staleness curve that prices its losses of accuracy; None where none applies.
+
+        Raises
+        ------
+        CurveError : the file that the scenario names can't be read
+        """
+        from cprsim.api.measuring import Curve
+        from cprsim.curves import curve_path
+
+        path = curve_path(self._loaded)
+        return None if path is None else Curve.read(path)
+
+    def changed(self, overrides: Overrides) -> Scenario:
+        """The scenario with other values, as `load` takes them."""
+        return Scenario(self._source.changed(overrides))
+
+    def _document(self) -> Document:
+        scenario = self._loaded.scenario
+        said = f"{len(self.strategies)} entries of recovery: {', '.join(self.strategies)}."
+        return Document(
+            title=f"Scenario {scenario.name}",
+            question="What is simulated?",
+            answer=[said],
+            sections=[Section("The scenario", [ListingBlock("with all defaults", self.text)])],
+        )
+
+
+ScenarioLike = Scenario | Mapping[str, Any] | str | Path
+
+
+def load(scenario: ScenarioLike, overrides: Overrides = ()) -> Scenario:
+    """Read and check a scenario.
+
+    Parameters
+    ----------
+    scenario : a file's path; the name of a scenario that comes with cprsim; YAML text, by its
+        having more than one line; the same as a mapping; or a scenario, to change it
+    overrides : ``{"costs.save": "90 s"}``, or ``["costs.save=90 s"]`` as ``--set`` takes them.
+        Text is read as YAML; numbers, lists and mappings are taken as they are
+
+    Raises
+    ------
+    ScenarioError : with everything that is wrong, each with file, line, key and what would be right
+    """
+    return Scenario(source_of(scenario, overrides))
+
+
+def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> Source:
+    """Where a scenario comes from; it is not read yet."""
+    if isinstance(scenario, Scenario):
+        source = scenario._source
+    elif isinstance(scenario, Mapping):
+        source = Source(TEXT, _plain("scenario", scenario))
+    elif isinstance(scenario, str) and "\n" in scenario.strip():
+        source = Source(TEXT, scenario)
+    else:
+        source = Source(file_or_shipped(Path(scenario)), None)
+    return source.changed(overrides)
+
+
+def _texts(overrides: Overrides) -> list[str]:
+    """Overrides as ``--set`` takes them."""
+    if isinstance(overrides, str):
+        raise ParameterError(
+            f"overrides: {one_line(overrides)!r} is text; write a mapping or a list of texts, for "
+            'example {"costs.save": "90 s"}'
+        )
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    return [
+        f"{key}={value if isinstance(value, str) else _plain(key, value)}"
+        for key, value in overrides.items()
+    ]
+
+
+def _plain(key: str, value: object) -> str:
+    """A value as JSON, which is YAML. Raises ParameterError for what has no such form."""
+    try:
+        return json.dumps(value, allow_nan=False, default=_number)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{one_line(key)}: can't stand in a scenario: {error}") from None
+
+
+def _number(value: object) -> object:
+    """A number of numpy as one of Python; a path as text."""
+    if isinstance(value, Path):
+        return str(value)
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"{one_line(repr(value))} is no number, text, list or mapping")
+    return item()

@@ -1,0 +1,123 @@
+"""``cprsim.select``: which strategy, at which interval, within the accuracy that may be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.api.answer import Draw
+from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.measuring import Curve
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.making.options import shortcuts
+from cprsim.making.selecting import (
+    asked,
+    draw_selection,
+    said_of_curve,
+    said_of_limits,
+    select_into,
+)
+from cprsim.plots.selection import selection_figure
+from cprsim.present.document import Document
+from cprsim.present.selection import Selected, document_of_selection, entries_text, load_selected
+from cprsim.selector.folder import candidate_rows, read_selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Selection(KeptAnswer):
+    """What to run, and what it rests on."""
+
+    def __init__(self, made: Selected, place: Place) -> None:
+        super().__init__(made.path, place)
+        self._made = made
+
+    @property
+    def name(self) -> str:
+        return self._made.name
+
+    @property
+    def recommended(self) -> str:
+        """The strategy to run."""
+        return self._made.selection.chosen.strategy
+
+    @property
+    def interval_h(self) -> float:
+        """How often it saves [h]; infinite where it never does."""
+        return self._made.selection.chosen.policy.save_interval_h
+
+    @property
+    def recovery(self) -> str:
+        """The section `recovery` of a scenario that runs every strategy as selected, as YAML."""
+        return entries_text(self._made.selection)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per candidate: overhead, PLS, loss and benefit with intervals, held, keeps.
+
+        Column `part`: `full` and `best` are each strategy at its best, `front` all that were tried.
+        """
+        return candidate_rows(self._made.selection)
+
+    def _document(self) -> Document:
+        return document_of_selection(self._made)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        return {"pareto": partial(selection_figure, self._made.selection, self._made.name)}
+
+    def _draw_into(self, folder: Path) -> None:
+        draw_selection(self._made.selection, self._made.name, folder)
+
+
+def select(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    max_auc_loss: float | None = None,
+    max_log_loss: float | None = None,
+    target_pls: float | None = None,
+    max_loss: Mapping[str, float] | None = None,
+    confidence: float | None = None,
+    risk: float | str | None = None,
+    curve: Curve | str | Path | None = None,
+    seed: int | None = None,
+    replications: int | None = None,
+    folder: str | Path | None = None,
+) -> Selection:
+    """Choose strategy and interval within a limit of accuracy, as ``cprsim select`` does.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`
+    max_auc_loss, max_log_loss, target_pls, max_loss : what may be lost, the last in other metrics
+        of the curve by name, as ``{"ne": 5e-4}``; at most one of them, in place of the
+        scenario's
+    confidence : the limit holds at this upper bound; None: the scenario's, or 0.95
+    risk : ``"mean"``, or the share of single jobs that keeps the limit
+    curve : the staleness curve: a measured one, a file (.json, .csv) or the name of a shipped one
+    seed : instead of the scenario's
+    replications : of each candidate; None: as many as tell candidates apart
+    folder : keep the results folder in this one; None: nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong, or what a selection lacks
+    """
+    started, place = now(), Place(folder)
+    limits = {
+        "max_auc_loss": max_auc_loss,
+        "max_log_loss": max_log_loss,
+        "target_pls": target_pls,
+        "max_loss": max_loss,
+    }
+    source = source_of(scenario, overrides)
+    named = str(curve.path) if isinstance(curve, Curve) else None if curve is None else str(curve)
+    said = [*shortcuts(seed, None), *said_of_limits(limits, confidence, risk)]
+    source = source.changed([*said, *said_of_curve(named, source.path)])
+    wanted = asked(source.read, replications)
+    target = place.target(wanted.loaded, started, "select")
+    make = partial(select_into, target, wanted, WATCH, draws=place.keeps)
+    return Selection(load_selected(place.folder_of(target, read_selection, make)), place)

@@ -1,0 +1,113 @@
+"""``cprsim.sweep``: a scenario at every combination of some values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as with_fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cprsim.api.answer import Draw
+from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.errors import ParameterError
+from cprsim.making.options import shortcuts
+from cprsim.making.sweeping import draw_sweep_into_its_folder, sweep_into
+from cprsim.plots.sweep import sweep_figures
+from cprsim.present.document import Document
+from cprsim.present.sweep import document_of_sweep
+from cprsim.sweeps import SweepResult
+from cprsim.workers import Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Sweep(KeptAnswer):
+    """A scenario over some axes: the table of all points, and where each strategy is best."""
+
+    n_sections = 2  # extremes, and the first figure
+
+    def __init__(self, result: SweepResult, place: Place) -> None:
+        super().__init__(result.path, place)
+        self._result = result
+
+    @property
+    def name(self) -> str:
+        return self._result.name
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the strategies, in the scenario's order."""
+        return self._result.strategies
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Columns of `table` that hold what was varied, with their units."""
+        return tuple(axis.column for axis in self._result.axes)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per point, strategy and quantity: docs/sweeps.md names the columns."""
+        return self._result.table.copy()
+
+    def of(self, quantity: str) -> pd.DataFrame:
+        """The rows of one quantity: axes, strategy, mean, low, high."""
+        return self._result.of(quantity)[[*self.axes, "strategy", "mean", "low", "high"]].copy()
+
+    def _document(self) -> Document:
+        return document_of_sweep(self._result)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        def drawn(name: str) -> Figure:
+            return sweep_figures(self._result)[name]
+
+        return {name: partial(drawn, name) for name in sweep_figures(self._result)}
+
+    def _draw_into(self, folder: Path) -> None:
+        draw_sweep_into_its_folder(with_fields(self._result, path=folder))
+
+
+def sweep(
+    scenario: ScenarioLike,
+    over: Mapping[str, str | Sequence[Any]] | None = None,
+    overrides: Overrides = (),
+    *,
+    mode: Literal["grid", "one-at-a-time"] | None = None,
+    seed: int | None = None,
+    replications: int | None = None,
+    precision: str | float | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+) -> Sweep:
+    """Simulate a scenario at every combination of some values, as ``cprsim sweep`` does.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`
+    over : what is varied, ``{"failures.mtbf": ["14 h", "28 h"], "costs.save": "1 s:9 min:log12"}``;
+        None: the section `sweep` of the scenario
+    mode : every combination, or each axis alone; None: the scenario's, or every combination
+    seed, replications : instead of the scenario's
+    precision : replications until the 95 % interval of every mean overhead is so narrow: ``"0.5%"``
+    workers : processes; None: one per core
+    folder : keep results and finished points in this folder; the same call goes on where it was
+        stopped. None: nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong with the scenario, an axis or any of the points
+    """
+    started, place = now(), Place(folder)
+    if replications is not None and precision is not None:
+        raise ParameterError("replications and precision: give one of them")
+    said: dict[str, Any] = {} if over is None else {"sweep.over": dict(over)}
+    said |= {} if mode is None else {"sweep.mode": mode}
+    said |= {} if precision is None else {"simulation.precision": precision}
+    source = source_of(scenario, overrides).changed(said)
+    loaded = source.read(shortcuts(seed, replications))
+    target = place.target(loaded, started, "sweep")
+    result, _ = sweep_into(target, loaded, Workers(workers), WATCH, draws=place.keeps)
+    return Sweep(result, place)

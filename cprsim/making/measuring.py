@@ -1,0 +1,39 @@
+"""What comes before a measurement: one run without failures, and a trainer of one's own tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cprsim.measuring.expectation import Expected, expect
+from cprsim.measuring.measure import MeasureRequest, MemoryOfForks, memory_of_forks
+from cprsim.measuring.runs import own_setting, setting_of
+from cprsim.measuring.trainer_check import TrainerCheck, check_trainer
+
+
+def prepared(
+    request: MeasureRequest, on_forks: Callable[[MemoryOfForks], object] = lambda memory: None
+) -> tuple[MeasureRequest, Expected, TrainerCheck | None]:
+    """Train once without failures.
+
+    Parameters
+    ----------
+    on_forks : is told what copies of the tables take, before a trainer of one's own is tried
+
+    Returns
+    -------
+    The request, which knows who trains; what can be expected; and what trying a trainer of one's
+    own showed, None for the built-in model.
+
+    Raises
+    ------
+    CprsimError : the trainer does not do what the protocol says, or what it needs is not there
+    """
+    kernel = request.kernel
+    if kernel.trainer is None:
+        return request, expect(setting_of(request.loaded, kernel.seed)), None
+    setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
+    on_forks(memory_of_forks(setting, request))
+    tried = check_trainer(setting, again)
+    expected = replace(tried.expected, noise=tried.auc_noise)
+    return replace(request, described=dict(setting.own.describe())), expected, tried

@@ -1,0 +1,82 @@
+"""A sweep between the scenario and its results folder; heavy to import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cprsim.making.watch import Watch
+from cprsim.results.folder import ResultTarget, finished_or_make
+from cprsim.scenario import LoadedScenario
+from cprsim.sweeps import (
+    PointStore,
+    SweepResult,
+    load_sweep,
+    points_of,
+    require_sweep,
+    run_points,
+    sweep_result,
+    write_sweep,
+)
+from cprsim.workers import Workers
+
+
+def sweep_into(
+    target: ResultTarget,
+    loaded: LoadedScenario,
+    workers: Workers,
+    watch: Watch,
+    *,
+    keeps: Callable[[Callable[[], str]], object] = lambda say: None,
+    draws: bool = True,
+) -> tuple[SweepResult, int]:
+    """Compute what is missing of a sweep, and write its folder, or find it there.
+
+    Parameters
+    ----------
+    keeps : is handed what says how many points are finished, once there are points
+    draws : whether figures go into the folder
+
+    Returns
+    -------
+    the sweep, and how many points had to be computed
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; finished points are kept
+    """
+    require_sweep(loaded)
+    store, n_computed = PointStore(target.root), 0
+
+    def make() -> SweepResult:
+        nonlocal n_computed
+        points = points_of(loaded)
+        keeps(lambda: store.finished(points))
+        with watch.progress("points") as on_progress:
+            bodies, n_computed = run_points(points, store, workers, on_progress)
+        _tell_damage(store, watch)
+        watch.doing("drawing figures")
+        return write_sweep(
+            target.with_about(points=len(points)),
+            sweep_result(loaded, points, bodies),
+            draw_sweep_into_its_folder if draws else lambda result: None,
+        )
+
+    instead = "it is made anew from its points"
+    result, _ = finished_or_make(
+        target.folder, load_sweep, make, warn=watch.warn, instead=instead, alone=True
+    )
+    return result, n_computed
+
+
+def draw_sweep_into_its_folder(result: SweepResult) -> None:
+    """Put the figures of a sweep into its folder."""
+    from cprsim.plots.sweep import draw_sweep
+
+    draw_sweep(result, result.path)
+
+
+def _tell_damage(store: PointStore, watch: Watch) -> None:
+    if store.damaged:
+        which = f"{store.damaged[0]}" + (", ..." if len(store.damaged) > 1 else "")
+        n = len(store.damaged)
+        watch.warn(f"{n} damaged point{'s' if n > 1 else ''} computed anew: {which}")

@@ -1,0 +1,376 @@
+"""``import cprsim``: names and signatures are held, each function does what its command does."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import subprocess
+import sys
+import tomllib
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import cprsim
+from cprsim import events
+from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
+from cprsim.measuring.measure import MeasureRequest
+from tests.making import call, small_scenario
+from tests.measuring.conftest import DESIGN
+from tests.measuring.conftest import SCENARIO as MEASURED
+
+ROOT = Path(__file__).parents[1]
+EVIL = "<script>alert(1)</script>"
+OPTIONAL = "int | None = None"
+PLACED = "folder: str | Path | None = None"
+SCENARIO = "scenario: ScenarioLike, overrides: Overrides = ()"
+
+SIGNATURES = {
+    "load": f"({SCENARIO}) -> Scenario",
+    "run": f"({SCENARIO}, *, seed: {OPTIONAL}, replications: {OPTIONAL}, "
+    f"replay: int | str | None = None, {PLACED}) -> Run",
+    "sweep": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
+    "overrides: Overrides = (), *, mode: Literal['grid', 'one-at-a-time'] | None = None, "
+    f"seed: {OPTIONAL}, replications: {OPTIONAL}, precision: str | float | None = None, "
+    f"workers: {OPTIONAL}, {PLACED}) -> Sweep",
+    "select": f"({SCENARIO}, *, max_auc_loss: float | None = None, "
+    "max_log_loss: float | None = None, target_pls: float | None = None, "
+    "confidence: float | None = None, risk: float | str | None = None, "
+    f"curve: Curve | str | Path | None = None, seed: {OPTIONAL}, replications: {OPTIONAL}, "
+    f"{PLACED}) -> Selection",
+    "fit": "(log: str | Path, *, format: str | None = None, "
+    f"nodes: int | str | Path | None = None, node_dates: bool = False, system: {OPTIONAL}, "
+    "period: tuple[str | None, str | None] = (None, None), "
+    "columns: Mapping[str, str] | None = None, time_unit: str | None = None, "
+    "date_format: str | None = None, tz: str | None = None, repair: str | None = None, "
+    "coalesce: str | None = None, cause: str | None = None, node: str | None = None, "
+    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, bootstrap: int = 199, "
+    "seed: int = 0, circle: bool = False) -> Fit",
+    "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
+    f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
+    "file: str | Path | None = None) -> Curve",
+    "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
+    "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
+    "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
+    "read": "(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction | Page",
+}
+SHOWN = {"name", "document", "report"}
+ANSWER = SHOWN | {"table", "figure", "figures"}
+KEPT = ANSWER | {"folder", "save"}
+MEMBERS = {
+    "Scenario": SHOWN | {"changed", "curve", "settings", "strategies", "text"},
+    "Run": KEPT | {"events", "means", "rows", "strategies", "warnings"},
+    "Sweep": KEPT | {"axes", "of", "strategies"},
+    "Selection": KEPT | {"interval_h", "recommended", "recovery"},
+    "Fit": ANSWER
+    | {"circle", "failures", "fragment", "job_failures", "mtbf_h", "simpler", "warnings"},
+    "Curve": ANSWER
+    | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
+    "Difference": ANSWER | {"is_paired"},
+    "Systems": ANSWER | {"explain", "names"},
+    "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
+    "Reproduction": ANSWER,
+    "Page": ANSWER,
+}
+
+
+# --------------------------------------------------------------------------- what there is
+
+
+def test_importing_takes_the_standard_library_alone() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import cprsim, cprsim.events; dir(cprsim); "
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - set(sys.stdlib_module_names) - {'cprsim'}))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_the_public_names_are_held() -> None:
+    assert set(cprsim.__all__) == {*SIGNATURES, *MEMBERS, "CprsimError"}
+    assert set(cprsim.__all__) <= set(dir(cprsim))
+    with pytest.raises(AttributeError, match="no attribute 'predict'"):
+        _ = cprsim.predict  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_signature_is_held(name: str) -> None:
+    assert _plain_signature(name) == SIGNATURES[name]
+
+
+def _plain_signature(name: str) -> str:
+    """The signature as it is written, without the quotes of annotations that are kept as text."""
+    found = inspect.signature(getattr(cprsim, name))
+    shown = [
+        f"{'*' if one.kind is one.VAR_POSITIONAL else ''}{one.name}: {one.annotation}"
+        + ("" if one.default is one.empty else f" = {one.default!r}")
+        for one in found.parameters.values()
+    ]
+    kinds = [one.kind for one in found.parameters.values()]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    return f"({', '.join(shown)}) -> {found.return_annotation}"
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_members_of_an_answer_are_held_and_documented(name: str) -> None:
+    kind = getattr(cprsim, name)
+    public = {member for member in dir(kind) if not member.startswith("_")} - {"n_sections"}
+    assert public == MEMBERS[name]
+    assert all(inspect.getdoc(getattr(kind, member)) for member in public)
+
+
+def test_every_function_says_what_it_takes_and_raises() -> None:
+    for name in SIGNATURES:
+        function = getattr(cprsim, name)
+        said = inspect.getdoc(function) or ""
+        assert "Raises" in said
+        assert [one for one in inspect.signature(function).parameters if one not in said] == []
+
+
+def test_the_types_are_shipped() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert project["tool"]["setuptools"]["package-data"]["cprsim"] == ["py.typed"]
+    assert (ROOT / "cprsim" / "py.typed").is_file()
+
+
+# --------------------------------------------------------------------------- scenarios
+
+
+def test_a_scenario_is_a_name_a_path_text_or_a_mapping(tmp_path: Path) -> None:
+    text = small_scenario()
+    (tmp_path / "small.yaml").write_text(text, "utf-8")
+    by_path = cprsim.load(tmp_path / "small.yaml")
+    assert by_path.strategies == ("full", "partial", "cpr")
+    again = (cprsim.load(text), cprsim.load(by_path.settings), cprsim.load(by_path))
+    assert {one.text for one in again} == {by_path.text}
+    assert cprsim.load("quickstart").name == "quickstart"
+
+
+def test_overrides_are_a_mapping_or_texts() -> None:
+    scenario = cprsim.load(small_scenario())
+    listed = scenario.changed(["costs.save=90 s", "simulation.seed=4"])
+    given = {
+        "costs": {**scenario.settings["costs"], "save": "90 s"},
+        "simulation.seed": np.int64(4),
+    }
+    assert scenario.changed(given).text == listed.text != scenario.text
+    with pytest.raises(ParameterError, match="write a mapping"):
+        scenario.changed("costs.save=90 s")
+    with pytest.raises(ParameterError, match=r"costs\.save: can't stand in a scenario"):
+        scenario.changed({"costs.save": object()})
+
+
+def test_what_is_wrong_is_raised_with_its_place() -> None:
+    with pytest.raises(ScenarioError, match=r"scenario\.yaml:3: .*useful"):
+        cprsim.load("name: small\njob:\n  useful: soon\n")
+    with pytest.raises(ScenarioError, match=r"^override costs\.save: "):
+        cprsim.load("quickstart", {"costs.save": "soon"})
+    with pytest.raises(ScenarioError, match="nor a scenario of that name"):
+        cprsim.run("quickstrat")
+    with pytest.raises(cprsim.CprsimError, match="one of them"):
+        cprsim.sweep("quickstart", {}, replications=3, precision=0.1)
+
+
+# --------------------------------------------------------------------------- run, compare, sweep
+
+
+@pytest.fixture(scope="module")
+def made() -> cprsim.Run:
+    return cprsim.run(small_scenario())
+
+
+def test_a_run_is_a_table_rows_figures_and_text(made: cprsim.Run) -> None:
+    assert list(made.table) == ["strategy", "quantity", "mean", "low", "high", "n"]
+    assert made.rows.groupby("strategy").size().eq(20).all()
+    assert list(made.means("pls", "overhead_h").index) == ["full", "partial", "cpr"]
+    assert isinstance(made.figure(), Figure)
+    assert list(made.figures) == ["overhead", "timeline"]
+    assert made.figure("timeline")._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
+    assert repr(made) == "<cprsim.Run small>"
+    assert "What failures cost: small" in str(made)
+    with pytest.raises(ParameterError, match="there are: overhead, timeline"):
+        made.figure("overheads")
+
+
+def drawn(result: object, folder: Path) -> None:
+    (folder / "overhead.png").write_text("drawn")
+
+
+def test_a_run_is_what_the_command_makes(
+    made: cprsim.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.plots.draw_result", drawn)
+    path = tmp_path / "scenario.yaml"
+    path.write_text(small_scenario(), "utf-8")
+    called = call("run", path, "--out", tmp_path / "theirs", "--json")
+    theirs = Path(json.loads(called.stdout)["results"])
+    ours = made.save(tmp_path / "ours")
+    assert ours.name == theirs.name
+    files = [json.loads((one / "manifest.json").read_text())["files"] for one in (ours, theirs)]
+    assert files[0] == files[1]
+    assert "overhead.png" in files[0]
+    found = cprsim.read(ours)
+    assert isinstance(found, cprsim.Run)
+    pd.testing.assert_frame_equal(found.table, made.table)
+
+
+def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
+    run = cprsim.run(small_scenario(), replay=3)
+    lies = run._path
+    assert run.folder is None
+    assert lies.is_dir()
+    del run
+    gc.collect()
+    assert not lies.exists()
+    with pytest.raises(ParameterError, match="neither a number nor one of"):
+        cprsim.run(small_scenario(), replay="best", folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cprsim.plots.draw_result", lambda *_, **__: [])
+    first = cprsim.run(small_scenario(), replications=3, folder=tmp_path)
+    assert first.folder is not None
+    written = (first.folder / "manifest.json").stat().st_mtime_ns
+    again = cprsim.run(small_scenario(), replications=3, folder=tmp_path)
+    assert again.folder == first.folder
+    assert (first.folder / "manifest.json").stat().st_mtime_ns == written
+    (first.folder / "job.json").write_text("{}")
+    with pytest.warns(UserWarning, match=r"job\.json differs from its digest; it is made anew"):
+        cprsim.run(small_scenario(), replications=3, folder=tmp_path)
+
+
+def test_two_runs_are_compared(made: cprsim.Run, tmp_path: Path) -> None:
+    dearer = cprsim.run(small_scenario(), {"costs.save": "10 min"})
+    found = cprsim.compare(made, dearer)
+    assert found.is_paired
+    overhead = found.table[found.table["quantity"] == "overhead_fraction"]
+    assert overhead[overhead["strategy"] == "full"]["low"].item() > 0
+    assert "Both met the same failures" in str(found)
+    with pytest.raises(ResultError):
+        cprsim.compare(made, tmp_path)
+
+
+def test_a_sweep_has_a_row_per_point(tmp_path: Path) -> None:
+    over = {"failures.mtbf": ["5 h", "10 h"], "costs.save": "1 min:4 min:log2"}
+    swept = cprsim.sweep(small_scenario(), over, replications=4, workers=1)
+    assert swept.axes == ("failures.mtbf [h]", "costs.save [min]")
+    of = swept.of("overhead_fraction")
+    assert len(of) == 2 * 2 * 3
+    assert (of["low"] <= of["mean"]).all()
+    assert swept.folder is None
+    assert "curves" in swept.figures or "map" in swept.figures
+    assert "What becomes of the overhead" in swept._repr_html_()
+
+
+def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("strategy,pls,loss,standard_error\npartial,0.3,0.03,0.003\n")
+    curve = cprsim.read(path)
+    assert isinstance(curve, cprsim.Curve)
+    assert curve.losses([0.15])["loss"].item() == pytest.approx(0.015)
+    assert curve.weights().shape == (1, 1)
+    chosen = cprsim.select(small_scenario(), max_auc_loss=0.002, curve=curve, replications=100)
+    best = chosen.table[chosen.table["part"] == "best"].set_index("strategy")
+    assert best.loc["partial", "held"] <= 0.002
+    assert chosen.recommended in ("full", "partial")
+    assert chosen.interval_h > 0
+    assert isinstance(chosen.figure("pareto"), Figure)
+    assert cprsim.load(small_scenario().replace("recovery: [", "unused: [", 1).split("unused")[0]
+                       + chosen.recovery + "\n").strategies  # fmt: skip
+    with pytest.raises(cprsim.CprsimError, match="no staleness curve applies"):
+        cprsim.select(small_scenario(), max_auc_loss=0.002, replications=100)
+
+
+def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = partial(MeasureRequest, design=DESIGN)
+    monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)
+    file = tmp_path / "small.json"
+    curve = cprsim.measure(MEASURED, {"kernel.samples": 2000}, seeds=3, workers=1, file=file)
+    assert set(curve.table) == {"strategy", "metric", "pls", "loss", "low", "high"}
+    assert "partial" in curve.strategies
+    assert not curve.is_fit_for_use
+    assert cprsim.Curve.read(file).name == "small"
+    with pytest.raises(ParameterError, match="three are the least"):
+        cprsim.measure(MEASURED, seeds=2)
+
+
+# --------------------------------------------------------------------------- logs
+
+
+def log_of_failures(folder: Path, node: str = "n1") -> Path:
+    rng = np.random.default_rng(5)
+    at_h = np.cumsum(rng.exponential(40.0, 30))
+    rows = [f"{node if i % 3 else 'n2'},{at:.3f},{at + 0.5:.3f}" for i, at in enumerate(at_h)]
+    path = folder / "log.csv"
+    path.write_text("\n".join(["node,start,end", *rows]) + "\n", "utf-8")
+    return path
+
+
+def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
+    fitted = cprsim.fit(log_of_failures(tmp_path), time_unit="h", nodes=4, bootstrap=0)
+    assert fitted.mtbf_h.low < 40 < fitted.mtbf_h.high
+    assert {"gaps", "repairs"} <= set(fitted.table["times"])
+    assert fitted.job_failures["kind"] == "job"
+    run = cprsim.run(
+        small_scenario("full"), {"failures": fitted.failures, "cluster.emb_ps": 2}, replications=3
+    )
+    assert run.table["n"].eq(3).all()
+    with pytest.raises(TraceError):
+        cprsim.fit(tmp_path / "none.csv")
+
+
+def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
+    log = events.JobLog(tmp_path / "log.jsonl", job=EVIL)
+    for step in range(40):
+        log.progress(step + 1)
+    log.end(40)
+    booked = cprsim.ledger(tmp_path / "log.jsonl")
+    assert booked.jobs["job"].tolist() == [EVIL]
+    assert "useful" in set(booked.hours["part"])
+    assert booked.table["low"].le(booked.table["high"]).all()
+    assert EVIL not in booked._repr_html_()
+    with pytest.raises(ParameterError, match="at least one log"):
+        cprsim.ledger()
+
+
+def test_systems_are_listed_for_a_job() -> None:
+    listed = cprsim.systems()
+    assert len(listed.names) == len(listed.table) > 40
+    assert "CheckFreq" in listed.explain("checkfreq") or "checkfreq" in listed.explain("checkfreq")
+    assert listed.table.set_index("name").loc["none", "after_node"] == "start"
+    with pytest.raises(ParameterError):
+        cprsim.systems(overrides={"job.useful": "3 h"})
+
+
+# --------------------------------------------------------------------------- shown
+
+
+def test_what_a_notebook_shows_has_no_script_and_no_markup_of_others(tmp_path: Path) -> None:
+    path = log_of_failures(tmp_path).rename(tmp_path / "<script>.csv")
+    shown = cprsim.fit(path, time_unit="h", bootstrap=0)._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "<style" not in shown
+
+
+def test_a_page_is_written(tmp_path: Path) -> None:
+    scenario = cprsim.load(small_scenario())
+    page = scenario.report(tmp_path / "page.md", title="Mine")
+    assert page.read_text("utf-8").startswith("# Mine\n")
+    with pytest.raises(ResultError, match="there is no folder"):
+        scenario.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_a_kept_reproduction_is_read() -> None:
+    found = cprsim.read(ROOT / "results" / "reproduction" / "fig-overheads")
+    assert isinstance(found, cprsim.Reproduction)
+    assert list(found.table) == ["quantity", "paper", "provenance", "ours", "verdict"]
+    assert "<img" in found._repr_html_()
