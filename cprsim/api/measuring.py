@@ -119,7 +119,7 @@ class Curve(Answer):
         return [*(one for one in super()._brief() if isinstance(one, Picture)), self._losses()]
 
     def _losses(self) -> Table:
-        responses = [one for one in self._file.responses if one.metric is Metric.AUC]
+        responses = [one for one in self._file.responses if one.metric == Metric.AUC]
         return Table(
             "AUC lost by the portion of samples lost (weighted PLS), ± the half-width of the 95 % "
             f"interval; {NO_NUMBER} beyond what was measured",
