@@ -40,6 +40,7 @@ SIGNATURES = {
     f"workers: {OPTIONAL}, {PLACED}) -> Sweep",
     "select": f"({SCENARIO}, *, max_auc_loss: float | None = None, "
     "max_log_loss: float | None = None, target_pls: float | None = None, "
+    "max_loss: Mapping[str, float] | None = None, "
     "confidence: float | None = None, risk: float | str | None = None, "
     f"curve: Curve | str | Path | None = None, seed: {OPTIONAL}, replications: {OPTIONAL}, "
     f"{PLACED}) -> Selection",
