@@ -14,6 +14,7 @@ ANY_ROLE = "any"
 HOURS_PER_MONTH = 730.5  # 365.25 days / 12
 GB = 1e9  # bytes
 STORAGE_KEPT, STORAGE_WRITTEN, ENERGY = "storage kept", "storage written", "energy"
+ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Prices:
     watts: Mapping[str, float] = field(default_factory=dict)  # of a node
     kwh: Decimal | None = None
     carbon_kg_per_kwh: float | None = None
+    auc_loss: Decimal | None = None  # of 0.0001 of AUC that one job loses
 
     @property
     def has_money(self) -> bool:

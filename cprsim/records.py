@@ -79,6 +79,7 @@ class Cluster:
     roles: tuple[Role, ...]
     n_spares: int | None = None
     repair: Duration | None = None
+    accesses: tuple[float, ...] = ()  # of each shard, a share of all; none: all alike
 
     @property
     def n_nodes(self) -> int:
@@ -114,6 +115,12 @@ class Cluster:
     @property
     def n_emb_ps(self) -> int:
         return len(self.shard_slots)
+
+    def shares(self, slots: Ints) -> Floats:
+        """What the shards of some slots are of all, (n,): by their accesses, where those differ."""
+        if not self.accesses:
+            return np.full(len(slots), 1.0 / max(self.n_emb_ps, 1))
+        return np.array(self.accesses)[slots - self.shard_slots.start]
 
 
 # --------------------------------------------------------------------------- what things cost
@@ -314,14 +321,17 @@ class FailureTrace:
     def of(self, replication: int) -> list[Failure]:
         """The failures of one replication of the block, in order of time."""
         first, last = self.first[replication : replication + 2].tolist()
-        slots = self.first_slot[first : last + 1].tolist()
+        of_slot = self.first_slot[first : last + 1]
+        begin, end = int(of_slot[0]), int(of_slot[-1])
+        slots, repair_h = self.slot[begin:end].tolist(), self.repair_h[begin:end].tolist()
         sources = [0] * (last - first) if self.source is None else self.source[first:last].tolist()
         return [
-            Failure(
-                at_h, tuple(self.slot[a:b].tolist()), tuple(self.repair_h[a:b].tolist()), source
-            )
+            Failure(at_h, tuple(slots[a:b]), tuple(repair_h[a:b]), source)
             for at_h, (a, b), source in zip(
-                self.at_h[first:last].tolist(), pairwise(slots), sources, strict=True
+                self.at_h[first:last].tolist(),
+                pairwise((of_slot - begin).tolist()),
+                sources,
+                strict=True,
             )
         ]
 
@@ -461,7 +471,7 @@ class ShardLoss:
     slot: Ints
     since_save_h: Floats
     since_reload_h: Floats
-    share: Floats  # of the embedding servers: 1 / n_emb_ps
+    share: Floats  # of the embedding servers: 1 / n_emb_ps, or of the accesses
 
 
 Rows = TypeVar("Rows", CostBreakdown, ShardLoss)

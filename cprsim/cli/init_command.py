@@ -195,25 +195,19 @@ def _fitted(log: Path, nodes: Nodes) -> str:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    from cprsim.cli.fit_log import observation_of, options_of_reader, read_as
     from cprsim.errors import ParameterError
+    from cprsim.failures.traces.asked import LogOptions
     from cprsim.fitting.fragments import fragment
-    from cprsim.fitting.lifetimes import FirstUptime
-    from cprsim.fitting.trace_fit import fit_trace
+    from cprsim.making.fit_log import LogAsked, read_to_fit
 
-    options = options_of_reader(None, None, (None, None), None, None, None, None, None)
-    outages, form = read_as(log, None, options)
-    if nodes.total > outages.n_nodes:
+    read = read_to_fit(LogAsked(log=log, reader=LogOptions()))
+    if nodes.total > read.chosen.n_nodes:
         raise ParameterError(
-            f"{log}: names {outages.n_nodes} nodes, the job has {nodes.total}; --nodes says how "
-            "many were watched"
+            f"{log}: names {read.chosen.n_nodes} nodes, the job has {nodes.total}; --nodes says "
+            "how many were watched"
         )
-    first = FirstUptime("new")
-    observed = observation_of(
-        outages, first, form=form, nodes=None, node=None, period=(None, None), age=None, cause=None
-    )
-    fitted = fit_trace(outages, first=first, n_bootstrap=N_BOOTSTRAP, seed=0, observed=observed)
-    for note in (*outages.notes, *fitted.warnings):
+    fitted = read.fit(N_BOOTSTRAP, seed=0)
+    for note in (*read.chosen.notes, *fitted.warnings):
         complain(f"note: {note}")
     return fragment(fitted, one_line(log.name), nodes.total)
 

@@ -11,6 +11,7 @@ import typer
 from cprsim.cli import completing
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
+from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.making.selecting import SelectRequest
@@ -31,6 +32,14 @@ def select(
     target_pls: Annotated[
         float | None,
         typer.Option(help="Portion of samples that may be lost, as in CPR.", show_default=False),
+    ] = None,
+    max_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC=LOSS",
+            help="What may be lost in another metric of the curve, such as ne=0.0005.",
+            show_default=False,
+        ),
     ] = None,
     confidence: Annotated[
         float | None,
@@ -72,7 +81,12 @@ def select(
     no limit is needed.
     """
     started = datetime.now(UTC)
-    limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls}
+    limits = {
+        "max_auc_loss": max_auc_loss,
+        "max_log_loss": max_log_loss,
+        "target_pls": target_pls,
+        "max_loss": _limit_by_name(max_loss),
+    }
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import selecting
@@ -87,6 +101,20 @@ def select(
         target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)
     )
     _print(selection, asked, target.folder, as_json=as_json, found_again=there)
+
+
+def _limit_by_name(text: str | None) -> dict[str, float] | None:
+    """What ``ne=0.0005`` limits. Raises ParameterError for anything else."""
+    if text is None:
+        return None
+    from cprsim.staleness import Metric
+
+    name, _, most = text.partition("=")
+    try:
+        return {Metric(name.strip()).value: float(most)}
+    except ValueError:
+        message = f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005"
+        raise ParameterError(message) from None
 
 
 def _print(
@@ -104,7 +132,8 @@ def _print(
     from cprsim.present.provenance import FOUND_AGAIN, places
     from cprsim.present.selection import summary
     from cprsim.present.terminal import show
+    from cprsim.results.money import prices_in
 
-    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes)
+    blocks = summary(selection, asked.name, asked.experiment.cluster.n_nodes, prices_in(folder))
     files = places(folder, [folder / "pareto.png"], FOUND_AGAIN if found_again else "")
     show(Terminal(), [*blocks, files])

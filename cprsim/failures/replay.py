@@ -15,7 +15,7 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.partial_draws import PIECE
 from cprsim.failures.presence import Presence
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
-from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
@@ -33,6 +33,12 @@ class Replay:
     a random order of all: at each instant a random choice of them. A node that leaves gives its
     place to the next of them; slots count anew then.
 
+    Parameters
+    ----------
+    outages : what is replayed
+    from_first : each replication begins at the trace's first instant instead; a node that is down
+        then is lost at once, until its outage ends
+
     Raises
     ------
     ParameterError
@@ -40,9 +46,10 @@ class Replay:
     """
 
     outages: Outages
+    from_first: bool = False
 
     def __post_init__(self) -> None:
-        if not self.outages.in_window.any() or self.outages.window_h <= 0:
+        if not self._strikes(self.outages).any() or self.outages.window_h <= 0:
             raise ParameterError("the trace has no failure within a window of some length")
 
     @property
@@ -91,6 +98,8 @@ class Replay:
         kept = range(n_replications) if kept is None else kept
         rng = stream(seed, block, "failures/trace/window")
         begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
+        if self.from_first:
+            begin_h = np.zeros(len(kept))
         assigning = stream(seed, block, "failures/trace/nodes")
         presence = self._presence()
         n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
@@ -152,15 +161,21 @@ class Replay:
     def _failures(self) -> FailureTrace:
         """The trace as one replication whose slots are the trace's nodes."""
         outages = self.outages.merged()
-        outages = outages.where(outages.in_window & (outages.start_h < outages.window_h))
+        outages = outages.where(self._strikes(outages))
+        start_h = np.maximum(outages.start_h, 0.0)
         return trace_of(
             outages.window_h,
             1,
             np.zeros(outages.n_outages, dtype=np.int64),
-            outages.start_h,
+            start_h,
             outages.node,
-            outages.down_h,
+            outages.end_h - start_h,
         )
+
+    def _strikes(self, outages: Outages) -> Bools:
+        """Which outages are failures of a job, (n_outages,)."""
+        begins = outages.in_window | self.from_first
+        return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
 
     def _assignment(self, rng: np.random.Generator, kept: range, n_slots: int) -> Ints:
         """Slot of each trace node, -1 for none, (n_kept, n_trace_nodes)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
+from cprsim.present.money import cheapest, money_table
 from cprsim.present.provenance import origin
 from cprsim.present.selection_sentences import (
     decision,
@@ -30,6 +31,7 @@ from cprsim.present.selection_sentences import (
     warnings,
 )
 from cprsim.results.manifest import read_manifest
+from cprsim.results.money import AUC_LOSS, OVERHEAD, JobPrices, JobUse, prices_in
 from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
 from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.folder import read_selection
@@ -40,7 +42,9 @@ HOW_TO_RUN = "To run them so, put into the scenario:"
 N_OF_COSTS = 4  # the first columns, which are all where nothing loses samples
 
 
-def summary(selection: Selection, name: str, n_nodes: int) -> list[Block]:
+def summary(
+    selection: Selection, name: str, n_nodes: int, prices: JobPrices | None = None
+) -> list[Block]:
     """What is said of a selection where there is little room.
 
     Parameters
@@ -56,6 +60,7 @@ def summary(selection: Selection, name: str, n_nodes: int) -> list[Block]:
     return [
         Words(heading),
         candidates_table(selection),
+        *money(selection, prices),
         *map(Words, sentences(selection)),
         Words([HOW_TO_RUN]),
         ListingBlock("", entries_text(selection)),
@@ -174,6 +179,27 @@ def every(one: Candidate) -> str:
     return f"{typed(one.policy.save_interval_h)}{in_option}"
 
 
+def money(selection: Selection, prices: JobPrices | None) -> list[Block]:
+    """What each candidate costs in all, and which is the cheapest, where there are prices."""
+    if prices is None:
+        return []
+    used = {name: (one.policy, _use(selection, one)) for name, one in _finishing(selection)}
+    return [money_table(prices, used), Words([cheapest(prices, used)])] if used else []
+
+
+def _finishing(selection: Selection) -> Iterator[tuple[str, Candidate]]:
+    for name, one in {"full": selection.full, **selection.best}.items():
+        if one is not None and one.finished_fraction == 1:
+            yield name, one
+
+
+def _use(selection: Selection, one: Candidate) -> JobUse:
+    overhead = {OVERHEAD: one.overhead.mean * selection.useful_h}
+    is_auc = selection.limit.quantity == AUC_LOSS and isfinite(one.loss.mean)
+    loss = 0.0 if not one.policy.leaves_stale else one.loss.mean if is_auc else None
+    return JobUse(selection.useful_h, overhead, one.n_saves, loss)
+
+
 # ------------------------------------------------------------------------------ a page
 
 
@@ -218,7 +244,10 @@ def document_of_selection(made: Selected) -> Document:
         ),
         answer=[*decision(chosen), *warnings(chosen)],
         sections=[
-            Section("What there is to choose from", [_picture(made), candidates_table(chosen)]),
+            Section(
+                "What there is to choose from",
+                [_picture(made), candidates_table(chosen), *money(chosen, prices_in(made.path))],
+            ),
             Section("How to run it", [ListingBlock("For the scenario", entries_text(chosen))]),
             Section("What the decision rests on", why),
             *origin(made.manifest, made.path),

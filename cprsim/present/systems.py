@@ -30,6 +30,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
+from cprsim.present.money import money_of
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
 from cprsim.recovery.fates import Fate
@@ -77,6 +78,7 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
     return [
         Words([heading]),
         *tables_of(found),
+        *money_of(result),
         Words(answer(found)),
         Words(careful(comparison, found)),
         Words(not_compared(comparison)),
@@ -98,7 +100,10 @@ def document_of_systems(comparison: Comparison) -> Document:
         ),
         answer=[*answer(found), *careful(comparison, found)],
         sections=[
-            Section("All that can run the job", [_picture(comparison), *tables_of(found)]),
+            Section(
+                "All that can run the job",
+                [_picture(comparison), *tables_of(found), *money_of(result)],
+            ),
             *([Section("What can't run it", [Words(others)])] if others else []),
             Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
             *origin(result.manifest, result.path),

@@ -37,7 +37,7 @@ def inputs_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     ------
     ResultError : its scenario can't be read
     """
-    found = dict(flat(_scenario(folder), ""))
+    found = dict(flat(stored_scenario(folder), ""))
     program = manifest.get("cprsim") or {}
     git = program.get("git") or {}
     more = {
@@ -71,7 +71,8 @@ def different(inputs: Sequence[Mapping[str, str]]) -> list[Differing]:
     return [one for one in differ if not (one.key == "seed" and "simulation.seed" in told)]
 
 
-def _scenario(folder: Path) -> Any:
+def stored_scenario(folder: Path) -> Any:
+    """The scenario of a results folder as plain data; empty where it has none."""
     path = folder / SCENARIO
     if not path.is_file():
         return {}

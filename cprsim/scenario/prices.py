@@ -88,6 +88,10 @@ class PricesSection(Model):
     carbon_kg_per_kwh: PlainNumber | None = Field(
         None, description="Kilograms of CO2 per kilowatt-hour.", examples=[0.4]
     )
+    auc_loss: Price | None = Field(
+        None,
+        description="Of 0.0001 of AUC that one job loses: `select` finds the cheapest in all.",
+    )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """There is one currency, and what needs a power draw has one."""
@@ -99,7 +103,7 @@ class PricesSection(Model):
                 yield key, "needs `watts`, what a node draws"
 
     def _amounts(self) -> list[Money]:
-        single = (self.storage_month, self.storage_written, self.kwh)
+        single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
         return [*self.node_hour.values(), *(price for price in single if price is not None)]
 
     def record(self) -> Prices:
@@ -120,4 +124,5 @@ class PricesSection(Model):
             watts=dict(self.watts),
             kwh=amount(self.kwh),
             carbon_kg_per_kwh=self.carbon_kg_per_kwh,
+            auc_loss=amount(self.auc_loss),
         )

@@ -10,8 +10,6 @@ from math import ceil, floor, inf
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from cprsim.records import Ints
 from cprsim.recovery.giving_up import ROUNDING
 from cprsim.recovery.legal import MOST_GENERATIONS, MOST_TIERS
@@ -65,8 +63,12 @@ Slots = Any  # (n_slots,) of records with the fields of SLOT, or a list of such 
 
 def copies_as_object() -> SimpleNamespace:
     """Copies for a Python engine; `begin` sets them up."""
-    record = np.zeros(1, np.dtype(COPIES))[0]
-    return SimpleNamespace(**{name: record[name].tolist() for name in record.dtype.names})
+    found = {name: _zeros(*of[0]) if of else 0 for name, _, *of in COPIES}
+    return SimpleNamespace(**found)
+
+
+def _zeros(n: int, *of: int) -> list[Any]:
+    return [_zeros(*of) if of else 0 for _ in range(n)]
 
 
 class SlotsAsObjects(dict[int, SimpleNamespace]):

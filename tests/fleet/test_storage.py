@@ -10,7 +10,7 @@ import pytest
 import simpy
 
 from cprsim.fleet.course import run_history
-from cprsim.fleet.storage import Flows, SharedStorage, level_of
+from cprsim.fleet.storage import Flows, SharedStorage
 from cprsim.simulate.events.alarms import SAVES
 from tests.fleet.making import prepared
 
@@ -19,8 +19,19 @@ NO_FAILURES = ("failures={kind: job, family: exponential, mtbf: 90000000 h}", "j
                "recovery=[{strategy: full, interval: 2 h}]")  # fmt: skip
 
 
-def flows(*pairs: tuple[int, float]) -> list[Flows]:
-    return [Flows(None, n, 1.0, cap, SAVES, lambda: None) for n, cap in pairs]  # type: ignore[arg-type]
+def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
+    """The rate that no flow exceeds; pairs: how many flows, and the cap of each."""
+    left, n_left = bandwidth, sum(n for n, _ in pairs)
+    for n, cap in sorted(pairs, key=lambda pair: pair[1]):
+        if cap * n_left > left:
+            return left / n_left
+        left, n_left = left - n * cap, n_left - n
+    return inf
+
+
+def rates(some: list[Flows]) -> list[float]:
+    """What each has at the instant 0, by when it would move its one byte."""
+    return [1.0 / flows.at_h for flows in some]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +47,28 @@ def flows(*pairs: tuple[int, float]) -> list[Flows]:
 def test_the_level_is_that_of_max_min_fairness(
     pairs: list[tuple[int, float]], bandwidth: float, level: float
 ) -> None:
-    assert level_of(flows(*pairs), bandwidth) == pytest.approx(level)
+    assert level_of(pairs, bandwidth) == pytest.approx(level)
+    storage = SharedStorage(simpy.Environment(), bandwidth)
+    some = [storage.start(n, 1.0, cap, SAVES, lambda: None) for n, cap in pairs]
+    found = rates(some)
+    assert found == pytest.approx([min(cap, level) for _, cap in pairs])
+
+
+def test_flows_that_come_change_and_go_at_random_always_have_the_rates_by_definition() -> None:
+    rng, storage = np.random.default_rng(5), SharedStorage(simpy.Environment(), 20.0)
+    some: list[Flows] = []
+    for _ in range(600):
+        choice = rng.random()
+        if choice < 0.4 or not some:
+            cap = float(rng.choice([0.5, 1.0, 3.0, rng.uniform(0.1, 9.0)]))
+            some.append(storage.start(int(rng.integers(1, 4)), 1.0, cap, SAVES, lambda: None))
+        elif choice < 0.75:
+            storage.stop(some.pop(int(rng.integers(len(some)))))
+        else:
+            storage.change([some[0]], [int(rng.integers(1, 4))], float(rng.uniform(0.1, 9.0)))
+        level = level_of([(one.n, one.cap_bytes_per_h) for one in some], 20.0)
+        expected = [min(one.cap_bytes_per_h, level) for one in some]
+        assert rates(some) == pytest.approx(expected, rel=1e-9)
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:

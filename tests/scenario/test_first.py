@@ -20,7 +20,7 @@ from cprsim.scenario.answers import (
     read_saves,
 )
 from cprsim.scenario.first import first_scenario, n_assumed
-from cprsim.scenario.loading import scenario_of
+from cprsim.scenario.loading import load_scenario
 from cprsim.units import TIME
 
 FILE = Path("first.yaml")
@@ -53,7 +53,7 @@ def answers(kind: JobKind, nodes: str, failures: str, saves: str) -> Answers:
 def test_a_first_scenario_of_any_answers_is_valid_and_can_be_assembled() -> None:
     for case in CASES:
         text = first_scenario(answers(*case), "first")
-        loaded = scenario_of(text, FILE)
+        loaded = load_scenario(FILE, text=text)
         assert loaded.scenario.name == "first", case
         experiment = assemble(loaded)
         assert len(experiment.policies) == text.count("\n  - "), case
@@ -62,7 +62,7 @@ def test_a_first_scenario_of_any_answers_is_valid_and_can_be_assembled() -> None
 @pytest.mark.parametrize("kind", JobKind)
 def test_numbers_that_were_given_stand_in_the_scenario(kind) -> None:
     made = answers(kind, "7", "333 h", "17 min, 3 min")
-    scenario = scenario_of(first_scenario(made, "x"), FILE).scenario
+    scenario = load_scenario(FILE, text=first_scenario(made, "x")).scenario
     assert scenario.cluster.n_nodes_of["any"] == 7
     assert scenario.failures.mtbf_h == 333  # type: ignore[union-attr]
     assert scenario.costs.save.stall == pytest.approx(TIME.parse("3 min"))

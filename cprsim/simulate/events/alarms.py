@@ -17,12 +17,14 @@ class Alarm(simpy.Event):
     def __init__(
         self, env: simpy.Environment, delay_h: float, order: EventPriority, call: Callable[[], None]
     ) -> None:
-        super().__init__(env)
+        self.env = env  # as simpy.Event has it; a fleet has millions of alarms
         self.at_h = env.now + delay_h
-        self._ok = True
-        self._value = None
-        self.callbacks.append(lambda _: call())
+        self._ok, self._value, self._call = True, None, call
+        self.callbacks = [self._ring]
         env.schedule(self, order, delay_h)
+
+    def _ring(self, _: simpy.Event) -> None:
+        self._call()
 
     def cancel(self) -> None:
         if self.callbacks is not None:

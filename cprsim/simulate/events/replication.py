@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import inf, isnan
@@ -322,8 +322,8 @@ class Replication:
         """What the job does from here on, as all that ends at this instant has ended."""
         self._settle()
         num = self._num
-        blocking = [recovery.stage for recovery in self._recoveries if recovery.stage.blocks]
-        if blocking:
+        some = self._recoveries
+        if some and (blocking := [one.stage for one in some if one.stage.blocks]):
             self._blocked = True
             self._stand_still(min(blocking, key=lambda stage: int(stage.kind)).part)
             return
@@ -364,8 +364,10 @@ class Replication:
         self._name_part("lost" if behind else "useful")
 
     def _speed_now(self) -> float:
-        slowed = [recovery.speed for recovery in self._recoveries if not recovery.stage.blocks]
-        speed = min(slowed, default=1.0)
+        speed = 1.0
+        if self._recoveries:
+            slowed = [one.speed for one in self._recoveries if not one.stage.blocks]
+            speed = min(slowed, default=1.0)
         if self._num.is_elastic:
             speed *= transitions.speed_of(self._num, self._copies, self._slots)
         return speed
@@ -375,14 +377,23 @@ class Replication:
         self._step.cancel()
         self._step = Alarm(self._env, 0.0, JOB, self._take_step)
 
+    def _go_on(self) -> None:
+        """The same as the last that an alarm does: at once, if nothing else is at this instant."""
+        self._step.cancel()
+        if self._env.peek() > self._env.now:
+            self._take_step()
+        else:
+            self._step = Alarm(self._env, 0.0, JOB, self._take_step)
+
     def _settle(self) -> None:
         """Book the hours up to now, by which failures age. A next step has to be planned."""
-        hours = self._env.now - self._since_h
-        self._since_h = self._env.now
+        now_h = self._env.now
+        hours = now_h - self._since_h
+        self._since_h = now_h
         self._age_h += hours * self._clock_per_h
         if self._doing == WORKS:
             progress_h = self._progress_h + hours * self._rate
-            is_there = self._env.now >= self._step.at_h or progress_h > self._target_h
+            is_there = now_h >= self._step.at_h or progress_h > self._target_h
             self._book_work(self._target_h if is_there else progress_h, hours)
         elif self._doing != BOOKED:
             self._hours[self._doing] += hours
@@ -539,7 +550,7 @@ class Replication:
         self._settle()
         self._stalling = None
         self._go_on_behind(save)
-        self._plan_next_step()
+        self._go_on()
 
     def _go_on_behind(self, save: Save) -> None:
         """Write in the background, or commit where nothing is left to do there."""
@@ -557,7 +568,7 @@ class Replication:
         self._settle()
         self._in_flight[save.capture].remove(save)
         self._commit(save)
-        self._plan_next_step()
+        self._go_on()
 
     def _commit(self, save: Save) -> None:
         num, saves, name = self._num, self._num.captures[save.capture], self._tier_of(save.capture)
@@ -665,7 +676,7 @@ class Replication:
         if struck:
             self._strike(failure, struck)
             self._n_failures += 1
-        self._plan_next_step()
+        self._go_on()
 
     def _be_told(self) -> None:
         """A failure is announced: saves on notice are due."""
@@ -822,7 +833,7 @@ class Replication:
             recovery.stage, hours = recovery.ahead.popleft()
             if recovery.stage.kind == WAIT:
                 self._spares.ask(recovery.slots)
-                if not self._spares.lacks(recovery.slots):
+                if self._goes_on(recovery):
                     continue
             elif recovery.stage.kind == REGROUP and not recovery.stage.has_cost:
                 hours = transitions.regroup_h_of(self._num, self._copies, self._slots)
@@ -848,7 +859,12 @@ class Replication:
             self._log(What.BACK if was_waited_for else What.REPLACED, slot)
 
     def _end_stage_in(self, recovery: Recovery, hours: float) -> None:
-        recovery.alarm = Alarm(self._env, hours, STAGES, lambda: self._on_stage_over(recovery))
+        def over() -> None:
+            self._settle()
+            self._enter_next_stage(recovery)
+            self._go_on()
+
+        recovery.alarm = Alarm(self._env, hours, STAGES, over)
 
     def _on_stage_over(self, recovery: Recovery) -> None:
         self._settle()
@@ -859,9 +875,20 @@ class Replication:
         """A slot has got its node: recoveries that waited for it alone go on."""
         self._settle()
         for recovery in list(self._recoveries):
-            if recovery.stage.kind == WAIT and not self._spares.lacks(recovery.slots):
+            if recovery.stage.kind == WAIT and self._goes_on(recovery):
                 self._enter_next_stage(recovery)
         self._plan_next_step()
+
+    def _goes_on(self, recovery: Recovery) -> bool:
+        """Whether a wait is over; from one for each slot those that still wait stay behind."""
+        waiting = {slot for slot in recovery.slots if self._spares.lacks({slot})}
+        if not waiting:
+            return True
+        if not recovery.stage.each or waiting == recovery.slots:
+            return False
+        recovery.slots -= waiting
+        self._recoveries.append(replace(recovery, slots=waiting, ahead=recovery.ahead.copy()))
+        return True
 
     # ----------------------------------------------------------------- the end, and the log
 

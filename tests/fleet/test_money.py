@@ -1,0 +1,76 @@
+"""The bill of one job: it adds up, and follows from hours and bytes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from cprsim.errors import ResultError
+from cprsim.present.money import cheapest, money_table
+from cprsim.prices import Prices
+from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results.money import JobPrices, JobUse, prices_in
+
+PRICES = Prices(
+    "USD",
+    {"trainer": Decimal("2.50"), "any": Decimal("0.81")},
+    storage_month=Decimal("0.02"),
+    storage_written=Decimal("0.005"),
+    watts={"any": 700.0},
+    kwh=Decimal("0.12"),
+    auc_loss=Decimal(30),
+)
+JOB = JobPrices(PRICES, {"trainer": 20, "emb_ps": 18}, 900e9)
+OFTEN = RecoveryPolicy("full", OnFailure.ROLL_BACK, 2.0, "given")
+STALE = RecoveryPolicy("cpr", OnFailure.RELOAD, 9.0, "given")
+FULL = JobUse(40.0, {"lost": 1.234, "save": 0.777}, 20.0, 0.0)
+CPR = JobUse(40.0, {"lost": 0.0, "save": 0.3}, 4.0, 0.0002)
+
+
+def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
+    cents = JOB.bill(OFTEN, FULL).cents
+    per_h = 20 * 2.50 + 18 * 0.81
+    assert cents["useful"] == round(100 * 40 * per_h)
+    assert cents["lost"] == round(100 * 1.234 * per_h)
+    assert cents["storage written"] == round(100 * 20 * 900 * 0.005)
+    assert cents["storage kept"] == round(100 * 900 * 42.011 / 730.5 * 0.02)
+    assert cents["energy"] == round(100 * 38 * 42.011 * 0.7 * 0.12)
+    assert cents["accuracy"] == 0
+    assert JOB.bill(STALE, CPR).cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
+
+
+def test_the_parts_that_are_shown_add_up_to_the_total_to_the_cent() -> None:
+    table = money_table(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)})
+    for column in (1, 2):
+        amounts = [Decimal(str(row[column]).replace(",", "")) for row in table.rows]
+        *parts, total, month = amounts
+        assert sum(parts) == total
+        assert float(month) == pytest.approx(float(total) * 730.5 / 40, abs=0.5)
+
+
+@pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
+def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
+    prices = JobPrices(Prices("USD", PRICES.node_hour, auc_loss=Decimal(price)), JOB.nodes, 0.0)
+    said = cheapest(prices, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)})
+    assert said.startswith(f"Cheapest in all, accuracy counted: {first}, ")
+
+
+def test_a_loss_that_nobody_knows_is_not_free() -> None:
+    unknown = JobUse(40.0, {"save": 0.3}, 4.0, None)
+    assert "accuracy" not in JOB.bill(STALE, unknown).cents
+    said = cheapest(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
+    assert "accuracy not counted" in said
+
+
+def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:
+    assert prices_in(tmp_path) is None
+    text = "name: x\ncluster: {trainers: 3, emb_ps: 2, shard_size: 10 GB}\n"
+    (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: 2 USD}\n", "utf-8")
+    found = prices_in(tmp_path)
+    assert found is not None
+    assert (dict(found.nodes), found.state_bytes) == ({"emb_ps": 2, "trainer": 3}, 2e10)
+    (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: cheap}\n", "utf-8")
+    with pytest.raises(ResultError, match="prices can't be read"):
+        prices_in(tmp_path)
