@@ -206,7 +206,7 @@ def _subject_blocks(subject: Subject) -> list[Block]:
         Table(
             f"{TITLES[subject.name]}: families, the best by AIC first",
             [Column("family", is_number=False), *map(Column, headings)],
-            [ranking_cells(judged) for judged in ranking.judged],
+            [_cells(judged) for judged in ranking.judged],
         ),
         Words(_parameter_lines(times, ranking)),
         _subject_picture(subject),
