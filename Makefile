@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser bench promise coverage \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench promise coverage \
     rehearse reproduce clean
 
 help:  ## Show what there is
@@ -73,6 +73,9 @@ browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the 
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
 	@CPRSIM_BROWSER=required $(BIN)/pytest -q tests/present/test_browser.py
 
+wheel: $(VENV)/.has-test  ## Build the package, try its wheel in an empty environment (about 3 minutes)
+	@tests/installed/try_wheel $(BIN)/python
+
 bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
@@ -89,7 +92,7 @@ reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in 
 	@$(BIN)/cprsim reproduce --keep
 
 clean:  ## Remove the virtual environment and every cache; results stay
-	@rm -rf $(VENV) $(VENV).unfinished build *.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	@rm -rf $(VENV) $(VENV).unfinished build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
 	    .hypothesis .import_linter_cache tests/present/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,11 +1,13 @@
-"""The one step of the build that pyproject.toml can't say: the scenarios go into the package.
+"""What pyproject.toml can't say: the scenarios go into the package, the README into the metadata.
 
-They stand at the top of the repository, where readers look for them, and in a wheel in
-``cprsim/scenario/shipped``, where `cprsim.scenario.shipping` looks for them.
+The scenarios stand at the top of the repository, where readers look for them, and in a wheel in
+``cprsim/scenario/shipped``, where `cprsim.shipping` looks for them. The README shows
+images and links to files beside it, which no index has: there it goes without.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from setuptools import setup
@@ -13,6 +15,17 @@ from setuptools.command.build_py import build_py
 
 SCENARIOS = Path("scenarios")
 SHIPPED = Path("cprsim", "scenario", "shipped")
+COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+LINK_TO_A_FILE = re.compile(r"\[([^\]]*)\]\((?!https?://|#)[^)]*\)")
+EMPTY_TABLE = re.compile(r"^[|\s]*\|\n\|[-|]+\|\n", re.MULTILINE)
+
+
+def readme() -> str:
+    """The README for a reader who has no files beside it."""
+    text = Path("README.md").read_text("utf-8")
+    text = LINK_TO_A_FILE.sub(r"\1", IMAGE.sub("", COMMENT.sub("", text)))
+    return re.sub(r"\n{3,}", "\n\n", EMPTY_TABLE.sub("", text))
 
 
 class WithScenarios(build_py):
@@ -41,4 +54,8 @@ class WithScenarios(build_py):
         return {str(Path(self.build_lib, SHIPPED, path.name)): str(path) for path in sources}
 
 
-setup(cmdclass={"build_py": WithScenarios})
+setup(
+    cmdclass={"build_py": WithScenarios},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

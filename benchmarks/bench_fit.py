@@ -4,7 +4,7 @@
 the best of several rounds in CPU time. Ours includes standard errors and intervals. lifelines has
 no plain gamma: its generalised gamma has one parameter more, and is shown for what it is. With
 CPRSIM_DATA set, also LANL's system 2: gaps, up-times and repairs, five families, 199 bootstrap
-samples each.
+samples each. Last, ``cprsim fit --bootstrap 0`` of made-up logs, start of the program included.
 
     python benchmarks/bench_fit.py
 """
@@ -12,6 +12,10 @@ samples each.
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -27,6 +31,7 @@ from cprsim.fitting.trace_fit import fit_trace
 
 N_TIMES, ROUNDS = 10_000, 3
 WITHIN_S = 20.0  # what the whole fit of LANL's system 2 may take
+LOGS = ((300_000, 2_000, 5.0, 400.0), (5_000_000, 30_000, 60.0, 1000.0))  # and wanted [s], [MB]
 LANL = "failures/lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
 
 
@@ -65,7 +70,38 @@ def seconds(call: Callable[[], object], rounds: int = ROUNDS) -> float:
     return min(taken)
 
 
+def write_log(path: Path, n_outages: int, n_nodes: int) -> None:
+    """Outages with Weibull up-times of shape 0.7 and lognormal repairs, in order of time."""
+    rng = np.random.default_rng(1)
+    each = n_outages // n_nodes
+    repair_s = 3600 * rng.lognormal(0.0, 1.0, (n_nodes, each))
+    end_s = 1.5e9 + np.cumsum(3600 * 800 * rng.weibull(0.7, (n_nodes, each)) + repair_s, axis=1)
+    start_s, end_s = (end_s - repair_s).ravel(), end_s.ravel()
+    with path.open("w") as file:
+        file.write("node,start,end\n")
+        for i in np.argsort(start_s):
+            file.write(f"n{i // each:05d},{start_s[i]:.0f},{end_s[i]:.0f}\n")
+
+
+def whole_logs() -> None:
+    """One process after the other, so that the largest memory of all so far is the last one's."""
+    for n_outages, n_nodes, wanted_s, wanted_mb in LOGS:
+        with tempfile.TemporaryDirectory() as folder:
+            write_log(log := Path(folder) / "log.csv", n_outages, n_nodes)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            command = [sys.executable, "-m", "cprsim", "fit", str(log), "--bootstrap", "0"]
+            subprocess.run([*command, "--time-unit", "s"], check=True, capture_output=True)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+        print(
+            f"cprsim fit of {n_outages:,} outages: {taken:.1f} s, {used.ru_maxrss / 1e3:.0f} MB "
+            f"(wanted: {wanted_s:g} s, {wanted_mb:g} MB)",
+            flush=True,
+        )
+
+
 def main() -> None:
+    whole_logs()
     print(f"one censored fit of {N_TIMES:,} up-times, CPU seconds")
     fitters: dict[str, Callable[[str, Lifetimes], object]] = {
         "cprsim": lambda family, lifetimes: fit(FAMILIES[family], lifetimes),

@@ -181,7 +181,9 @@ def encode(value: Any, *, tagged: bool = False) -> Any:
         return [encode(inner, tagged=tagged) for inner in value]
     if isinstance(value, float):
         return plain_number(value)
-    if value is None or isinstance(value, str | int):
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, int):
         return value
     raise TypeError(f"{type(value).__name__} has no place in JSON")
 
@@ -293,6 +295,8 @@ def _value(hint: Any, plain: Any, place: str) -> Any:
         return _record(hint, plain, place, {})
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _chosen(plain, {one.value: one for one in hint}, place)
+    if isinstance(hint, type) and issubclass(hint, str) and hint is not str:
+        return hint(_scalar(str, plain, place))
     return _scalar(hint, plain, place)
 
 

@@ -79,6 +79,7 @@ class Cluster:
     roles: tuple[Role, ...]
     n_spares: int | None = None
     repair: Duration | None = None
+    accesses: tuple[float, ...] = ()  # of each shard, a share of all; none: all alike
 
     @property
     def n_nodes(self) -> int:
@@ -114,6 +115,12 @@ class Cluster:
     @property
     def n_emb_ps(self) -> int:
         return len(self.shard_slots)
+
+    def shares(self, slots: Ints) -> Floats:
+        """What the shards of some slots are of all, (n,): by their accesses, where those differ."""
+        if not self.accesses:
+            return np.full(len(slots), 1.0 / max(self.n_emb_ps, 1))
+        return np.array(self.accesses)[slots - self.shard_slots.start]
 
 
 # --------------------------------------------------------------------------- what things cost
@@ -464,7 +471,7 @@ class ShardLoss:
     slot: Ints
     since_save_h: Floats
     since_reload_h: Floats
-    share: Floats  # of the embedding servers: 1 / n_emb_ps
+    share: Floats  # of the embedding servers: 1 / n_emb_ps, or of the accesses
 
 
 Rows = TypeVar("Rows", CostBreakdown, ShardLoss)

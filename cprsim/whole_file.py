@@ -53,6 +53,14 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text)
 
 
+def write_over(path: Path, text: str) -> None:
+    """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise ResultError(f"can't write {path}: {error.strerror or error}") from error
+
+
 def require_new(path: Path) -> None:
     """Find out before the work whether a file of that name can be made. Raises ResultError."""
     if path.exists() or path.is_symlink():

@@ -298,6 +298,10 @@ def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "partial" in curve.strategies
     assert not curve.is_fit_for_use
     assert cprsim.Curve.read(file).name == "small"
+    copy = cprsim.Curve.read(curve.save(tmp_path / "copy.json"))
+    pd.testing.assert_frame_equal(copy.table, curve.table)
+    with pytest.raises(ParameterError, match=r"ends in \.json"):
+        curve.save(tmp_path / "copy.csv")
     with pytest.raises(ParameterError, match="three are the least"):
         cprsim.measure(MEASURED, seeds=2)
 

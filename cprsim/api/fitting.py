@@ -12,8 +12,7 @@ from cprsim.foreign import one_line
 from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
 from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
-from cprsim.present.fit import FitReport
-from cprsim.present.fit_document import document_of_fit
+from cprsim.present.fit import FitReport, document_of_fit
 from cprsim.scenario.yaml_text import read_document
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class Fit(Answer):
         )  # fmt: skip
 
     def _document(self) -> Document:
-        return document_of_fit(self._report, self._name)
+        return document_of_fit(self._report)
 
     def _drawings(self) -> Mapping[str, Draw]:
         figures = fit_figures(self._report.fitted)

@@ -95,9 +95,11 @@ class Curve(Answer):
         Raises
         ------
         CurveError : it can't be written
+        ParameterError : the name does not end in .json
         """
-        write_curve(Path(file), self._file)
-        return Path(file)
+        path = _json_file(file)
+        write_curve(path, self._file)
+        return path
 
     @staticmethod
     def _priced(asked: Sequence[tuple[Response, Any]]) -> pd.DataFrame:
@@ -117,13 +119,21 @@ class Curve(Answer):
         return [*(one for one in super()._brief() if isinstance(one, Picture)), self._losses()]
 
     def _losses(self) -> Table:
-        responses = [one for one in self._file.responses if one.metric is Metric.AUC]
+        responses = [one for one in self._file.responses if one.metric == Metric.AUC]
         return Table(
             "AUC lost by the portion of samples lost (weighted PLS), ± the half-width of the 95 % "
             f"interval; {NO_NUMBER} beyond what was measured",
             [Column("strategy", is_number=False), *(Column(f"PLS {one:g}") for one in PORTIONS)],
             [[one.strategy, *(_loss(one, portion) for portion in PORTIONS)] for one in responses],
         )
+
+
+def _json_file(file: str | Path) -> Path:
+    """The path of a curve; raises ParameterError where it would be read as another format."""
+    path = Path(file)
+    if path.suffix.lower() != ".json":
+        raise ParameterError(f"{path}: the file of a curve ends in .json")
+    return path
 
 
 def _loss(response: Response, pls: float) -> str:
@@ -176,7 +186,7 @@ def measure(
         raise ParameterError(f"seeds: three are the least, not {seeds}")
     require_allowed(loaded, allow_code, Path.cwd())
     place = Place(None)
-    path = place.root / f"{loaded.scenario.name}.json" if file is None else Path(file)
+    path = place.root / f"{loaded.scenario.name}.json" if file is None else _json_file(file)
     require_writable(path.parent)
     request, expected, _ = prepared(
         MeasureRequest(

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.foreign import one_line
 from cprsim.present.document import Document, ListingBlock, Section
 from cprsim.scenario import LoadedScenario, dump_scenario, load_scenario
-from cprsim.scenario.shipping import file_or_shipped
+from cprsim.shipping import file_or_shipped
 
 if TYPE_CHECKING:
     from cprsim.api.measuring import Curve

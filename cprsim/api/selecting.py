@@ -79,6 +79,7 @@ def select(
     max_auc_loss: float | None = None,
     max_log_loss: float | None = None,
     target_pls: float | None = None,
+    max_loss: Mapping[str, float] | None = None,
     confidence: float | None = None,
     risk: float | str | None = None,
     curve: Curve | str | Path | None = None,
@@ -91,7 +92,8 @@ def select(
     Parameters
     ----------
     scenario, overrides : see `cprsim.load`
-    max_auc_loss, max_log_loss, target_pls : what may be lost; at most one of them, in place of the
+    max_auc_loss, max_log_loss, target_pls, max_loss : what may be lost, the last in other metrics
+        of the curve by name, as ``{"ne": 5e-4}``; at most one of them, in place of the
         scenario's
     confidence : the limit holds at this upper bound; None: the scenario's, or 0.95
     risk : ``"mean"``, or the share of single jobs that keeps the limit
@@ -105,7 +107,12 @@ def select(
     CprsimError : what is wrong, or what a selection lacks
     """
     started, place = now(), Place(folder)
-    limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls}
+    limits = {
+        "max_auc_loss": max_auc_loss,
+        "max_log_loss": max_log_loss,
+        "target_pls": target_pls,
+        "max_loss": max_loss,
+    }
     source = source_of(scenario, overrides)
     named = str(curve.path) if isinstance(curve, Curve) else None if curve is None else str(curve)
     said = [*shortcuts(seed, None), *said_of_limits(limits, confidence, risk)]

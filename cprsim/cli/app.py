@@ -18,6 +18,7 @@ from cprsim.cli import (
     compare_systems_command,
     fit,
     fleet_command,
+    init_command,
     ledger_command,
     measure_command,
     rehearse_command,
@@ -140,6 +141,7 @@ def cprsim_command(
     pulse.doing("loading")
 
 
+app.command("init")(init_command.init)
 app.command("run")(run_command.run)
 app.command("sweep")(sweep_command.sweep)
 app.command("fleet")(fleet_command.fleet)

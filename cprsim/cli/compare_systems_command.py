@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import AsJson, NumberOfWorkers, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.run_command import RESULTS
 from cprsim.cli.saying import say_json
@@ -33,6 +34,7 @@ def compare_systems(
             metavar="NAME",
             help="Compare this one and others so named alone; may be repeated.",
             show_default=False,
+            autocompletion=completing.systems,
         ),
     ] = [],  # noqa: B006
     over: Annotated[
@@ -43,6 +45,7 @@ def compare_systems(
             help="Say which system is cheapest where, over two inputs: give it twice, e.g. "
             "failures.mtbf=2h:50h:log8 and cluster.state='50 GB:1 TB:log6'.",
             show_default=False,
+            autocompletion=completing.keys,
         ),
     ] = [],  # noqa: B006
     seed: Annotated[

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cprsim.cli.ledger_command import PageFile
 from cprsim.cli.options import AsJson, column_names, settled
 from cprsim.cli.saying import complain, say, say_json
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
     from cprsim.failures.outages import Outages
-    from cprsim.fitting.causes import CauseFragment
     from cprsim.fitting.trace_fit import TraceFit
 
 
@@ -108,6 +107,14 @@ def fit(
         By | None,
         typer.Option(help="cause: a fit for each cause, and which to fix first."),
     ] = None,
+    reach: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CAUSE=WHAT",
+            help="Of --by cause: what it kills: process, gpu, node (default), rack, all; may be "
+            "repeated.",
+        ),
+    ] = None,
     since_last: Annotated[
         Path | None,
         typer.Option(
@@ -184,6 +191,7 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    page: PageFile = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -196,19 +204,18 @@ def fit(
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import anonymous_rows, how_to_fit
-    from cprsim.fitting.causes import by_cause, fragments_by_cause
+    from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.since_last import compared, read_before
     from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
     from cprsim.present.fit import (
         FitReport,
-        causes_as_json,
-        fit_as_json,
-        print_causes,
-        print_fit,
-        since_as_json,
+        blocks_of_fit,
+        page_of_fit,
         since_sentences,
     )
+    from cprsim.present.fit_json import causes_as_json, fit_as_json, since_as_json
+    from cprsim.present.terminal import show
     from cprsim.whole_file import require_new, write_new
 
     for new in (save, anonymize):
@@ -237,6 +244,8 @@ def fit(
         complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
     if by is not None and cause is not None:
         raise ParameterError("--by cause: takes all causes, --cause one alone")
+    if reach and by is None:
+        raise ParameterError("--reach: goes with --by cause")
     outages = log.chosen
     n_job = nodes_of_job(job_nodes, outages.n_nodes)
     fitted = log.fit(bootstrap, seed)
@@ -244,27 +253,33 @@ def fit(
         fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
     )
     causes = by_cause(outages, n_job, asked.first) if by is not None else ()
+    reaches = reaches_of(causes, _by_cause_said(reach or []))
     written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
     since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
-    report = replace(report, more=tuple(since_sentences(since)) if since else ())
+    said = tuple(since_sentences(since)) if since else ()
+    of_all = fragment_of_all(written, reaches)
+    report = replace(report, more=said, causes=causes, fragment_of_causes=of_all)
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
-    if save is not None and causes:
-        _save_fragments(save, written)
-    elif save is not None and report.fragment is not None:
-        write_new(save, report.fragment)
+    if page is not None:
+        from cprsim.present.writing import write_page
+
+        complain(f"page written to {write_page(page_of_fit(report), page)[0]}")
+    to_save = of_all if causes else report.fragment
+    if save is not None and to_save is not None:
+        write_new(save, to_save)
     if as_json:
-        more: dict[str, Any] = {"causes": causes_as_json(causes, written)} if causes else {}
+        more: dict[str, Any] = {}
+        if causes:
+            more = {"causes": causes_as_json(causes, written), "fragment_of_causes": of_all}
         more |= {"since_last": since_as_json(since)} if since else {}
         say_json({**fit_as_json(report, figures), **more})
     else:
-        print_fit(Terminal(), report)
-        if causes:
-            print_causes(Terminal(), causes, written, n_job)
+        show(Terminal(), blocks_of_fit(report))
         for path in figures:
             say(path)
-    if save is not None and report.fragment is None and not causes:
+    if save is not None and to_save is None:
         raise ParameterError(f"--save: there is no fragment to write: {report.why_no_fragment}")
-    if save is not None and not causes:
+    if save is not None:
         complain(f"fragment written to {save}")
 
 
@@ -326,30 +341,15 @@ def fit_costs(
     print_costs(Terminal(), fits, fragment, transfers.notes)
 
 
-def _save_fragments(path: Path, fragments: tuple[CauseFragment, ...]) -> None:
-    """Write each fragment to a new file of its own, beside `path`: ``NAME-1-disk.yaml``.
+def _by_cause_said(reach: list[str]) -> dict[str, str]:
+    """What the user says each cause kills. Raises ParameterError where it is not CAUSE=WHAT."""
+    from cprsim.errors import ParameterError
 
-    Raises
-    ------
-    ResultError : one of them is there already, or can't be written
-    """
-    from cprsim.whole_file import require_new, write_new
-
-    texts = {
-        _beside(path, number, one): one.text
-        for number, one in enumerate(fragments, 1)
-        if one.text is not None
-    }
-    for file in texts:
-        require_new(file)
-    for file, text in texts.items():
-        write_new(file, text)
-        complain(f"fragment written to {file}")
-
-
-def _beside(path: Path, number: int, one: CauseFragment) -> Path:
-    slug = re.sub(r"[^a-z0-9]+", "-", one.cause.lower()).strip("-")[:40] or "cause"
-    return path.with_name(f"{path.stem}-{number}-{slug}{path.suffix}")
+    for said in reach:
+        if "=" not in said:
+            raise ParameterError(f"--reach {said!r}: write CAUSE=WHAT, e.g. disk=node")
+    pairs = [said.rsplit("=", 1) for said in reach]
+    return {cause.strip(): what.strip() for cause, what in pairs}
 
 
 def _draw(fitted: TraceFit, out: Path, not_coalesced: Outages | None) -> list[Path]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.scenario import LoadedScenario
+    from cprsim.staleness import Metric
 
 FOLDER = Path("results") / "curves"
 WHERE_IT_RAN = ("--workers", "--backend", "--address")
@@ -64,6 +65,15 @@ def measure(
             min=3, max=10_000, help="Run so many seeds, whatever precision and time.", metavar="N"
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Further metrics that the curve holds, such as ne,calibration; of a trainer of "
+            "your own default all.",
+            show_default=False,
+        ),
+    ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -79,6 +89,22 @@ def measure(
             metavar="FILE", help="Fit the curve to runs made elsewhere.", show_default=False
         ),
     ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Say how many seeds tell a loss of this size from nothing, and measure nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(help="Probability with which --limit is to be told.")
+    ] = 0.9,
+    pilot: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|NAME", help="The curve whose scatter --limit goes by: your pilot's."
+        ),
+    ] = "criteo-kaggle-linear",
     workers: NumberOfWorkers = None,
     backend: BackendName = Backend.local,
     address: Address = None,
@@ -102,6 +128,9 @@ def measure(
     if plan is not None:
         _write_plan(plan, loaded, seeds)
         return
+    if limit is not None:
+        _say_seeds(loaded, (limit, power), pilot, _named(metrics), as_json)
+        return
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
     from cprsim.measuring.own_code import require_allowed
@@ -120,6 +149,7 @@ def measure(
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
         workers=by,
+        metrics=_named(metrics),
     )
     if runs is not None:
         _show(*_made_elsewhere(runs, request), path, as_json)
@@ -139,6 +169,15 @@ def measure(
         _show(measured, request, path, as_json)
 
 
+def _named(metrics: str | None) -> tuple[Metric, ...] | None:
+    """Names with commas between them; None: as the model has it."""
+    from cprsim.staleness import Metric
+
+    if metrics is None:
+        return None
+    return tuple(Metric(name.strip()) for name in metrics.split(",") if name.strip())
+
+
 def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
     from cprsim.measuring.design import Design
     from cprsim.measuring.elsewhere import plan, write_plan
@@ -151,11 +190,39 @@ def _write_plan(path: Path, loaded: LoadedScenario, seeds: int | None) -> None:
     say(path)
 
 
+def _say_seeds(
+    loaded: LoadedScenario,
+    asked: tuple[float, float],
+    pilot: str,
+    metrics: tuple[Metric, ...] | None,
+    as_json: bool,
+) -> None:
+    """What the measurement takes, by the scatter of a pilot's curve."""
+    from dataclasses import asdict
+
+    from cprsim.cli.terminal import Terminal
+    from cprsim.curves import read_curve, shipped_names
+    from cprsim.curves.choosing import shipped_path
+    from cprsim.measuring.design import Design
+    from cprsim.measuring.power import planned
+    from cprsim.present.measure import seeds_to_run
+    from cprsim.present.terminal import say
+    from cprsim.staleness import Metric
+
+    path = shipped_path(pilot) if pilot in shipped_names() else Path(pilot)
+    metric = metrics[0] if metrics else Metric.AUC
+    found = planned(read_curve(path), metric, *asked, Design(), loaded.scenario.cluster.emb_ps)
+    if as_json:
+        say_json({"metric": metric.value, "limit": asked[0], **asdict(found)})
+    else:
+        say(Terminal(), seeds_to_run(found, metric, asked[0], path.stem))
+
+
 def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, MeasureRequest]:
     """The measurement that a table of runs is, and what it was asked for."""
     from cprsim.cli.terminal import Terminal
     from cprsim.measuring.elsewhere import read_runs
-    from cprsim.measuring.measure import fitted_to
+    from cprsim.measuring.measure import fitted_to, with_further
     from cprsim.present.terminal import say
     from cprsim.results.identity import file_digest
 
@@ -164,8 +231,8 @@ def _made_elsewhere(runs: Path, request: MeasureRequest) -> tuple[Measured, Meas
         rows = f"{read.n_unfinished:,} of {read.n_unfinished + len(read.runs):,} rows"
         say(Terminal(stderr=True), f"Warning: {rows} of {runs} have no result and are left out.")
     elsewhere = {"runs": runs.name, "sha256": file_digest(runs)}
-    measured = fitted_to(read.results(), read.observed())
-    return measured, replace(request, elsewhere=elsewhere)
+    request = replace(request, elsewhere=elsewhere)
+    return with_further(fitted_to(read.results(), read.observed()), request), request
 
 
 def _expected(request: MeasureRequest, as_json: bool) -> tuple[MeasureRequest, Expected]:

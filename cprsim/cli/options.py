@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.errors import ParameterError
 
 
@@ -36,7 +37,7 @@ def _by_name(path: Path) -> Path:
     """The file that SCENARIO names: one of the user's, or one that comes with the program."""
     if path.is_file():
         return path
-    from cprsim.scenario.shipping import file_or_shipped
+    from cprsim.shipping import file_or_shipped
 
     return file_or_shipped(path)
 
@@ -48,6 +49,7 @@ ScenarioFile = Annotated[
         help="The scenario file (YAML), or the name of one that `cprsim scenarios` lists.",
         show_default=False,
         callback=_by_name,
+        autocompletion=completing.scenarios,
     ),
 ]
 Overrides = Annotated[
@@ -57,6 +59,7 @@ Overrides = Annotated[
         metavar="KEY=VALUE",
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
         show_default=False,
+        autocompletion=completing.keys,
     ),
 ]
 AllowCode = Annotated[
@@ -66,6 +69,7 @@ AllowCode = Annotated[
         help="Run the code that `kernel.trainer` names, also from outside the working directory.",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 OutFolder = Annotated[
     Path,

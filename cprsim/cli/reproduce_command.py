@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import MOST_WORKERS, AsJson, settled
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
@@ -26,7 +27,9 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Results to make (see --list); default: all but promise."
+            metavar="[NAME]...",
+            help="Results to make (see --list); default: all but promise.",
+            autocompletion=completing.studies,
         ),
     ] = None,
     list_them: Annotated[
@@ -94,7 +97,7 @@ def reproduce(
 
 def _folder_of(scenarios: Path) -> Path:
     """The folder of the scenarios: outside the repository, that of the program."""
-    from cprsim.scenario.shipping import FOLDER
+    from cprsim.shipping import FOLDER
 
     return FOLDER if scenarios == SCENARIOS and not scenarios.is_dir() else scenarios
 

@@ -7,12 +7,16 @@ otherwise.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 
 from cprsim.cli.pulse import pulse
+from cprsim.errors import ParameterError
 from cprsim.foreign import json_printable, printable
+
+T = TypeVar("T")
 
 
 def say(what: object) -> None:
@@ -26,6 +30,23 @@ def say_json(plain: Any, indent: int = 2) -> None:
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=indent)
     pulse.clear()
     typer.echo(json_printable(text))
+
+
+def ask(question: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """The answer to a question at the terminal; asked again until `read` takes it.
+
+    Raises KeyboardInterrupt where there is no answer (Ctrl-C, or the end of the input).
+    """
+    while True:
+        with pulse.behind_a_bar():
+            try:
+                text = typer.prompt(printable(question), default=default, err=True)
+            except typer.Abort:
+                raise KeyboardInterrupt from None
+        try:
+            return read(text)
+        except ParameterError as error:
+            complain(error)
 
 
 def complain(what: object) -> None:

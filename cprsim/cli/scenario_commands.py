@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cprsim.cli.options import AsJson, Overrides, ScenarioFile
+from cprsim.cli import completing
+from cprsim.cli.options import AsJson, Force, Overrides, ScenarioFile
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def scenarios(
             metavar="NAME",
             help="Copy this one into DIR, to change it.",
             show_default=False,
+            autocompletion=completing.shipped,
         ),
     ] = None,
     folder: Annotated[
@@ -35,7 +38,7 @@ def scenarios(
 ) -> None:
     """List the scenarios that come with cprsim, or copy one; every command takes them by name."""
     from cprsim.errors import ParameterError
-    from cprsim.scenario.shipping import about, shipped_scenarios
+    from cprsim.shipping import about, shipped_scenarios
 
     if copy is not None:
         say(_copied(copy, folder or Path()))
@@ -55,17 +58,16 @@ def scenarios(
 def _copied(name: str, folder: Path) -> Path:
     """Copy a scenario and, where there is none, the schema that its first line names."""
     from cprsim.errors import ParameterError
-    from cprsim.scenario.shipping import SCHEMA, shipped_scenarios
+    from cprsim.shipping import put_schema_beside, shipped_scenarios
     from cprsim.whole_file import require_new, write_new
 
     there = shipped_scenarios()
     if name not in there:
         raise ParameterError(f"--copy: {name!r} is none of {', '.join(there)}")
-    copy, schema = folder / there[name].name, folder / SCHEMA
+    copy = folder / there[name].name
     require_new(copy)
     write_new(copy, there[name].read_text("utf-8"))
-    if not schema.exists():
-        write_new(schema, there[name].with_name(SCHEMA).read_text("utf-8"))
+    put_schema_beside(copy)
     return copy
 
 
@@ -120,8 +122,25 @@ def _plain(problem: Problem) -> dict[str, Any]:
     }
 
 
-def schema() -> None:
+def schema(
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write it to a file instead, which the first line of a scenario may name: "
+            "# yaml-language-server: $schema=FILE (as seen from the scenario).",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
     """Print the JSON Schema of scenarios: every key with its meaning and unit, for editors."""
     from cprsim.scenario import json_schema
+    from cprsim.whole_file import write_new, write_over
 
-    say_json(json_schema())
+    if save is None:
+        say_json(json_schema())
+        return
+    text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    (write_over if force else write_new)(save, text)
+    say(save)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
 from cprsim.cli.saying import say_json
+from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
     from cprsim.making.selecting import SelectRequest
@@ -31,6 +33,14 @@ def select(
         float | None,
         typer.Option(help="Portion of samples that may be lost, as in CPR.", show_default=False),
     ] = None,
+    max_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC=LOSS",
+            help="What may be lost in another metric of the curve, such as ne=0.0005.",
+            show_default=False,
+        ),
+    ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(help="The limit holds at this upper bound; default 0.95.", show_default=False),
@@ -49,6 +59,7 @@ def select(
             metavar="FILE|NAME",
             help="The staleness curve: a file (.json, .csv), or the name of a shipped one.",
             show_default=False,
+            autocompletion=completing.curves,
         ),
     ] = None,
     replications: Annotated[
@@ -70,7 +81,12 @@ def select(
     no limit is needed.
     """
     started = datetime.now(UTC)
-    limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls}
+    limits = {
+        "max_auc_loss": max_auc_loss,
+        "max_log_loss": max_log_loss,
+        "target_pls": target_pls,
+        "max_loss": _limit_by_name(max_loss),
+    }
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.watching import ON_STDERR
     from cprsim.making import selecting
@@ -85,6 +101,20 @@ def select(
         target, read_selection, lambda: selecting.select_into(target, asked, ON_STDERR)
     )
     _print(selection, asked, target.folder, as_json=as_json, found_again=there)
+
+
+def _limit_by_name(text: str | None) -> dict[str, float] | None:
+    """What ``ne=0.0005`` limits. Raises ParameterError for anything else."""
+    if text is None:
+        return None
+    from cprsim.staleness import Metric
+
+    name, _, most = text.partition("=")
+    try:
+        return {Metric(name.strip()).value: float(most)}
+    except ValueError:
+        message = f"--max-loss: {text[:80]!r} is no METRIC=LOSS, such as ne=0.0005"
+        raise ParameterError(message) from None
 
 
 def _print(

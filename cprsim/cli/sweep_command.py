@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import (
     Address,
     AsJson,
@@ -43,6 +44,7 @@ def sweep(
             help="Vary one value, e.g. costs.save='30 s:10 min:log12', cluster.emb_ps=4:64:lin5 or "
             "failures.mtbf='14 h,28 h'; may be repeated. Default: the scenario's section sweep.",
             show_default=False,
+            autocompletion=completing.keys,
         ),
     ] = [],  # noqa: B006
     mode: Annotated[

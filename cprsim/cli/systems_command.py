@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cprsim.cli import completing
 from cprsim.cli.options import AsJson, Overrides
 from cprsim.cli.saying import say, say_json
 
@@ -19,7 +20,12 @@ WIDEST = 100  # characters of a line of prose
 
 def systems(
     name: Annotated[
-        str | None, typer.Argument(help="One of them: explain it.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="One of them: explain it.",
+            show_default=False,
+            autocompletion=completing.systems,
+        ),
     ] = None,
     job: Annotated[
         Path | None,
@@ -27,6 +33,7 @@ def systems(
             metavar="SCENARIO",
             help="Show what each is for the job of a scenario, not for a made-up one.",
             show_default=False,
+            autocompletion=completing.scenarios,
         ),
     ] = None,
     overrides: Overrides = [],  # noqa: B006

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +18,11 @@ from cprsim.cli.options import (
 from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 from cprsim.making.options import require_replication
+
+if TYPE_CHECKING:
+    from cprsim.experiments.accuracy import TrainingOutcome
+    from cprsim.experiments.assemble import Experiment
+    from cprsim.scenario import LoadedScenario
 
 FIGURES = Path("results")
 
@@ -39,7 +45,8 @@ def train(
 
     It is trained once without failures and once per strategy: it saves where the simulated job
     saved and loses the shards that it lost. The scenario's section `kernel` says what is trained,
-    its section `sync` on how many replicas.
+    its section `sync` on how many replicas. A trainer of your own takes its place where
+    `kernel.trainer` names one; it notes no loss on its way, so that there is no figure.
     """
     from cprsim.scenario import load_scenario
 
@@ -58,16 +65,22 @@ def train(
     from cprsim.results.publish import require_writable
 
     require_replication(replay)
-    require_writable(out)
+    own = loaded.scenario.kernel is not None and loaded.scenario.kernel.trainer is not None
+    if not own:
+        require_writable(out)
     experiment = assemble(loaded)
-    what = proxy_model(loaded)
-    with training() as on_progress:
-        team = None if loaded.scenario.sync is None else team_of(loaded, what)
-        measured = measure(experiment, what, replay, on_progress, team)
-    pulse.doing("drawing the figure")
-    out.mkdir(parents=True, exist_ok=True)
-    stem = out / f"{loaded.scenario.name}-loss-{replay}"
-    figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)
+    figures: Sequence[Path] = ()
+    if own:
+        measured = _train_own(loaded, experiment, replay)
+    else:
+        what = proxy_model(loaded)
+        with training() as on_progress:
+            team = None if loaded.scenario.sync is None else team_of(loaded, what)
+            measured = measure(experiment, what, replay, on_progress, team)
+        pulse.doing("drawing the figure")
+        out.mkdir(parents=True, exist_ok=True)
+        stem = out / f"{loaded.scenario.name}-loss-{replay}"
+        figures = save_figure(loss_figure(measured, loaded.scenario.name), stem)
     if as_json:
         shown = accuracy_as_json(measured) | {"figures": [str(path) for path in figures]}
         say_json(shown)
@@ -77,3 +90,18 @@ def train(
     print_accuracy(Terminal(), measured, experiment.useful_h)
     for path in figures:
         say(path)
+
+
+def _train_own(loaded: LoadedScenario, experiment: Experiment, replay: int) -> TrainingOutcome:
+    """The same on a trainer of the user's own. Raises ScenarioError where it can't be made."""
+    from cprsim.cli.progress import training
+    from cprsim.errors import ScenarioError
+    from cprsim.experiments.accuracy import measure_by
+    from cprsim.measuring.training import own_runs
+
+    if loaded.scenario.sync is not None:
+        message = "trains replicas of the built-in model; remove it, or `kernel.trainer`"
+        raise ScenarioError.at(loaded.place("sync"), message, "sync")
+    with training() as on_progress:
+        what, runs = own_runs(loaded, experiment, on_progress)
+        return measure_by(runs, experiment, what, replay)

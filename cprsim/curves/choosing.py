@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from cprsim import shipping
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, identity, kernel_block
 from cprsim.errors import ScenarioError
@@ -22,7 +23,7 @@ SOURCE = (
     "(docs/staleness.md)"
 )
 FILES = (".json", ".csv")
-FOLDER = Path(__file__).parent / "shipped"
+FOLDER = shipping.CURVES
 
 
 def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:

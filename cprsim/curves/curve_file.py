@@ -24,6 +24,7 @@ from cprsim.records import SubSaves
 from cprsim.staleness import WHOLE, Metric, Replicate, Response, StalenessCurve, Weight
 from cprsim.whole_file import write_whole
 
+UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 KIND = "cprsim staleness curve"
 FORMAT = 2
 FIRST_FORMAT = 1  # without replicates: errors of its weights are not in its files
@@ -62,9 +63,25 @@ class CurveFile:
     def curve(self, origin: str, notes: tuple[str, ...] = ()) -> StalenessCurve:
         """The curve alone; `origin` says where it is from, `notes` what to be careful with."""
         shared = correlations(self.checks)
+        shares = bytes_shares(self.checks)
         return StalenessCurve(
-            self.name, origin, self.responses, notes, self.unfit, shared, bytes_shares(self.checks)
+            self.name, origin, self.responses, notes, self.unfit, shared, shares, self.unfit_metrics
         )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of the responses, each once."""
+        return tuple(dict.fromkeys(one.metric for one in self.responses))
+
+    @property
+    def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
+        """Why nothing should be decided by single metrics; those that are fit are left out."""
+        of = {metric: self.checks.get(metric.value) for metric in self.metrics}
+        return {
+            metric: tuple(map(str, checks[UNFIT]))
+            for metric, checks in of.items()
+            if isinstance(checks, Mapping) and checks.get(UNFIT)
+        }
 
 
 def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], float]:
@@ -81,8 +98,10 @@ def correlations(checks: Mapping[str, Any]) -> dict[tuple[Metric, str, str], flo
     weighted differences, so that Student's t with n - 1 degrees of freedom holds for it.
     """
     found = {}
-    for metric in Metric:
-        by_seed = _by_seed(checks.get(metric.value))
+    for name, of_metric in checks.items():
+        if not (by_seed := _by_seed(of_metric)):
+            continue
+        metric = Metric(name)
         for one, other in combinations(by_seed, 2):
             pair = np.array([by_seed[one], by_seed[other]])
             deviations = pair - pair.mean(axis=1, keepdims=True)

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import CurveError, Place, Problem, TraceError
+from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
 from cprsim.foreign import one_line
 from cprsim.staleness import STRATEGIES, Metric, Response
 
 COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric")
 OPTIONAL = {"metric"}
-METRICS = tuple(metric.value for metric in Metric)
 LARGEST_LOSS = 10.0  # no AUC is above 1, no log-loss of a trained model far above ln 2
 MAX_PROBLEMS = 20
 
@@ -45,7 +44,7 @@ def read_own(path: Path) -> tuple[Response, ...]:
         raise CurveError(problems[:MAX_PROBLEMS])
     numbers = table.assign(
         strategy=table["strategy"].str.strip(),
-        metric=table["metric"].str.strip(),
+        metric=[Metric(name.strip()) for name in table["metric"]],
         **{column: table[column].astype(float) for column in ("pls", "loss", "standard_error")},
     )
     groups = numbers.groupby(["strategy", "metric"], sort=False)
@@ -62,8 +61,8 @@ def _response(strategy: str, metric: str, rows: pd.DataFrame) -> Response:
 
 
 def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str]]:
-    seen: dict[tuple[str, str, float], int] = {}
-    loss: dict[tuple[str, str, float], float] = {}
+    seen: dict[tuple[str, Metric, float], int] = {}
+    loss: dict[tuple[str, Metric, float], float] = {}
     for index, row in table.iterrows():
         line = int(str(index)) + FIRST_ROW
         cells = {str(column): str(cell).strip() for column, cell in row.items()}
@@ -71,7 +70,7 @@ def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str
         for column, message in wrong:
             yield Place(path, line), column, f"`{one_line(cells[column])}` {message}"
         if not wrong:
-            point = (cells["strategy"], cells["metric"], float(cells["pls"]))
+            point = (cells["strategy"], Metric(cells["metric"]), float(cells["pls"]))
             if point in seen:
                 yield (
                     Place(path, line),
@@ -97,8 +96,10 @@ def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
     """(column, what is wrong) of one row."""
     if cells["strategy"] not in STRATEGIES:
         yield "strategy", _choices(cells["strategy"].removeprefix("cpr-"), STRATEGIES)
-    if cells["metric"] not in METRICS:
-        yield "metric", _choices(cells["metric"], METRICS)
+    try:
+        Metric(cells["metric"])
+    except ParameterError as error:
+        yield "metric", str(error).partition("` ")[2]
     in_range: dict[str, tuple[Callable[[float], bool], str]] = {
         "pls": (lambda pls: 0 <= pls <= 1, "is out of range: a portion lies between 0 and 1"),
         "loss": (

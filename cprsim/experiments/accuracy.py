@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -52,11 +53,27 @@ class StrategyAccuracy:
 class TrainingOutcome:
     """Everything that `cprsim train` shows."""
 
-    stand_in: ProxyModel
+    stand_in: StandIn
     replication: int
     whole: Trained  # without failures
     strategies: tuple[StrategyAccuracy, ...]
     team: Team | None = None  # of trainers in step; None: one model, trained plainly
+
+
+class StandIn(Protocol):
+    """What was trained, in words."""
+
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on."""
+
+    @property
+    def teacher(self) -> Quality | None:
+        """What can be reached at most, where that is known."""
+
+    @property
+    def n_skipped(self) -> int:
+        """Bad lines of a log that were left out."""
 
 
 def measure(
@@ -73,6 +90,13 @@ def measure(
     team : trainers in step that train it; None: it is one model
     """
     runs = _OneModel(experiment, what, on_progress) if team is None else _InStep(experiment, team)
+    return measure_by(runs, experiment, what, replication, team)
+
+
+def measure_by(
+    runs: Runs, experiment: Experiment, what: StandIn, replication: int, team: Team | None = None
+) -> TrainingOutcome:
+    """The same by runs of any model."""
     logs = pipeline.replay(experiment, replication)
     outcome = pipeline.outcome_of_one(experiment, replication)
     whole = runs.without_failures()
@@ -99,8 +123,18 @@ def measure(
 Run = tuple[Trained, Saver, tuple[int, ...]]  # its saver, and what lost trainers had not synced
 
 
+class Runs(Protocol):
+    """Runs of one model, each from the start."""
+
+    def without_failures(self) -> Trained:
+        """One run to its end."""
+
+    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+        """One run with the failures of a log."""
+
+
 def _under(
-    runs: _OneModel | _InStep, policy: RecoveryPolicy, log: EventLog, whole: Trained
+    runs: Runs, policy: RecoveryPolicy, log: EventLog, whole: Trained
 ) -> tuple[Trained | None, Saver | None, tuple[int, ...]]:
     """The run under one policy, None where its job did not finish; its saver where it had one."""
     if log.kind[-1] != EventKind.FINISHED:

@@ -35,6 +35,11 @@ class ProxyModel:
     teacher: Quality | None  # on the test clicks, where they were generated: the ceiling
     n_skipped: int  # bad lines of a log that were left out
 
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on, in words."""
+        return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
+
     def __str__(self) -> str:
         clicks = "generated" if self.teacher is not None else "logged"
         plan, tables = self.plan, self.shape.tables

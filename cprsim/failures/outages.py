@@ -286,7 +286,7 @@ def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     order of the outages by node and start; in it, until when the node of each is down by then [h];
     in it, which strike a node that is up
     """
-    order = np.argsort(outages.node, kind="stable")  # they are sorted by start
+    order = by_node(outages)
     node, start_h = outages.node[order], outages.start_h[order]
     new_node, later = node[1:] != node[:-1], start_h[1:] > start_h[:-1]
     if not (new_node | later).all():  # some of a node begin together
@@ -295,6 +295,12 @@ def _merging(outages: Outages) -> tuple[Ints, Floats, Bools]:
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = new_node | ((start_h[1:] >= up_to_h[:-1]) & later)
     return order, up_to_h, begins
+
+
+def by_node(outages: Outages) -> Ints:
+    """Their order by node and start, (n_outages,); they are sorted by start."""
+    small = outages.n_nodes <= np.iinfo(np.uint16).max  # numbers of 16 bits sort much faster
+    return np.argsort(outages.node.astype(np.uint16) if small else outages.node, kind="stable")
 
 
 def running_end(node: Ints, end_h: Floats) -> Floats:

@@ -95,18 +95,28 @@ def _solved_renewals(lifetime: Distribution, horizon_h: float) -> float:
 
 
 def _on_grid(lifetime: Distribution, horizon_h: float, n_steps: int) -> float:
+    """Renewals by the horizon, of increments `d` whose convolution with survival is failure.
+
+    ``sum over k < i of d[k] survival_midway[i - 1 - k] = failed[i]`` for each step i.
+    """
     at_h = np.linspace(0.0, horizon_h, n_steps + 1)
-    failed = 1 - lifetime.survival(at_h)
-    failed_midway = 1 - lifetime.survival((at_h[1:] + at_h[:-1]) / 2)
-    renewals = np.zeros(n_steps + 1)
-    increments = np.zeros(n_steps)
-    for i in range(1, n_steps + 1):
-        # renewals so far, each followed by another one within the time that is left
-        followed = increments[: i - 1] @ failed_midway[i - 1 : 0 : -1]
-        known = failed[i] + followed - renewals[i - 1] * failed_midway[0]
-        renewals[i] = known / (1 - failed_midway[0])
-        increments[i - 1] = renewals[i] - renewals[i - 1]
-    return float(renewals[-1])
+    failed = 1 - lifetime.survival(at_h[1:])
+    inverse = _reciprocal(lifetime.survival((at_h[1:] + at_h[:-1]) / 2))
+    return float(failed @ np.cumsum(inverse)[::-1])
+
+
+def _reciprocal(series: Floats) -> Floats:
+    """First coefficients of 1 over a power series, (n,) as given, by Newton's iteration.
+
+    Each step doubles those that are right; products are by FFT. `n` is a power of 2.
+    """
+    found = np.array([1 / series[0]])
+    while (n := len(found)) < len(series):
+        transform = np.fft.rfft(found, 4 * n)
+        wrong = np.fft.irfft(transform * np.fft.rfft(series[: 2 * n], 4 * n))[: 2 * n]
+        wrong[0] -= 2.0
+        found = -np.fft.irfft(transform * np.fft.rfft(wrong, 4 * n))[: 2 * n]
+    return found
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ from cprsim.budget import require_room
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.partial_draws import PIECE
+from cprsim.failures.presence import Presence
 from cprsim.failures.sources import BYTES_OF_A_ROW, p_strikes, replications_for, trace_of
-from cprsim.records import Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
+from cprsim.records import Bools, Clock, Cluster, ExpectedFailures, FailureTrace, Floats, Ints
 from cprsim.streams import stream
 
 BYTES_OF_AN_ASSIGNMENT = 16  # of a node of the trace, in each replication
@@ -28,6 +29,16 @@ class Replay:
     at random, without replacement, anew for each replication. A node that is down at the start
     counts as replaced. The length of an outage is the failed node's repair.
 
+    Where nodes join and leave (`Outages.lives`), the job has the first of those that are there, in
+    a random order of all: at each instant a random choice of them. A node that leaves gives its
+    place to the next of them; slots count anew then.
+
+    Parameters
+    ----------
+    outages : what is replayed
+    from_first : each replication begins at the trace's first instant instead; a node that is down
+        then is lost at once, until its outage ends
+
     Raises
     ------
     ParameterError
@@ -35,9 +46,10 @@ class Replay:
     """
 
     outages: Outages
+    from_first: bool = False
 
     def __post_init__(self) -> None:
-        if not self.outages.in_window.any() or self.outages.window_h <= 0:
+        if not self._strikes(self.outages).any() or self.outages.window_h <= 0:
             raise ParameterError("the trace has no failure within a window of some length")
 
     @property
@@ -51,16 +63,20 @@ class Replay:
         A failure of s trace nodes strikes a job of n of the N nodes with the hypergeometric
         probability ``1 - C(N - s, n) / C(N, n)``, and ``s n / N`` of its nodes on average.
         """
-        failures, n_trace = self._failures(), self.outages.n_nodes
+        failures = self._failures()
         self._check_slots(cluster)
-        sizes, counts = np.unique(np.diff(failures.first_slot), return_counts=True)
+        sizes = np.diff(failures.first_slot)
+        pairs, counts = np.unique(
+            np.stack([sizes, self._n_there(failures.at_h)]), axis=1, return_counts=True
+        )
 
         def n_striking(n_slots: int) -> float:
-            p = [p_strikes(int(size), n_slots, n_trace) for size in sizes]
+            p = [p_strikes(int(size), n_slots, int(n_trace)) for size, n_trace in pairs.T]
             return float(counts @ np.array(p))
 
         n_any, n_shard = n_striking(cluster.n_nodes), n_striking(cluster.n_emb_ps)
-        n_shards_struck = float(counts @ sizes) * cluster.n_emb_ps / n_trace
+        n_all = self.outages.n_nodes  # each failure counts as if all had been there
+        n_shards_struck = float(counts @ (pairs[0] * n_all / pairs[1])) * cluster.n_emb_ps / n_all
         window_h = self.outages.window_h
         return ExpectedFailures(
             mtbf_h=window_h / n_any if n_any > 0 else inf,
@@ -82,13 +98,21 @@ class Replay:
         kept = range(n_replications) if kept is None else kept
         rng = stream(seed, block, "failures/trace/window")
         begin_h = rng.random(n_replications)[kept.start : kept.stop] * self.outages.window_h
+        if self.from_first:
+            begin_h = np.zeros(len(kept))
         assigning = stream(seed, block, "failures/trace/nodes")
-        slot_of = self._assignment(assigning, kept, cluster.n_nodes)
+        presence = self._presence()
+        n_placed = cluster.n_nodes if presence is None else self.outages.n_nodes
+        slot_of = self._assignment(assigning, kept, n_placed)
         rows = _Rows.of(self._failures(), self.outages.window_h)
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
             replication, at_h, row = rows.between(begin_h, from_h, until_h)
-            slot = slot_of[replication, rows.node[row]]
-            mine = slot >= 0
+            if presence is None:
+                slot = slot_of[replication, rows.node[row]]
+            else:
+                epoch = presence.epoch(rows.at_h[row])
+                slot = presence.slots(slot_of, replication, epoch, rows.node[row])
+            mine = (slot >= 0) & (slot < cluster.n_nodes)
             yield trace_of(
                 until_h, len(kept),
                 replication[mine], at_h[mine], slot[mine], rows.repair_h[row[mine]],
@@ -108,24 +132,50 @@ class Replay:
             *([last] if n_last else []),
         )
 
+    def _presence(self) -> Presence | None:
+        """Which nodes are there when; None where all are there all along."""
+        if self.outages.lives is None:
+            return None
+        _, enters_h, leaves_h = self.outages.lives
+        return Presence.of(enters_h, leaves_h, self.outages.window_h)
+
+    def _n_there(self, at_h: Floats) -> Ints:
+        """How many nodes are there at each instant [h], (n,)."""
+        presence = self._presence()
+        if presence is None:
+            return np.full(len(at_h), self.outages.n_nodes, dtype=np.int64)
+        return presence.n_there[presence.epoch(at_h)]
+
     def _check_slots(self, cluster: Cluster) -> None:
-        if cluster.n_nodes > self.outages.n_nodes:
+        presence, n_trace = self._presence(), self.outages.n_nodes
+        when = ""
+        if presence is not None:
+            fewest = int(presence.n_there.argmin())
+            n_trace = int(presence.n_there[fewest])
+            when = f" at hour {presence.from_h[fewest]:.6g} of it: choose another period"
+        if cluster.n_nodes > n_trace:
             raise ParameterError(
-                f"the job has {cluster.n_nodes} nodes, the trace only {self.outages.n_nodes}"
+                f"the job has {cluster.n_nodes} nodes, the trace only {n_trace}{when}"
             )
 
     def _failures(self) -> FailureTrace:
         """The trace as one replication whose slots are the trace's nodes."""
         outages = self.outages.merged()
-        outages = outages.where(outages.in_window & (outages.start_h < outages.window_h))
+        outages = outages.where(self._strikes(outages))
+        start_h = np.maximum(outages.start_h, 0.0)
         return trace_of(
             outages.window_h,
             1,
             np.zeros(outages.n_outages, dtype=np.int64),
-            outages.start_h,
+            start_h,
             outages.node,
-            outages.down_h,
+            outages.end_h - start_h,
         )
+
+    def _strikes(self, outages: Outages) -> Bools:
+        """Which outages are failures of a job, (n_outages,)."""
+        begins = outages.in_window | self.from_first
+        return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
 
     def _assignment(self, rng: np.random.Generator, kept: range, n_slots: int) -> Ints:
         """Slot of each trace node, -1 for none, (n_kept, n_trace_nodes)."""

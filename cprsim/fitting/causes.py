@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
@@ -179,6 +181,16 @@ def overhead(rate_per_h: float, save_h: float = SAVE_H, restart_h: float = RESTA
     return sqrt(2 * save_h * rate_per_h) + restart_h * rate_per_h
 
 
+# ------------------------------------------------------------------------------- fragments
+
+REACHES = ("process", "gpu", "node", "rack", "all")  # that a scenario's scope may have
+INTERVALS = ("mtbf_95", "spread_95")
+ONE_SOURCE = (
+    "# a source of failures for each cause; they are independent, and a failure renews its own",
+    "# source alone (each was fitted as if every outage renewed the node)",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CauseFragment:
     """The section `failures` of one cause alone, or why there is none."""
@@ -186,6 +198,11 @@ class CauseFragment:
     cause: str
     text: str | None
     why_not: str
+
+    @property
+    def said(self) -> str:
+        """The fragment, or why there is none."""
+        return self.text or f"# {one_line(self.cause)}: no fragment: {self.why_not}\n"
 
 
 def fragments_by_cause(
@@ -203,3 +220,65 @@ def fragments_by_cause(
         except ParameterError as error:
             written.append(CauseFragment(one.name, None, str(error)))
     return tuple(written)
+
+
+def reaches_of(causes: tuple[OfCause, ...], said: Mapping[str, str]) -> dict[str, str]:
+    """What each cause kills, by its name: as `said`, else its node.
+
+    Raises ParameterError for a cause or a reach that there is not.
+    """
+    names = [one.name for one in causes]
+    for cause, reach in said.items():
+        if cause not in names:
+            raise ParameterError(
+                f"--reach: there is no cause {cause!r}; there are: {', '.join(names)}"
+            )
+        if reach not in REACHES:
+            raise ParameterError(f"--reach {cause}={reach}: what it kills is {', '.join(REACHES)}")
+    return {name: said.get(name, "node") for name in names}
+
+
+def fragment_of_all(written: tuple[CauseFragment, ...], reach: Mapping[str, str]) -> str | None:
+    """The sections `failures` and `scopes` with a source for each cause; None where none has one.
+
+    The first stands under `failures`, the others under their scopes.
+
+    Parameters
+    ----------
+    written : of each cause
+    reach : what each kills, by the cause's name
+    """
+    known = [(one, one.text.splitlines()) for one in written if one.text is not None]
+    if not known:
+        return None
+    names = _scope_names([one.cause for one, _ in known])
+    lines = [*ONE_SOURCE, *known[0][1], "scopes:"]
+    for place, ((one, its), name) in enumerate(zip(known, names, strict=True)):
+        scope = f"name: {name}, reach: {reach[one.cause]}"
+        if place == 0:
+            lines.append(f"  - {{{scope}, share: 1.0}}  # all of the section failures")
+        else:
+            comments = (line for line in its if line.startswith("#"))
+            lines += [*comments, *_as_scope(name, reach[one.cause], its)]
+    return "\n".join([*lines, *(one.said.rstrip() for one in written if one.text is None)]) + "\n"
+
+
+def _as_scope(name: str, reach: str, lines: list[str]) -> list[str]:
+    """A fragment as an entry of `scopes`, which takes no intervals: they become comments."""
+    begin = lines.index("failures:")
+    section = [line for line in lines[begin:] if not line.startswith("#")]
+    return [
+        f"  - name: {name}",
+        f"    reach: {reach}",
+        *(f"    {'# ' if line.strip().startswith(INTERVALS) else ''}{line}" for line in section),
+    ]
+
+
+def _scope_names(causes: list[str]) -> list[str]:
+    """Names that a scenario takes, one for each cause."""
+    names: list[str] = []
+    for number, cause in enumerate(causes, 1):
+        name = re.sub(r"[^A-Za-z0-9]+", "-", cause).strip("-")[:30]
+        name = name if name[:1].isalpha() else f"cause-{name}".rstrip("-")
+        names.append(f"{name}-{number}" if name in names else name)
+    return names

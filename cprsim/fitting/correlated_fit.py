@@ -15,6 +15,7 @@ from cprsim.failures.distributions import Weibull
 from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
+from cprsim.fitting.correlation import begins_instant, group_sizes
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter, covariances, maximum
 from cprsim.records import Bools, Duration, Floats, Ints
@@ -287,9 +288,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     merged = outages.merged()
     merged = merged.where(merged.in_window)
     single, sizes = _alone(merged)
-    merged = merged.where(single)
-    singles = uptimes(merged, FirstUptime.NEW)
-    del merged  # it is long
+    singles = uptimes(merged.where(single), FirstUptime.NEW)
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
@@ -309,11 +308,10 @@ def _alone(outages: Outages) -> tuple[Bools, Ints]:
 
     Outages of other causes than the chosen one are in no group: they stay, as they censor.
     """
-    chosen = np.flatnonzero(outages.chosen)
-    _, group, sizes = np.unique(outages.start_h[chosen], return_inverse=True, return_counts=True)
+    begins = begins_instant(outages.start_h[outages.chosen])
     alone = np.ones(outages.n_outages, dtype=bool)
-    alone[chosen] = sizes[group] == 1
-    return alone, sizes
+    alone[outages.chosen] = begins & np.append(begins[1:], True)
+    return alone, group_sizes(begins)
 
 
 def _shocks(sizes: np.ndarray, outages: Outages) -> Shocks | None:

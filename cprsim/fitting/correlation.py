@@ -9,7 +9,7 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import p_strikes
-from cprsim.records import Floats, Ints
+from cprsim.records import Bools, Floats, Ints
 
 WEEK_H = 168.0
 WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
@@ -59,8 +59,18 @@ class Portrait:
 
 def togetherness(outages: Outages) -> Togetherness:
     """Group sizes: how many (chosen) outages begin at each instant of the window."""
-    _, sizes = np.unique(outages.start_h[outages.in_window & outages.chosen], return_counts=True)
-    return Togetherness(sizes.astype(np.int64))
+    at_h = outages.start_h[outages.in_window & outages.chosen]
+    return Togetherness(group_sizes(begins_instant(at_h)))
+
+
+def begins_instant(at_h: Floats) -> Bools:
+    """Which of some instants in order differ from the one before, (n,)."""
+    return np.append(np.ones(min(len(at_h), 1), dtype=bool), at_h[1:] > at_h[:-1])
+
+
+def group_sizes(begins: Bools) -> Ints:
+    """How many belong together, (n_groups,), of (n,) that say where each group begins."""
+    return np.diff(np.flatnonzero(begins), append=len(begins))
 
 
 def weekly_counts(at_h: Floats, window_h: float) -> Ints:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, log, pi, sqrt
 
 import numpy as np
+from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import (
@@ -23,7 +24,7 @@ from cprsim.failures.distributions import (
 )
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import FLAT, STEP, NotConvergedError, Parameter, covariances, maximum
-from cprsim.records import Floats, Ints
+from cprsim.records import Floats
 
 FEW = 500  # times that are quick to fit
 
@@ -58,6 +59,16 @@ class Fit:
         raise KeyError(name)
 
 
+class _Ended:
+    """What a likelihood has to know of times that ended."""
+
+    def __init__(self, hours: Floats) -> None:
+        self.n, self.log = len(hours), np.log(hours)
+        self.total_h, self.total_log = float(hours.sum()), float(self.log.sum())
+        self.mean_log = self.total_log / max(self.n, 1)
+        self.squares = float(((self.log - self.mean_log) ** 2).sum())
+
+
 @dataclass(frozen=True, slots=True)
 class SearchFamily:
     """How a family is searched: its numbers, and where the search starts.
@@ -70,25 +81,28 @@ class SearchFamily:
     is_logarithm: tuple[bool, ...]
     make: Callable[[Floats], Distribution]
     start: Callable[[Lifetimes], Floats]
+    ended: Callable[[_Ended, Floats], float]  # log-likelihood of times that ended
 
 
-def log_likelihoods(
-    distribution: Distribution, lifetimes: Lifetimes, censored: tuple[Floats, Ints] | None = None
-) -> Floats:
-    """Contribution of each time to the log-likelihood, (n,): density, or survival, given entry.
+def log_likelihoods(lifetimes: Lifetimes) -> Callable[[Distribution], Floats]:
+    """Contribution of each time to a log-likelihood, (n,): density, or survival, given entry.
 
-    Parameters
-    ----------
-    censored : lengths of the censored times, each once, and which of these each of them has
+    Nodes that never failed were all watched as long: equal censored times are reckoned once.
     """
-    each = np.empty(lifetimes.n)
-    ended = lifetimes.observed
-    each[ended] = distribution.log_density(lifetimes.duration_h[ended])
-    censored_h, which = censored or (lifetimes.duration_h[~ended], slice(None))
-    each[~ended] = -distribution.cumulative_hazard(censored_h)[which]
-    late = lifetimes.entry_h > 0
-    if late.any():
-        each[late] += distribution.cumulative_hazard(lifetimes.entry_h[late])
+    ended, censored = np.flatnonzero(lifetimes.observed), np.flatnonzero(~lifetimes.observed)
+    ended_h = lifetimes.duration_h[ended]
+    censored_h, which = np.unique(lifetimes.duration_h[censored], return_inverse=True)
+    late = np.flatnonzero(lifetimes.entry_h > 0)
+    entry_h = lifetimes.entry_h[late]
+
+    def each(distribution: Distribution) -> Floats:
+        found = np.empty(lifetimes.n)
+        found[ended] = distribution.log_density(ended_h)
+        found[censored] = -distribution.cumulative_hazard(censored_h)[which]
+        if len(late):
+            found[late] += distribution.cumulative_hazard(entry_h)
+        return found
+
     return each
 
 
@@ -104,18 +118,13 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     """
     if lifetimes.n_observed == 0:
         raise ParameterError("no failure was observed: nothing can be fitted")
+    each = _each(family, lifetimes)
     point = search(family, lifetimes, _near(family, lifetimes))
-    covariance, clustered = covariances(
-        family.name,
-        _each(family, lifetimes),
-        point,
-        lifetimes.unit,
-    )
-    distribution = family.make(point)
+    covariance, clustered = covariances(family.name, each, point, lifetimes.unit)
     return Fit(
         family=family.name,
-        distribution=distribution,
-        log_likelihood=float(log_likelihoods(distribution, lifetimes).sum()),
+        distribution=family.make(point),
+        log_likelihood=float(each(point).sum()),
         n_parameters=len(point),
         n_observed=lifetimes.n_observed,
         parameters=_estimates(family, point, covariance, clustered),
@@ -124,12 +133,23 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
 
 
 def _each(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
-    """Contribution of each time from the search numbers.
+    """Contribution of each time from the search numbers."""
+    of = log_likelihoods(lifetimes)
+    return lambda at: of(family.make(at))
 
-    Nodes that never failed were all watched as long: equal censored times are reckoned once.
-    """
-    censored = np.unique(lifetimes.duration_h[~lifetimes.observed], return_inverse=True)
-    return lambda at: log_likelihoods(family.make(at), lifetimes, censored)
+
+def _summed(family: SearchFamily, lifetimes: Lifetimes) -> Callable[[Floats], Floats]:
+    """The same contributions, those of times that ended as one number."""
+    ended = _Ended(lifetimes.duration_h[lifetimes.observed])
+    of_rest = log_likelihoods(lifetimes.where(~lifetimes.observed))
+    late_h = lifetimes.entry_h[lifetimes.observed & (lifetimes.entry_h > 0)]
+
+    def summed(at: Floats) -> Floats:
+        distribution = family.make(at)
+        seen = family.ended(ended, at) + distribution.cumulative_hazard(late_h).sum()
+        return np.append(of_rest(distribution), seen)
+
+    return summed
 
 
 def _near(family: SearchFamily, lifetimes: Lifetimes) -> Floats:
@@ -148,13 +168,7 @@ def search(
     family: SearchFamily, lifetimes: Lifetimes, start: Floats, slope: float = FLAT
 ) -> Floats:
     """Search numbers of the most likely member; see `likelihood.maximum`."""
-    return maximum(
-        family.name,
-        _each(family, lifetimes),
-        start,
-        lifetimes.n_observed,
-        slope,
-    )
+    return maximum(family.name, _summed(family, lifetimes), start, lifetimes.n_observed, slope)
 
 
 def _estimates(
@@ -204,12 +218,31 @@ def _start_gamma(lifetimes: Lifetimes) -> Floats:
     return np.array([log(shape), _log_mean(lifetimes) - log(shape)])
 
 
+def _weibull_ended(ended: _Ended, at: Floats) -> float:
+    shape, log_scale = exp(at[0]), at[1]
+    hazard = float(np.exp(shape * (ended.log - log_scale)).sum())
+    return float(ended.n * (at[0] - shape * log_scale) + (shape - 1) * ended.total_log - hazard)
+
+
+def _gamma_ended(ended: _Ended, at: Floats) -> float:
+    shape = exp(at[0])
+    norm = ended.n * (float(special.gammaln(shape)) + shape * at[1])
+    return float((shape - 1) * ended.total_log - ended.total_h / exp(at[1]) - norm)
+
+
+def _lognormal_ended(ended: _Ended, at: Floats) -> float:
+    squares = ended.squares + ended.n * (ended.mean_log - at[0]) ** 2
+    norm = ended.n * (at[1] + log(2 * pi) / 2) + ended.total_log
+    return float(-squares / (2 * exp(2 * at[1])) - norm)
+
+
 EXPONENTIAL = SearchFamily(
     "exponential",
     ("scale_h",),
     (True,),
     lambda at: Exponential(exp(at[0])),
     lambda lifetimes: np.array([_log_mean(lifetimes)]),
+    lambda ended, at: -ended.n * at[0] - ended.total_h / exp(at[0]),
 )
 WEIBULL = SearchFamily(
     "weibull",
@@ -217,6 +250,7 @@ WEIBULL = SearchFamily(
     (True, True),
     lambda at: Weibull(exp(at[0]), exp(at[1])),
     _start_with_shape,
+    _weibull_ended,
 )
 GAMMA = SearchFamily(
     "gamma",
@@ -224,6 +258,7 @@ GAMMA = SearchFamily(
     (True, True),
     lambda at: Gamma(exp(at[0]), exp(at[1])),
     _start_gamma,
+    _gamma_ended,
 )
 LOGNORMAL = SearchFamily(
     "lognormal",
@@ -231,6 +266,7 @@ LOGNORMAL = SearchFamily(
     (False, True),
     lambda at: LogNormal(float(at[0]), exp(at[1])),
     _start_lognormal,
+    _lognormal_ended,
 )
 FAMILIES = {family.name: family for family in (EXPONENTIAL, WEIBULL, GAMMA, LOGNORMAL)}
 

@@ -82,13 +82,15 @@ def survival_curve(lifetimes: Lifetimes) -> SurvivalCurve:
     return SurvivalCurve(ages, survival, error)
 
 
-def distances(distribution: Distribution, lifetimes: Lifetimes) -> tuple[float, float]:
+def distances(
+    distribution: Distribution, lifetimes: Lifetimes, curve: SurvivalCurve | None = None
+) -> tuple[float, float]:
     """KS distance and RMSE between the fitted and the empirical survival.
 
     The distance is taken on both sides of each step, the RMSE midway on each step, weighted by
-    the number of ends.
+    the number of ends. The curve is that of the lifetimes, where it is known already.
     """
-    curve = survival_curve(lifetimes)
+    curve = curve or survival_curve(lifetimes)
     fitted = distribution.survival(curve.age_h)
     before = np.append(1.0, curve.survival[:-1])
     ks = max(np.abs(fitted - before).max(), np.abs(fitted - curve.survival).max())
@@ -126,15 +128,18 @@ def rank(
     lifetimes, fitted_every = lifetimes.at_most(MOST_FITTED)
     some, resampled_every = lifetimes.at_most(MOST_RESAMPLED)
     some = _with_competitors(some, stream(seed, 0, "fit/bootstrap/competitors"))
+    curve = survival_curve(lifetimes) if lifetimes.n_observed else None
     for name in families:
         try:
             fitted = fit_named(name, lifetimes)
         except NotConvergedError as error:
             failed.append((name, str(error)))
             continue
-        ks, rmse = distances(fitted.distribution, lifetimes)
-        ks_of_some = ks if resampled_every == 1 else _ks_again(fitted, some)
-        p_value = _p_value(fitted, some, ks_of_some, n_bootstrap, seed)
+        ks, rmse = distances(fitted.distribution, lifetimes, curve)
+        p_value = float("nan")
+        if n_bootstrap > 0:
+            ks_of_some = ks if resampled_every == 1 else _ks_again(fitted, some)
+            p_value = _p_value(fitted, some, ks_of_some, n_bootstrap, seed)
         judged.append(Judged(fitted, ks, p_value, rmse))
     if not judged:
         raise ParameterError("no family can be fitted: " + "; ".join(why for _, why in failed))

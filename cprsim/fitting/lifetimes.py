@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, by_node
 from cprsim.records import Bools, Floats, Ints
 
 
@@ -142,16 +142,13 @@ def lifetimes_of(
     if (duration_h < entry_h).any():
         raise ParameterError("a time ends before its observation began")
     seen = duration_h > entry_h
-    n_seen = int(seen.sum())
-    return Lifetimes(
-        duration_h[seen],
-        observed[seen],
-        _none_entered_late(n_seen) if not entry_h.any() else entry_h[seen],
-        np.asarray(limit_h, dtype=np.float64)[seen],
-        unit[seen],
-        competed[seen],
-        int((~seen & observed).sum()),
+    n_zero = int((~seen & observed).sum())
+    late_h = entry_h[seen] if entry_h.any() else _none_entered_late(int(seen.sum()))
+    limit_h = np.asarray(limit_h, dtype=np.float64)
+    hours, observed, limit_h, unit, competed = _kept(
+        [duration_h, observed, limit_h, unit, competed], seen
     )
+    return Lifetimes(hours, observed, late_h, limit_h, unit, competed, n_zero)
 
 
 def _none_entered_late(n: int) -> Floats:
@@ -214,7 +211,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     first : whether the first up-time counts as that of a new node, or not at all
     """
     merged = outages.merged()
-    order = np.argsort(merged.node, kind="stable")  # they are sorted by start
+    order = by_node(merged)
     node, n_nodes = merged.node[order], outages.n_nodes
     # each up-time begins at 0 or at the end of an outage, and ends at the next outage or never
     firsts = np.searchsorted(node, np.arange(n_nodes)) + np.arange(n_nodes)
@@ -223,7 +220,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     last = np.append(is_first[1:], True)
     begin_node = np.cumsum(is_first) - 1
     born_h, enters_h, leaves_h = _lives(outages)
-    until_h, begin_h = leaves_h[begin_node], enters_h[begin_node]
+    until_h, begin_h = leaves_h[begin_node], enters_h[begin_node]  # columns of our own
     end_h = until_h.copy()
     begin_h[~is_first] = merged.end_h[order]
     end_h[~last] = merged.start_h[order]
@@ -231,19 +228,33 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     guessed[~is_first] = merged.guessed[order]
     ended = ~last
     ended[~last] = merged.chosen[order]
-    del merged, order, node
+    del merged, outages, order, node  # they are long
     # under way at 0: no up-time before it; down at the end: none after it
     kept = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     kept &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
     if first is FirstUptime.UNKNOWN:
         kept &= ~is_first
-    age_at_entry_h = np.where(is_first, (enters_h - born_h)[begin_node], 0.0)
-    renewed_h = begin_h - age_at_entry_h
+    competed = ~(last | ended)
+    until_h[competed] = end_h[competed]
+    entry_h = None
+    if (age_h := enters_h - born_h).any():
+        entry_h = np.where(is_first, age_h[begin_node], 0.0)
+        begin_h -= entry_h
+        entry_h = entry_h[kept]
+    end_h -= begin_h
+    until_h -= begin_h  # since the renewal, as all columns are
+    del begin_h, is_first, last, guessed
+    duration_h, limit_h, unit = _kept([end_h, until_h, begin_node], kept)
     return lifetimes_of(
-        (end_h - renewed_h)[kept],
+        duration_h,
         ended[kept],
-        entry_h=age_at_entry_h[kept] if age_at_entry_h.any() else None,
-        limit_h=np.where(last | ended, until_h, end_h)[kept] - renewed_h[kept],
-        unit=begin_node[kept],
-        competed=~(last | ended)[kept],
+        entry_h=entry_h,
+        limit_h=limit_h,
+        unit=unit,
+        competed=competed[kept],
     )
+
+
+def _kept(columns: list[np.ndarray], mask: Bools) -> list[np.ndarray]:
+    """What a mask keeps of each column; where it keeps all, the columns themselves."""
+    return columns if mask.all() else [column[mask] for column in columns]

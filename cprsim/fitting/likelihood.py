@@ -133,8 +133,8 @@ def covariances(
     if not (np.isfinite(covariance).all() and (np.diag(covariance) > 0).all()):
         raise NotConvergedError(f"{name}: the likelihood is flat, no parameter stands out")
     if units is not None:
-        _, unit = np.unique(units, return_inverse=True)
-        scores = np.array([np.bincount(unit, weights=score) for score in scores])
+        seen = np.bincount(units) > 0
+        scores = np.array([np.bincount(units, weights=score)[seen] for score in scores])
     n_units = scores.shape[1]
     few = n_units / (n_units - 1) if n_units > 1 else np.nan
     return covariance, few * covariance @ (scores @ scores.T) @ covariance

@@ -10,7 +10,7 @@ from cprsim.estimate import ROUNDED_Z_95, Estimate, How
 from cprsim.failures.outages import Outages
 from cprsim.fitting.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.fitting.correlation import WEEK_H, Portrait, Togetherness, portrait_of, togetherness
-from cprsim.fitting.families import WEIBULL, fit
+from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.goodness import MOST_FITTED, Ranking, rank
 from cprsim.fitting.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.fitting.likelihood import NotConvergedError, Parameter
@@ -96,7 +96,7 @@ def fit_trace(
     # first what takes the most memory, while little else is held
     drawn = portrait_of(merged)
     correlated, why_not = _correlated(merged)
-    on_ages = _of_ages(merged, observed)
+    other_ages = _fit_with_other_ages(merged, observed, first)
     of_gaps = _subject("gaps", gaps(outages), n_bootstrap, seed)
     of_uptimes = _subject("uptimes", uptimes(merged, first), n_bootstrap, seed)
     if of_gaps.ranking is None and of_uptimes.ranking is None:
@@ -119,7 +119,7 @@ def fit_trace(
             *_of_trend(course),
             *silences(outages),
             *_of_subjects(of_gaps, of_uptimes, of_repairs),
-            *on_ages,
+            *_of_ages(first, of_uptimes.ranking, other_ages),
         ),
     )
 
@@ -173,17 +173,23 @@ def _of_subjects(*subjects: Subject) -> list[str]:
     return warnings
 
 
-def _of_ages(outages: Outages, observed: Observation) -> list[str]:
-    """A warning where the ages at the beginning are unknown, and matter."""
+def _fit_with_other_ages(outages: Outages, observed: Observation, first: FirstUptime) -> Fit | None:
+    """Weibull up-times if the ages at the beginning are otherwise; None where they are known."""
     if observed.ages.source is not Source.INFERRED:
-        return []
+        return None
+    other = FirstUptime.UNKNOWN if first is FirstUptime.NEW else FirstUptime.NEW
     try:
-        new, unknown = (
-            fit(WEIBULL, uptimes(outages, first).at_most(MOST_FITTED)[0])
-            for first in (FirstUptime.NEW, FirstUptime.UNKNOWN)
-        )
+        return fit(WEIBULL, uptimes(outages, other).at_most(MOST_FITTED)[0])
     except (ParameterError, NotConvergedError):
+        return None
+
+
+def _of_ages(first: FirstUptime, fitted: Ranking | None, other: Fit | None) -> list[str]:
+    """A warning where the ages at the beginning are unknown, and matter."""
+    weibull = [one.fit for one in fitted.judged if one.fit.family == WEIBULL.name] if fitted else []
+    if other is None or not weibull:
         return []
+    new, unknown = (weibull[0], other) if first is FirstUptime.NEW else (other, weibull[0])
     if not any(_differ(*pair) for pair in zip(new.parameters, unknown.parameters, strict=True)):
         return []
     said = (

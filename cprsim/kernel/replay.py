@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -122,8 +123,39 @@ def act(moment: Moment, saver: Saver, first_slot: int) -> None:
         saver.lose([slot - first_slot for slot in moment.slots])
 
 
+class OnGrid(Protocol):
+    """A run whose positions are counted in samples."""
+
+    @property
+    def n_samples(self) -> int:
+        """Samples in the whole run."""
+
+    def on_grid(self, samples: float) -> int:
+        """The position between two batches that is nearest to a number of samples."""
+
+
+class Course(Protocol):
+    """A run that goes from event to event, and back; see `TracedTraining`."""
+
+    @property
+    def trainer(self) -> OnGrid:
+        """What trains."""
+
+    def go_to(self, position: int) -> None:
+        """Train up to a position, if the trainer is not there yet."""
+
+    def curve(self) -> LossCurve:
+        """What was noted of the loss so far."""
+
+    def bookmark(self) -> Any:
+        """Where it stands, to go back to."""
+
+    def go_back(self, to: Any) -> None:
+        """Go back in the data; what was last saved is then put into the weights."""
+
+
 def replay(
-    log: EventLog, useful_h: float, shard_slots: range, course: TracedTraining, saver: Saver
+    log: EventLog, useful_h: float, shard_slots: range, course: Course, saver: Saver
 ) -> LossCurve:
     """Train to the end of the log, and do to the model what the log says was done to the job.
 
@@ -138,8 +170,8 @@ def replay(
     last_save = pending = course.bookmark()
     for moment in moments(log):
         if moment.kind is EventKind.ROLLED_BACK:
-            saver.lose(range(saver.shards.n_servers))
             course.go_back(last_save)
+            saver.lose(range(saver.shards.n_servers))
             continue
         course.go_to(trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples))
         if moment.kind in STARTS:

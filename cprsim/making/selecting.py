@@ -36,22 +36,24 @@ LIMITS = {
     "target_pls": LimitedQuantity.PLS,
 }
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
-HOW = "--max-auc-loss, --max-log-loss or --target-pls"
+HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 
 
 def said_of_limits(
-    limits: Mapping[str, float | None], confidence: float | None, risk: str | float | None
+    limits: Mapping[str, float | Mapping[str, float] | None],
+    confidence: float | None,
+    risk: str | float | None,
 ) -> list[str]:
     """What a limit means as overrides of the scenario; it takes the file's away.
 
     Parameters
     ----------
-    limits : by name, those of `LIMITS`; None where it is not asked for
+    limits : by name, those of `LIMITS` and `max_loss`; None where it is not asked for
     """
     said = []
     if any(limit is not None for limit in limits.values()):
         said += [
-            f"accuracy.{key}={'null' if limit is None else repr(limit)}"
+            f"accuracy.{key}={'null' if limit is None else _flow(limit)}"
             for key, limit in limits.items()
         ]
     if confidence is not None:
@@ -59,6 +61,13 @@ def said_of_limits(
     if risk is not None:
         said.append(f"accuracy.risk={risk}")
     return said
+
+
+def _flow(limit: float | Mapping[str, float]) -> str:
+    """A limit as YAML has it in one line."""
+    if isinstance(limit, Mapping):
+        return "{" + ", ".join(f"{name}: {most!r}" for name, most in limit.items()) + "}"
+    return repr(limit)
 
 
 def said_of_curve(curve: str | None, scenario: Path) -> list[str]:
@@ -103,7 +112,7 @@ def asked(load: Load, replications: int | None) -> SelectRequest:
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load([f"simulation.replications={n}"])
     curve = chosen_curve(loaded)
-    if limited and curve is None and limit.quantity is not LimitedQuantity.PLS:
+    if limited and curve is None and limit.quantity != LimitedQuantity.PLS:
         raise _no_curve(loaded)
     experiment = assemble(loaded, with_policies=False)
     return SelectRequest(loaded, experiment, limit, curve, _ways(loaded, experiment))
@@ -138,12 +147,14 @@ def _require_selectable(loaded: LoadedScenario) -> None:
             raise ScenarioError.at(loaded.place(key), message, key=key)
 
 
-def _limits(loaded: LoadedScenario) -> dict[str, float]:
+def _limits(loaded: LoadedScenario) -> dict[LimitedQuantity, float]:
     """The limits that the section `accuracy` names."""
     section = loaded.scenario.accuracy
     if section is None:
         return {}
-    return {key: value for key in LIMITS if (value := getattr(section, key)) is not None}
+    known = {quantity: getattr(section, key) for key, quantity in LIMITS.items()}
+    named = {LimitedQuantity(name): most for name, most in (section.max_loss or {}).items()}
+    return {quantity: most for quantity, most in (known | named).items() if most is not None}
 
 
 def limit_if_any(loaded: LoadedScenario) -> Limit | None:
@@ -154,7 +165,7 @@ def limit_if_any(loaded: LoadedScenario) -> Limit | None:
     if not _limits(loaded):
         return None
     limit = limit_of(loaded)
-    if limit.quantity is not LimitedQuantity.PLS and chosen_curve(loaded) is None:
+    if limit.quantity != LimitedQuantity.PLS and chosen_curve(loaded) is None:
         raise _no_curve(loaded)
     return limit
 
@@ -169,9 +180,9 @@ def limit_of(loaded: LoadedScenario) -> Limit:
         wrong = f"there are {len(named)} limits: keep one" if named else "there is no limit"
         message = f"{wrong}; say what may be lost with one of {HOW}"
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy")
-    ((key, most),) = named.items()
+    ((quantity, most),) = named.items()
     risk = None if section.risk == "mean" else float(section.risk)
-    return Limit(LIMITS[key], most, section.confidence, risk)
+    return Limit(quantity, most, section.confidence, risk)
 
 
 def _no_curve(loaded: LoadedScenario) -> ScenarioError:

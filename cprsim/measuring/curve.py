@@ -9,6 +9,7 @@ import numpy as np
 
 import cprsim
 from cprsim.curves import CurveFile
+from cprsim.curves.curve_file import UNFIT
 from cprsim.kernel.blas import description
 from cprsim.kernel.trials import sub_saves_of
 from cprsim.measuring.checks import Checks, SeedMean
@@ -16,9 +17,10 @@ from cprsim.measuring.fit import Fitted
 from cprsim.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.shape import AT, STALENESS, Shape
-from cprsim.records import Floats, ShardLoss
+from cprsim.records import Floats, Ints, ShardLoss
 from cprsim.results.manifest import git_state
 from cprsim.staleness import (
+    ALWAYS,
     FEWEST_SEEDS_TO_USE,
     WHOLE,
     MeanLoss,
@@ -55,8 +57,15 @@ def checks_document(measured: Measured) -> dict[str, Any]:
     """What was checked, of JSON's types, by metric."""
     return {
         metric.value: _checks(measured.checks(metric), measured.fitted[metric], measured)
+        | _of_further(measured, metric)
         for metric in measured.fitted
     } | {"bytes_written": _bytes_written(measured)}
+
+
+def _of_further(measured: Measured, metric: Metric) -> dict[str, Any]:
+    """Why nothing should be decided by a further metric, which leaves the others as they are."""
+    reason = "" if metric in ALWAYS else _lost_in_noise(measured, metric)
+    return {UNFIT: [reason]} if reason else {}
 
 
 def _checks(checks: Checks, fitted: Fitted, measured: Measured) -> dict[str, Any]:
@@ -165,27 +174,37 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
             else f"the stand-in has hardly learned (AUC {expected.auc:.3f}, logistic regression "
             f"{expected.logistic_auc:.3f}): more samples, or a higher rate"
         )
-    for metric in measured.fitted:
-        low, high = typical_loss(measured, metric).interval()
-        if low <= 0:
-            reasons.append(
-                f"what plain partial recovery loses in {metric.value} cannot be told from nothing "
-                f"({low:.2g} to {high:.2g} for a failure at any time, 95 % interval)"
-            )
-    return tuple(reasons)
+    lost = (_lost_in_noise(measured, metric) for metric in measured.fitted if metric in ALWAYS)
+    return (*reasons, *filter(None, lost))
+
+
+def _lost_in_noise(measured: Measured, metric: Metric) -> str:
+    """A sentence where a metric's losses can't be told from nothing; empty where they can."""
+    low, high = typical_loss(measured, metric).interval()
+    if low > 0:
+        return ""
+    return (
+        f"what plain partial recovery loses in {metric.value} cannot be told from nothing "
+        f"({low:.2g} to {high:.2g} for a failure at any time, 95 % interval)"
+    )
 
 
 def typical_loss(measured: Measured, metric: Metric) -> MeanLoss:
     """What a failure of one server of eight at any time costs under plain partial recovery."""
-    at = (np.arange(N_TIMES) + 0.5) / N_TIMES
-    stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
-    number = np.arange(N_TIMES)
-    share = np.full(N_TIMES, FAILED_FRACTION)
-    losses = ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share)
+    losses, number = typical_losses()
     most = measured.checks(metric).most_weighted_pls
     response = response_of(measured.fitted[metric], WHOLE, most)
     lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
     return MeanLoss(float(lost.loss.mean()), lost.error_of_mean(), lost.degrees)
+
+
+def typical_losses() -> tuple[ShardLoss, Ints]:
+    """One server of eight lost, a replication per time of the run; their numbers."""
+    at = (np.arange(N_TIMES) + 0.5) / N_TIMES
+    stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
+    number = np.arange(N_TIMES)
+    share = np.full(N_TIMES, FAILED_FRACTION)
+    return ShardLoss(number, at, np.zeros(N_TIMES, np.int64), stale, stale, share), number
 
 
 def response_of(fitted: Fitted, strategy: str, most: float) -> Response:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ PLANNED = ("seed", "strategy", "interval", "failed_at", "shards", "staleness", "
 RESULTS = ("auc", "twin_auc", "log_loss", "twin_log_loss")
 OPTIONAL = {"strategy", "interval", "log_loss", "twin_log_loss"}
 MAX_PROBLEMS = 20
+LARGEST = 1e9  # value of a further metric
+NONE: Mapping[Metric, tuple[str, str]] = {}
 TINY = 1e-6  # of the run: an interval is never 0
 
 
@@ -51,6 +53,7 @@ class PlannedRun:
     n_shards: int
     auc: tuple[float, float] | None = None  # of the run and of its twin
     log_loss: tuple[float, float] | None = None
+    others: Mapping[Metric, tuple[float, float]] = field(default_factory=dict, hash=False)
 
     @property
     def trial(self) -> Trial:
@@ -149,6 +152,10 @@ class ReadRuns:
         pairs = [run.log_loss for run in runs if run.log_loss is not None]
         if len(pairs) == len(runs):
             loss[Metric.LOG_LOSS] = np.array([own - twin for own, twin in pairs])
+        for metric in runs[0].others:
+            pairs = [run.others[metric] for run in runs if metric in run.others]
+            if len(pairs) == len(runs):
+                loss[metric] = np.array([metric.worse_by(twin, own) for own, twin in pairs])
         return Observed.of(
             seeds,
             [run.trial for run in runs],
@@ -172,7 +179,10 @@ def read_runs(path: Path) -> ReadRuns:
     CurveError : everything that is wrong with it: file, line, column, value; or too few runs
     """
     try:
-        table = named_columns(read_csv(path), {}, path, (*PLANNED, *RESULTS), OPTIONAL)
+        found = read_csv(path)
+        further = _further(found.columns, path)
+        known = (*PLANNED, *RESULTS, *(cell for pair in further.values() for cell in pair))
+        table = named_columns(found, {}, path, known, OPTIONAL)
     except TraceError as error:
         raise CurveError(error.problems) from None
     problems: list[Problem] = []
@@ -183,7 +193,7 @@ def read_runs(path: Path) -> ReadRuns:
             n_unfinished += 1
             continue
         try:
-            runs.append(_run(cells))
+            runs.append(_run(cells, further))
         except _Wrong as wrong:
             place = Place(path, int(str(index)) + FIRST_ROW)
             value = one_line(cells.get(wrong.column, ""))
@@ -212,7 +222,20 @@ class _Wrong(Exception):
         self.column = column
 
 
-def _run(cells: dict[str, str]) -> PlannedRun:
+def _further(columns: Iterable[Any], path: Path) -> dict[Metric, tuple[str, str]]:
+    """Further metrics: the column of the run, and of its twin. Raises CurveError for a bad name."""
+    names = [str(column).strip() for column in columns]
+    try:
+        return {
+            Metric(name): (name, f"twin_{name}")
+            for name in names
+            if f"twin_{name}" in names and name not in RESULTS
+        }
+    except ParameterError as error:
+        raise CurveError.at(Place(path), str(error)) from None
+
+
+def _run(cells: dict[str, str], further: Mapping[Metric, tuple[str, str]] = NONE) -> PlannedRun:
     strategy = cells.get("strategy") or WHOLE
     if strategy not in STRATEGIES:
         raise _Wrong("strategy", f"is not known; one of {', '.join(STRATEGIES)}")
@@ -245,11 +268,16 @@ def _run(cells: dict[str, str]) -> PlannedRun:
         n_shards,
         _pair(cells, "auc", 1.0) if "auc" in cells else None,
         _pair(cells, "log_loss", 100.0) if cells.get("log_loss") else None,
+        {
+            metric: _pair(cells, name, LARGEST, -LARGEST)
+            for metric, (name, _) in further.items()
+            if cells.get(name)
+        },
     )
 
 
-def _pair(cells: dict[str, str], name: str, most: float) -> tuple[float, float]:
-    own, twin = (_number(cells.get(one, ""), one, 0, most) for one in (name, f"twin_{name}"))
+def _pair(cells: dict[str, str], name: str, most: float, least: float = 0.0) -> tuple[float, float]:
+    own, twin = (_number(cells.get(one, ""), one, least, most) for one in (name, f"twin_{name}"))
     return own, twin
 
 

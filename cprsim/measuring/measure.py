@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import time
 from typing import Any
@@ -43,7 +43,7 @@ from cprsim.records import Floats
 from cprsim.results.identity import file_digest
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.kernel import ClickFile, Kernel
-from cprsim.staleness import FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
+from cprsim.staleness import ALWAYS, FEWEST_SEEDS_TO_USE, STRATEGIES, WHOLE, Metric
 from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
@@ -67,6 +67,8 @@ class MeasureRequest:
     n_seeds : run exactly so many seeds instead, whatever the precision
     elsewhere : name and digest of a table of runs made elsewhere; empty where they are our own
     described : what a trainer of one's own says of itself; empty for the built-in model
+    metrics : further metrics that are fitted; None: of a trainer of one's own all that there are,
+        of the built-in model none
     """
 
     loaded: LoadedScenario
@@ -78,10 +80,26 @@ class MeasureRequest:
     design: Design = field(default_factory=Design)
     described: Mapping[str, Any] = field(default_factory=dict)
     elsewhere: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[Metric, ...] | None = None
 
     @property
     def kernel(self) -> Kernel:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
+
+    def further(self, seen: Observed) -> tuple[Metric, ...]:
+        """Metrics that are fitted beside AUC and log-loss.
+
+        Raises ParameterError where one is asked for that the runs do not have.
+        """
+        there = tuple(metric for metric in seen.loss if metric not in ALWAYS)
+        if self.metrics is None:
+            return there if self.kernel.trainer is not None or self.elsewhere else ()
+        asked = tuple(metric for metric in self.metrics if metric not in ALWAYS)
+        for metric in asked:
+            if metric not in there:
+                has = ", ".join(seen.loss)
+                raise ParameterError(f"--metrics: not all runs report `{metric}`; they have {has}")
+        return asked
 
     @property
     def n_servers(self) -> int:
@@ -101,6 +119,7 @@ class Measured:
     seen: Observed
     fitted: dict[Metric, Fitted]
     expected: Expected | None = None  # what was expected beforehand, where it was asked
+    not_fitted: Mapping[Metric, str] = field(default_factory=dict)  # asked for, and why it failed
 
     def relative_error(self, metric: Metric, strategy: str) -> float:
         """Standard error of a slope, as a share of plain partial recovery's slope."""
@@ -109,10 +128,11 @@ class Measured:
 
     @property
     def widest(self) -> float:
-        """The relative error of the least well known slope."""
+        """The relative error of the least well known slope, in AUC or log-loss."""
         return max(
             self.relative_error(metric, strategy)
             for metric, fitted in self.fitted.items()
+            if metric in ALWAYS
             for strategy in fitted.slopes.strategies
         )
 
@@ -158,7 +178,7 @@ def _measure(request: MeasureRequest, on_seed: OnSeed) -> Measured:
         if time() >= until or _is_enough(request, known):
             break
     running.close()  # a generator: ends the workers
-    return known or _fitted(read(request), request)
+    return with_further(known or _fitted(read(request), request), request)
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
@@ -190,8 +210,20 @@ def _fitted(results: Iterable[SeedResult], request: MeasureRequest) -> Measured:
 def fitted_to(complete: Sequence[SeedResult], seen: Observed) -> Measured:
     """What observed runs say, wherever they were made. Raises ParameterError for too few seeds."""
     with one_thread():  # else the last digits would depend on the number of cores
-        fitted = {metric: fit(seen, metric) for metric in seen.loss}
+        fitted = {metric: fit(seen, metric) for metric in seen.loss if metric in ALWAYS}
     return Measured(tuple(complete), seen, fitted)
+
+
+def with_further(measured: Measured, request: MeasureRequest) -> Measured:
+    """With the further metrics that were asked for; those that can't be fitted are named."""
+    fitted, not_fitted = dict(measured.fitted), {}
+    for metric in request.further(measured.seen):
+        try:
+            with one_thread():
+                fitted[metric] = fit(measured.seen, metric)
+        except ParameterError as error:
+            not_fitted[metric] = str(error)
+    return replace(measured, fitted=fitted, not_fitted=not_fitted)
 
 
 def _is_enough(request: MeasureRequest, known: Measured | None) -> bool:

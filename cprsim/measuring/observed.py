@@ -12,14 +12,25 @@ from cprsim.kernel.metrics import Quality
 from cprsim.kernel.trials import Trial, stale_shards
 from cprsim.measuring.runs import SeedResult
 from cprsim.records import Bools, Floats, Ints
-from cprsim.staleness import Metric
+from cprsim.staleness import ALWAYS, Metric
 
 
 def worse_by(twin: Quality, run: Quality, metric: Metric) -> float:
     """How much worse a run ended than its twin."""
-    if metric is Metric.AUC:
-        return twin.auc - run.auc
-    return run.log_loss - twin.log_loss
+    return metric.worse_by(value_of(twin, metric), value_of(run, metric))
+
+
+def value_of(one: Quality, metric: Metric) -> float:
+    """One metric of a run."""
+    known: dict[str, float] = {Metric.AUC: one.auc, Metric.LOG_LOSS: one.log_loss}
+    return known[metric] if metric in known else one.others[metric]
+
+
+def metrics_of(runs: Sequence[Quality]) -> tuple[Metric, ...]:
+    """The metrics that every one of some runs has."""
+    there = [set(one.others) for one in runs]
+    shared = set.intersection(*there) if there else set()
+    return (*ALWAYS, *(Metric(name) for name in sorted(shared)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,7 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
     trials = [trial for _, trial, _, _ in rows]
     loss = {
         metric: np.array([worse_by(twin, run, metric) for _, _, twin, run in rows])
-        for metric in Metric
+        for metric in metrics_of([run for _, _, twin, one in rows for run in (twin, one)])
     }
     return Observed.of(
         tuple(result.seed for result in complete),

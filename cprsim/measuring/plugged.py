@@ -26,12 +26,13 @@ from cprsim.kernel.weights import Parcel
 from cprsim.measuring.array_pool import ArrayPool
 from cprsim.measuring.protocol import OwnTable, OwnTrainer, Predictions
 from cprsim.records import Ints
+from cprsim.staleness import Metric
 
 NEEDED = ("auc", "log_loss")
 
 
 def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
-    """AUC and log-loss, from predictions or as reported.
+    """AUC, log-loss and further metrics, from predictions or as reported.
 
     Raises ParameterError for predictions or metrics that can't be used.
     """
@@ -42,7 +43,10 @@ def quality_of(found: Predictions | Mapping[str, float]) -> Quality:
         raise ParameterError(f"the trainer predicts logits {logit.shape} of labels {label.shape}")
     if not np.isfinite(logit).all():
         raise ParameterError("the trainer predicts a logit that is not finite: has it diverged?")
-    return quality(label, logit)
+    group = None if found.group is None else np.asarray(found.group)
+    if group is not None and group.shape != label.shape:
+        raise ParameterError(f"the trainer predicts groups {group.shape} of labels {label.shape}")
+    return quality(label, logit, group)
 
 
 def _reported(found: Mapping[str, float]) -> Quality:
@@ -50,9 +54,13 @@ def _reported(found: Mapping[str, float]) -> Quality:
         if name not in found:
             has = ", ".join(map(str, found)) or "nothing"
             raise ParameterError(f"the trainer reports {has}; `{name}` is missing")
-        if not np.isfinite(found[name]):
-            raise ParameterError(f"the trainer reports `{name}`: {found[name]}; has it diverged?")
-    return Quality(float(found["auc"]), float(found["log_loss"]))
+    for name, value in found.items():
+        if not np.isfinite(value):
+            raise ParameterError(f"the trainer reports `{name}`: {value}; has it diverged?")
+    others = {
+        str(Metric(name)): float(value) for name, value in found.items() if name not in NEEDED
+    }
+    return Quality(float(found["auc"]), float(found["log_loss"]), others)
 
 
 def layout_of(trainer: OwnTrainer) -> TableLayout:

@@ -78,7 +78,11 @@ class OwnTrainer(Protocol):
         """
 
     def evaluate(self) -> Predictions | Mapping[str, float]:
-        """Predictions on the evaluation set, or its own `auc` and `log_loss` [nats]."""
+        """Predictions on the evaluation set, or its own `auc`, `log_loss` [nats] and others.
+
+        A further metric by any name is a loss, which rises as the model gets worse; but of `ndcg`
+        more is better, and `calibration` is best at 1.
+        """
 
     def get_dense(self) -> bytes:
         """All parameters but the tables, and what the optimiser keeps of them."""

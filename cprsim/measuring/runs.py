@@ -113,7 +113,7 @@ def read_seed(folder: Path, seed: int) -> SeedResult:
     """What a seed's journal holds."""
     twin, quality, cpu_s = None, {}, 0.0
     for record in read_journal(journal_of(folder, seed)):
-        measured = Quality(record["auc"], record["log_loss"])
+        measured = Quality(record["auc"], record["log_loss"], record.get("others", {}))
         cpu_s += record["cpu_s"]
         if "failures" in record:
             quality[_trial(record)] = measured
@@ -143,8 +143,8 @@ def _as_json(finished: tuple[Trial, Quality] | Baseline) -> dict[str, Any]:
     }
 
 
-def _quality(quality: Quality) -> dict[str, float]:
-    return {"auc": quality.auc, "log_loss": quality.log_loss}
+def _quality(quality: Quality) -> dict[str, Any]:
+    return {"auc": quality.auc, "log_loss": quality.log_loss, "others": dict(quality.others)}
 
 
 def _trial(record: dict[str, Any]) -> Trial:

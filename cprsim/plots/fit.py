@@ -27,7 +27,7 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 N_AGES = 200
 DOT_POINTS = 4.0  # across
 MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
-MOST_STEPS = 2_000  # of the survival curve
+MOST_STEPS = 1_000  # of the survival curve
 SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
@@ -44,19 +44,20 @@ def fit_figures(fitted: TraceFit) -> dict[str, Figure]:
     return {**figures, "failures": nodes_figure(fitted)}
 
 
-def subject_figure(subject: Subject) -> Figure:
-    """Survival with its fits, hazard over age, and quantiles, side by side."""
+def subject_figure(subject: Subject, *, narrow: bool = False) -> Figure:
+    """Survival with its fits, hazard over age, and quantiles: side by side, or in a column."""
     if subject.ranking is None:
         raise ValueError(f"{subject.name} were not fitted")
     judged, lifetimes = subject.ranking.judged, subject.lifetimes
     with style():
-        figure = Figure(figsize=(10.4, 4.0), layout="constrained")
+        size, grid = ((4.2, 10.5), (3, 1)) if narrow else ((10.4, 4.0), (1, 3))
+        figure = Figure(figsize=size, layout="constrained")
         panels: tuple[Callable[[Axes, Lifetimes, tuple[Judged, ...]], None], ...] = (
             _survival,
             _hazard,
             _quantiles,
         )
-        for axes, draw in zip(figure.subplots(1, 3), panels, strict=True):
+        for axes, draw in zip(figure.subplots(*grid), panels, strict=True):
             draw(axes, lifetimes, judged)
         censored = lifetimes.n - lifetimes.n_observed
         caption = (
@@ -67,14 +68,14 @@ def subject_figure(subject: Subject) -> Figure:
     return figure
 
 
-def nodes_figure(fitted: TraceFit) -> Figure:
+def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
     """Each failure as a dot over time, the nodes that fail most on top."""
     outages = fitted.outages.where(fitted.outages.in_window)
     counts = np.bincount(outages.node, minlength=outages.n_nodes)
     place = np.empty(outages.n_nodes, dtype=np.int64)
     place[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
     with style():
-        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        figure = Figure(figsize=(4.2, 4.5) if narrow else (9, 4.5), layout="constrained")
         axes = figure.subplots()
         axes.plot(
             outages.start_h / 24, place[outages.node], ".", markersize=DOT_POINTS, color=INK,

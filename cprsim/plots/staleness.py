@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from cprsim.measuring.measure import Measured
 
 PANELS = (("equal bytes", ""), ("small tables with every sub-save: more bytes", "+"))
-LABELS = {Metric.AUC: "loss of AUC", Metric.LOG_LOSS: "added log-loss [nats]"}
 BELOW_ZERO = (
     "A point is one trial less what its seed loses at PLS 0: below 0 the noise of training is "
     "larger than what the failure cost."
@@ -47,7 +46,9 @@ def staleness_figure(measured: Measured, name: str, metric: Metric = Metric.AUC)
             one.yaxis.grid(True)
             one.legend(loc="upper left")
             omissions.annotate(one)
-        axes[0].set_ylabel(LABELS[metric])
+        axes[0].set_ylabel(
+            "added log-loss [nats]" if metric == Metric.LOG_LOSS else f"loss of {metric.label}"
+        )
         what = (
             f"{len(measured.seen.seeds)} seeds; correlation of loss and PLS, partial: "
             f"{correlation.mean:.2f} ± {correlation.standard_error:.2f}; {RECALLED}. {BELOW_ZERO}"

@@ -27,6 +27,7 @@ from cprsim.results import (
     same_failures,
     shared_errors,
 )
+from cprsim.results.accuracy_rows import further_losses, has_measured_error
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
     NO_NUMBER,
@@ -38,6 +39,7 @@ from cprsim.results.words import (
     saves,
     suited,
 )
+from cprsim.staleness import Metric
 
 INPUTS = "In what the inputs differ"
 SAME_INPUTS = "All inputs are the same: scenario, seed, replications, files and versions."
@@ -54,7 +56,6 @@ LABELS = {
     "overhead_h": "overhead, h",
     "overhead_node_h": "overhead, node-h",
 }
-LOSSES = ("auc_loss", "log_loss_rise")  # shown in ten-thousandths; not known without a curve
 FINE = ("pls", "ettr", PAID)  # shares that need four decimals
 
 
@@ -146,19 +147,20 @@ def differences_table(
 
 
 def _worth_showing(table: pd.DataFrame, parts: Sequence[str]) -> pd.DataFrame:
-    shown = table[table["quantity"].isin([*LABELS, *parts])]
+    further = further_losses(table["quantity"].unique())
+    shown = table[table["quantity"].isin([*LABELS, *parts, *further])]
     ettr, paid = (shown[shown["quantity"] == name][["a", "b"]] for name in ("ettr", PAID))
     if np.allclose(ettr, paid, rtol=1e-12, equal_nan=True):
         shown = shown[shown["quantity"] != PAID]
     zero = (shown[["a", "b"]].fillna(1) == 0).all(axis=1)
-    unknown = shown["quantity"].isin(LOSSES) & shown[["a", "b"]].isna().all(axis=1)
+    unknown = shown["quantity"].map(has_measured_error) & shown[["a", "b"]].isna().all(axis=1)
     return shown[~(zero | unknown)]
 
 
 def _difference(row: dict[str, Any], *, in_percent: bool) -> list[str]:
     """The quantity, both means, their difference and its interval."""
     quantity = row["quantity"]
-    scale = 100 if in_percent else 1e4 if quantity in LOSSES else 1
+    scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
     a, b, difference, low, high = (
         scale * float(row[name]) for name in ("a", "b", "difference", "low", "high")
     )
@@ -168,8 +170,13 @@ def _difference(row: dict[str, Any], *, in_percent: bool) -> list[str]:
         suited(mean, mean + low - difference, mean + high - difference, at_least=at_least)[0]
         for mean in (a, b)
     ]
-    label = LABELS.get(quantity, f"  {part_label(quantity)}")
+    label = LABELS.get(quantity) or _label(quantity)
     return [label, *means, shown, _from_to(shown, least, most)]
+
+
+def _label(quantity: str) -> str:
+    metric = Metric.of_quantity(quantity)
+    return f"  {part_label(quantity)}" if metric is None else f"{metric.label} loss, ×10⁻⁴"
 
 
 def _from_to(*estimate_and_ends: str) -> str:

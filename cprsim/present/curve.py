@@ -19,8 +19,6 @@ from cprsim.results.words import count, with_interval
 from cprsim.staleness import MORE_BYTES, WHOLE, Metric, Response
 
 PORTION = 0.01  # of the samples lost, for which the answer says what it costs
-NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
-LOST = {Metric.AUC: "AUC lost", Metric.LOG_LOSS: "log-loss added, nats"}
 EQUAL, OFTEN = "equal bytes", "small tables with every sub-save: more bytes"
 
 
@@ -31,7 +29,7 @@ def is_curve(path: Path) -> bool:
 
 def document_of_curve(curve: CurveFile) -> Document:
     """Everything that the file of a curve says."""
-    metrics = [m for m in Metric if any(one.metric is m for one in curve.responses)]
+    metrics = list(curve.metrics)
     held = [_histories(curve.checks.get(metric.value) or {}, metric) for metric in metrics]
     blocks: list[Block] = [block for block in held if block is not None]
     return Document(
@@ -51,13 +49,15 @@ def _answer(curve: CurveFile, metric: Metric) -> str:
     said = [
         f"{one.strategy} {_with_interval(one, PORTION)}"
         for one in curve.responses
-        if one.metric is metric
+        if one.metric == metric
     ]
     return (
         f"A job that loses {100 * PORTION:g} % of its samples (weighted PLS) loses this much of "
-        f"its {NAMES[metric]}, by the way it saves: {'; '.join(said)}."
-        if metric is Metric.AUC
-        else f"Its {NAMES[metric]} rises by: {'; '.join(said)}."
+        f"its {metric.label}, by the way it saves: {'; '.join(said)}."
+        if metric == Metric.AUC
+        else f"Its {metric.label} rises by: {'; '.join(said)}."
+        if metric == Metric.LOG_LOSS
+        else f"In {metric.label} it gets worse by: {'; '.join(said)}."
     )
 
 
@@ -79,7 +79,7 @@ def with_half_width(response: Response, pls: Any) -> tuple[Any, Any]:
 def _chart(curve: CurveFile, metrics: list[Metric]) -> Chart:
     panels = []
     for metric in metrics:
-        ours = [one for one in curve.responses if one.metric is metric]
+        ours = [one for one in curve.responses if one.metric == metric]
         often = [one for one in ours if one.strategy.endswith(MORE_BYTES)]
         equal = [one for one in ours if one not in often]
         panels.append(_panel(metric, EQUAL if often else "", equal))
@@ -93,10 +93,16 @@ def _chart(curve: CurveFile, metrics: list[Metric]) -> Chart:
     )
 
 
+def _lost(metric: Metric) -> str:
+    """What the axis counts."""
+    known = {Metric.AUC: "AUC lost", Metric.LOG_LOSS: "log-loss added, nats"}
+    return known.get(metric, f"{metric.label} loss")
+
+
 def _panel(metric: Metric, what: str, responses: list[Response]) -> Panel:
-    title = f"{LOST[metric].split(',')[0]}, {what}".rstrip(", ")
+    title = f"{_lost(metric).split(',')[0]}, {what}".rstrip(", ")
     lines = tuple(map(_line, responses))
-    return Panel(title, "weighted PLS, portion of samples", LOST[metric], lines)
+    return Panel(title, "weighted PLS, portion of samples", _lost(metric), lines)
 
 
 def _line(response: Response) -> Series:
@@ -123,7 +129,7 @@ def _histories(checks: Mapping[str, Any], metric: Metric) -> Table | None:
     if not rows:
         return None
     return Table(
-        f"{LOST[metric].split(',')[0]} in runs of several failures, over the sum of what their "
+        f"{_lost(metric).split(',')[0]} in runs of several failures, over the sum of what their "
         "failures lose one by one; the curve bends by it",
         [
             Column("runs", is_number=False),

@@ -10,6 +10,7 @@ from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Dif
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
 from cprsim.measuring.measure import Measured, MemoryOfForks
+from cprsim.measuring.power import PlannedSeeds
 from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.present.document import Column, Table, Words
@@ -18,7 +19,6 @@ from cprsim.results.words import NO_NUMBER, with_ends
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS
-NAMES = {Metric.AUC: "AUC", Metric.LOG_LOSS: "log-loss"}
 
 # ------------------------------------------------------------------------------ before it measures
 
@@ -85,6 +85,17 @@ def noise_warning(rehearsal: TrainerCheck, precision: float) -> list[str]:
     ]
 
 
+def seeds_to_run(found: PlannedSeeds, metric: Metric, limit: float, pilot: str) -> str:
+    """How many seeds and runs tell a loss from nothing."""
+    return (
+        f"{found.n_seeds:,} seeds, {found.n_runs:,} runs: they tell a loss of {limit:g} of "
+        f"{metric.label} (a failure of {FAILED_FRACTION:.1%} of the servers at any time) from "
+        f"nothing with a probability of {found.power:.1%}, at a one-sided level of 95 %. Seeds "
+        f"scatter by {found.spread:.2g}, as the {found.n_pilot} seeds of {pilot} say; a curve is "
+        f"for use from {FEWEST_SEEDS_TO_USE} seeds."
+    )
+
+
 def _precision(one: Expected, n_seeds: int | None, precision: float) -> str:
     n = one.seeds_for(precision) if n_seeds is None else n_seeds
     asked = f"{n} seeds" if n_seeds is not None else f"About {n} seeds, as the precision asks,"
@@ -138,7 +149,7 @@ def slopes_table(measured: Measured) -> Table:
     columns = [Column("strategy", is_number=False)]
     metrics = list(measured.fitted)
     for metric in metrics:
-        loss = f"{NAMES[metric]} loss"
+        loss = f"{metric.label} loss"
         columns.append(Column(f"{loss} per PLS", brief=f"{loss}\nper PLS"))
         columns.append(Column("over that of partial", brief="over that\nof partial"))
     columns.append(Column(f"bytes, T_save {share}", brief=f"bytes, T_save\n{share}"))
@@ -201,7 +212,7 @@ def sentences(measured: Measured, checks: dict[Metric, Checks]) -> list[str]:
 
 def _typical(measured: Measured, metric: Metric) -> str:
     lost = typical_loss(measured, metric)
-    return f"{with_ends(lost.mean, *lost.interval())} of {NAMES[metric]}"
+    return f"{with_ends(lost.mean, *lost.interval())} of {metric.label}"
 
 
 def _pm(estimate: SeedMean) -> str:
@@ -210,7 +221,7 @@ def _pm(estimate: SeedMean) -> str:
 
 def _ranking(metric: Metric, checks: Checks) -> str:
     told = "; ".join(_difference(one) for one in checks.differences)
-    return f"Paired differences of {NAMES[metric]} slopes (95 % interval): {told}."
+    return f"Paired differences of {metric.label} slopes (95 % interval): {told}."
 
 
 def _difference(one: Difference) -> str:
@@ -227,7 +238,7 @@ def _adding_up(metric: Metric, checks: Checks) -> str:
         for one in checks.adding_up
     )
     return (
-        f"Histories of several failures, {NAMES[metric]} loss over the sum of their failures' (in "
+        f"Histories of several failures, {metric.label} loss over the sum of their failures' (in "
         f"brackets: over what the curve says, as the other seeds bend it; ± one standard error), "
         f"and whether the curve holds to within {HOLDS_WITHIN:.0%}, by the 95 % interval: "
         f"{told or 'none were run'}. {_all_in_all(checks)}"

@@ -46,6 +46,7 @@ from cprsim.present.terminal import show
 from cprsim.records import OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
+from cprsim.results.accuracy_rows import further_losses
 from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
 from cprsim.results.words import (
@@ -64,13 +65,14 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.results.worth_seeing import judged_by, worth_seeing
+from cprsim.staleness import Metric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
-AUC_LOSS = Column("AUC loss, ×10⁻⁴", brief="AUC loss\n×10⁻⁴")
+AUC_LOSS = "auc_loss"
 BRIEF = {  # headings on a terminal of parts of overhead that are not headed by their name
     "lost": "lost\nwork",
     "wait": "wait for\nspare",
@@ -198,8 +200,9 @@ def _caption(result: Result, columns: Sequence[Column]) -> str:
         "Means per job; ± the half-width of the 95 % interval. Overhead and its causes in % of "
         "useful time; ETTR is useful over wall time; PLS is the portion of lost samples."
         + (
-            " AUC loss is by the staleness curve, whose error is in it."
-            if AUC_LOSS in columns
+            f" {' and '.join(losses)} {'is' if len(losses) == 1 else 'are'} by the staleness "
+            "curve, whose error is in it."
+            if (losses := [h.partition(",")[0] for h in headings if " loss, " in h])
             else ""
         )
         + (" ETTR paid counts the nodes beside the job's own." if "ETTR paid" in headings else "")
@@ -248,7 +251,10 @@ def _other_columns(result: Result, lines: Sequence[StrategyLine]) -> list[Column
             ),
         ),
         (stale, (Column("PLS"), _pls)),
-        (stale and knows_loss(result), (AUC_LOSS, _auc_loss)),
+        *(
+            (stale and knows_loss(result, quantity), (loss_column(quantity), _loss(quantity)))
+            for quantity in (AUC_LOSS, *further_losses(result.replications))
+        ),
         (True, (Column("cost, h", brief="cost\nh", dispensable=True), _cost("overhead_h"))),
         (True, (Column("cost, node-h", brief="cost\nnode-h"), _cost("overhead_node_h"))),
     ]
@@ -298,9 +304,20 @@ def _pls(line: StrategyLine) -> str:
     return portion(line.mean("pls")) if line.policy.leaves_stale else NO_NUMBER
 
 
-def _auc_loss(line: StrategyLine) -> str:
-    loss = line.spreads["auc_loss"]
-    return ten_thousandths(loss.mean, loss.half_width)
+def loss_column(quantity: str) -> Column:
+    """Of the loss in one metric, in ten-thousandths."""
+    metric = Metric.of_quantity(quantity)
+    assert metric is not None, quantity
+    what = f"{metric.label} loss"
+    return Column(f"{what}, ×10⁻⁴", brief=f"{what}\n×10⁻⁴")
+
+
+def _loss(quantity: str) -> Callable[[StrategyLine], Cell | str]:
+    def cell(line: StrategyLine) -> str:
+        loss = line.spreads[quantity]
+        return ten_thousandths(loss.mean, loss.half_width)
+
+    return cell
 
 
 def _cost(

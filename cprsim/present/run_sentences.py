@@ -300,11 +300,11 @@ def accuracy_sentences(result: Result) -> list[str]:
     return sentences + [sentence for policy in stale for sentence in _of(policy, result)]
 
 
-def knows_loss(result: Result) -> bool:
-    """Whether there is a mean loss of AUC of any strategy whose shards go stale."""
+def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
+    """Whether there is a mean loss, by default of AUC, of any strategy whose shards go stale."""
     spreads = result.spreads()
     return any(
-        policy.leaves_stale and not isnan(spreads[policy.name]["auc_loss"].mean)
+        policy.leaves_stale and not isnan(spreads[policy.name][quantity].mean)
         for policy in result.policies
     )
 

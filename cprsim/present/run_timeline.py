@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from cprsim.present.document import Block, Column, Picture, Section, Table, Words
 from cprsim.results import Result
+from cprsim.results.pace import paces
 from cprsim.results.words import NO_NUMBER, hours
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cprsim.plots.timeline import Lane
 
 MOST_ROWS = 40  # failures shown: more are a table that nobody reads
@@ -36,6 +39,11 @@ def timeline_section(result: Result) -> Section:
     if len(rows) > MOST_ROWS:
         left = len(rows) - MOST_ROWS
         blocks.append(Words([f"{left:,} more failures are in timeline.parquet."]))
+    elastic = [one.name for one in result.policies if one.system and one.system.elastic]
+    if paced := [row for name in elastic for row in _paces(name, events[name])]:
+        blocks.append(_pace_table(paced[:MOST_ROWS]))
+    if len(paced) > MOST_ROWS:
+        blocks.append(Words([f"{len(paced) - MOST_ROWS:,} more follow from timeline.parquet."]))
     return Section("One course of the job", blocks)
 
 
@@ -52,6 +60,28 @@ def _table(rows: list[list[str]]) -> Table:
         ],
         rows=rows,
     )
+
+
+def _pace_table(rows: list[list[str]]) -> Table:
+    return Table(
+        caption="How fast the job got on between changes of its nodes; speed is useful hours per "
+        "wall hour, and times the throughput of all nodes the mean throughput",
+        columns=[
+            Column("strategy", is_number=False),
+            Column("from, h"),
+            Column("to, h"),
+            Column("stands still for"),
+            Column("speed"),
+        ],
+        rows=rows,
+    )
+
+
+def _paces(name: str, events: pd.DataFrame) -> list[list[str]]:
+    return [
+        [name, f"{one.from_h:.2f}", f"{one.to_h:.2f}", hours(one.still_h), f"{one.speed:.3f}"]
+        for one in paces(events)
+    ]
 
 
 def _rows(name: str, lane: Lane) -> list[list[str]]:

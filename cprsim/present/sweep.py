@@ -11,6 +11,7 @@ import pandas as pd
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
+from cprsim.estimate import Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
@@ -22,7 +23,7 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.provenance import origin, places
-from cprsim.present.run import AUC_LOSS
+from cprsim.present.run import loss_column
 from cprsim.present.terminal import show
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
@@ -96,8 +97,8 @@ def extremes_table(result: SweepResult) -> Table:
         rows=[
             [
                 summary.strategy,
-                *_end_cells(summary.lowest, names, result.knows_loss),
-                *_end_cells(summary.highest, names, result.knows_loss),
+                *_end_cells(summary.lowest, names, result.losses),
+                *_end_cells(summary.highest, names, result.losses),
                 *_compared(summary, result.reference),
             ]
             for summary in summaries(result)
@@ -110,7 +111,7 @@ def _end_columns(end: str, result: SweepResult) -> list[Column]:
         Column(f"{end} overhead, %", brief=f"{end}\noverhead"),
         Column("at", is_number=False),
     ]
-    return [*columns, AUC_LOSS] if result.knows_loss else columns
+    return [*columns, *map(loss_column, result.losses)]
 
 
 def _short_names(result: SweepResult) -> dict[str, str]:
@@ -123,19 +124,22 @@ def _short_names(result: SweepResult) -> dict[str, str]:
     }
 
 
-def _end_cells(extreme: Extreme | None, names: Mapping[str, str], priced: bool) -> tuple[str, ...]:
-    """Overhead, where it is so, and where losses are priced what AUC it costs there."""
+def _end_cells(
+    extreme: Extreme | None, names: Mapping[str, str], losses: Sequence[str]
+) -> tuple[str, ...]:
+    """Overhead, where it is so, and where losses are priced what it costs there."""
     if extreme is None:
         nowhere = NO_NUMBER, "no point at which every replication finishes"
-        return (*nowhere, NO_NUMBER) if priced else nowhere
+        return (*nowhere, *[NO_NUMBER] * len(losses))
     half_width = 100 * (extreme.high - extreme.low) / 2
     shown = with_interval(float(100 * extreme.mean), half_width)
     there = extreme.where.items()
     where = ", ".join(_at(column, names[column], value) for column, value in there)
-    if not priced:
-        return shown, where
-    loss = extreme.auc_loss
-    return shown, where, NO_NUMBER if loss is None else ten_thousandths(loss.mean, loss.half_width)
+    return (shown, where, *(_loss(extreme.losses.get(quantity)) for quantity in losses))
+
+
+def _loss(found: Estimate | None) -> str:
+    return NO_NUMBER if found is None else ten_thousandths(found.mean, found.half_width)
 
 
 def _at(column: str, name: str, value: Any) -> str:
@@ -287,5 +291,5 @@ def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
         "where": dict(extreme.where),
         "save_interval_h": finite_or_none(extreme.save_interval_h),
         **interval(extreme),
-        **({} if extreme.auc_loss is None else {"auc_loss": interval(extreme.auc_loss)}),
+        **{quantity: interval(loss) for quantity, loss in extreme.losses.items()},
     }

@@ -70,9 +70,8 @@ def sentences(measured: TrainingOutcome) -> list[str]:
     """What has to be said with the numbers."""
     what = measured.stand_in
     said = [
-        f"Failures of replication {measured.replication}. Accuracy was measured on a stand-in: "
-        f"{what}; tested on the {len(what.test):,} clicks that follow. One run per strategy: "
-        "differences this small vary from seed to seed."
+        f"Failures of replication {measured.replication}. Accuracy was measured on "
+        f"{what.measured_on}. One run per strategy: differences this small vary from seed to seed."
     ]
     if what.teacher is not None:
         said.append(
@@ -149,4 +148,4 @@ def accuracy_as_json(measured: TrainingOutcome) -> dict[str, Any]:
 def _plain(quality: Quality | None) -> dict[str, float | None]:
     if quality is None:
         return {"auc": None, "log_loss": None}
-    return {"auc": quality.auc, "log_loss": quality.log_loss}
+    return {"auc": quality.auc, "log_loss": quality.log_loss, **quality.others}

@@ -175,6 +175,12 @@ def _of_rule(policy: Policy, rule: Rule, scopes: set[str], cluster: Cluster) -> 
             yield f"has a stage `{stage.kind.value}` without a cost"
         if stage.cost is not None and stage.kind is StageKind.WAIT:
             yield "has a wait with a cost: it takes as long as nodes are missing"
+        if stage.each and stage.kind is not StageKind.WAIT:
+            yield f"has a stage `{stage.kind.value}` for each slot: only waits are"
+        if stage.each and rule.reverts in (Reverts.STRUCK, Reverts.SHARDS):
+            yield "waits for each slot, and takes shards back: those are loaded together"
+        if stage.each and any(isinstance(tiers[name].load, Storage) for name in rule.sources):
+            yield "waits for each slot, and loads over a shared link: write the load as a time"
 
 
 def _of_links(policy: Policy) -> Iterator[str]:

@@ -201,12 +201,14 @@ class Stage:
 
     Without `cost`, detection takes what the scope says, a load what the source says, a replay what
     was lost over the rule's replay speed, a wait as long as nodes are missing, and a regrouping
-    what `Elastic` says.
+    what `Elastic` says. Slots go on from a wait for `each` as they get their nodes; from another
+    as the last one does.
     """
 
     kind: StageKind
     cost: Duration | None = None
     blocks: bool = True  # the job stands still meanwhile
+    each: bool = False  # of a wait: no slot waits for the node of another
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ def require_rehearsable(experiment: Experiment) -> None:
         raise ParameterError(
             f"a rehearsal has no processes for {', '.join(others)}: leave them out"
         )
+    if cluster.accesses:
+        raise ParameterError("the servers of a rehearsal are asked alike: leave `access` out")
     if cluster.n_spares is not None:
         raise ParameterError("a rehearsal always has a spare: leave `cluster.spares` out")
     if experiment.failures.clock is not Clock.WALL:

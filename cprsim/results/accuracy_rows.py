@@ -6,14 +6,15 @@ averaged away with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.records import Floats, RecoveryPolicy, SubSaves
 from cprsim.staleness import (
+    ALWAYS,
     MeanLoss,
     Metric,
     Prediction,
@@ -27,16 +28,34 @@ from cprsim.staleness import (
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome, StrategyOutcome
 
-QUANTITIES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
+QUANTITIES = {metric: metric.quantity for metric in ALWAYS}  # which all results have columns of
 BEYOND = "beyond_measured"
 RESPONSE = "response"
-ERRORS = tuple(f"{name}_{part}" for name in QUANTITIES.values() for part in ("se", "degrees"))
-COLUMNS = (RESPONSE, *QUANTITIES.values(), *ERRORS, BEYOND)
 
 # (quantity, one response, another) -> the correlation of their errors, None where nothing tells
 Sharing = Callable[[str, str, str], float | None]
 Column = Floats | float | str
 Variance = tuple[float, float]  # squared standard error, its degrees of freedom
+
+
+def priced_by(curve: StalenessCurve | None) -> dict[Metric, str]:
+    """The column of each metric's loss: AUC, log-loss, and what else a curve knows."""
+    further = () if curve is None else curve.metrics
+    return QUANTITIES | {metric: metric.quantity for metric in further}
+
+
+def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Columns of losses in other metrics than AUC and log-loss."""
+    names = map(str, columns)
+    return tuple(n for n in names if n not in QUANTITIES.values() and has_measured_error(n))
+
+
+def errors_of(quantities: Iterable[str]) -> tuple[str, ...]:
+    """The columns of the errors of some losses."""
+    return tuple(f"{name}_{part}" for name in quantities for part in ("se", "degrees"))
+
+
+COLUMNS = (RESPONSE, *QUANTITIES.values(), *errors_of(QUANTITIES.values()), BEYOND)
 
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
@@ -46,7 +65,7 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     """
     columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
     beyond = np.full(strategy.costs.n_replications, np.nan)
-    for metric, name in QUANTITIES.items():
+    for metric, name in priced_by(outcome.curve).items():
         predicted = _predicted(strategy, outcome, metric)
         if predicted is None:
             columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
@@ -68,7 +87,7 @@ def why_unpriced(curve: StalenessCurve, policy: RecoveryPolicy) -> str:
         return f"it was measured with sub-saves of {measured}, here they are of {here}"
     if curve.of(key, Metric.LOG_LOSS) is not None:
         return f"the response of `{key}` is in log-loss alone, not in AUC"
-    known = ", ".join(one.strategy for one in curve.responses if one.metric is Metric.AUC)
+    known = ", ".join(one.strategy for one in curve.responses if one.metric == Metric.AUC)
     return f"it has no response of `{key}` in AUC; it has: {known or 'none'}"
 
 
@@ -94,8 +113,12 @@ def with_accuracy_columns(rows: pd.DataFrame) -> pd.DataFrame:
 
 def shared_by(curve: StalenessCurve) -> Sharing:
     """How far the errors of losses go together that one curve prices."""
-    metrics = {name: metric for metric, name in QUANTITIES.items()}
-    return lambda quantity, a, b: curve.correlation(metrics[quantity], a, b)
+
+    def correlation(quantity: str, a: str, b: str) -> float | None:
+        metric = Metric.of_quantity(quantity)
+        return None if metric is None else curve.correlation(metric, a, b)
+
+    return correlation
 
 
 def not_shared(quantity: str, a: str, b: str) -> None:
@@ -104,7 +127,7 @@ def not_shared(quantity: str, a: str, b: str) -> None:
 
 def has_measured_error(quantity: str) -> bool:
     """Whether a metric carries the error of a curve beside that of the simulation."""
-    return quantity in QUANTITIES.values()
+    return Metric.of_quantity(quantity) is not None
 
 
 def mean_of_loss(rows: pd.DataFrame, quantity: str) -> MeanLoss:

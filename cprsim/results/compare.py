@@ -17,6 +17,7 @@ from cprsim.results.accuracy_rows import (
     RESPONSE,
     Sharing,
     difference_of_losses,
+    further_losses,
     has_measured_error,
     not_shared,
     shared_by,
@@ -66,7 +67,7 @@ def differences(
     for name, mine in measured.items():
         if name != baseline:
             difference = _paired(measured[baseline], mine, sharing)
-            for quantity in metrics_of(parts_of(rows)):
+            for quantity in (*metrics_of(parts_of(rows)), *further_losses(rows)):
                 interval, n = difference(quantity)
                 records.append((name, quantity, *interval, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
@@ -105,7 +106,8 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
     records = []
     for name in shared:
         difference = method(of_a[name], of_b[name], sharing)
-        for quantity in metrics_of(parts):
+        further = [one for one in further_losses(of_a[name]) if one in of_b[name]]
+        for quantity in (*metrics_of(parts), *further):
             if _unknown(quantity, of_a[name], of_b[name]):
                 continue  # no curve tells what the failures cost in accuracy
             interval, n = difference(quantity)

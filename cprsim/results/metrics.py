@@ -16,9 +16,10 @@ import pandas as pd
 from cprsim.estimate import CONFIDENCE, Estimate
 from cprsim.results.accuracy_rows import (
     BEYOND,
-    ERRORS,
     QUANTITIES,
     RESPONSE,
+    errors_of,
+    further_losses,
     has_measured_error,
     mean_of_loss,
 )
@@ -101,7 +102,8 @@ def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
 
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
-    others = {*_OVERHEAD, *BESIDE, FINISHED}
+    quantities = tuple(quantities)
+    others = {*_OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
     return known_first((name for name in quantities if name not in others), IN_TABLES)
 
 
@@ -126,8 +128,11 @@ def measure(rows: pd.DataFrame, n_nodes: int, parts: Sequence[str] | None = None
     there = parts_of(rows)
     metrics = metrics_of(there if parts is None else parts)
     rows = rows.assign(**{f"{part}_h": 0.0 for part in parts or () if part not in there})
+    further = further_losses(rows)
+    metrics |= {name: _column(name) for name in further}
     values = {name: metric(rows, n_nodes) for name, metric in metrics.items()}
-    kept = rows[["strategy", "replication", "finished", RESPONSE, *ERRORS]]
+    errors = errors_of((*QUANTITIES.values(), *further))
+    kept = rows[["strategy", "replication", "finished", RESPONSE, *errors]]
     return pd.concat([kept, pd.DataFrame(values)], axis=1)
 
 
@@ -152,7 +157,7 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
         records.append(
             (strategy, FINISHED, n_finished / n, *Estimate.of_share(n_finished, n).triple[1:], n)
         )
-        for name in metrics_of(parts_of(rows)):
+        for name in (*metrics_of(parts_of(rows)), *further_losses(rows)):
             mean, low, high = _interval(mine, name) if n_finished == n else (np.nan, np.nan, np.nan)
             records.append((strategy, name, mean, low, high, n))
     return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])

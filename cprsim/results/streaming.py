@@ -19,8 +19,10 @@ from cprsim.records import Bools, Floats, Ints, RecoveryPolicy
 from cprsim.results.accuracy_rows import (
     BEYOND,
     QUANTITIES,
+    further_losses,
     has_measured_error,
     of_difference,
+    priced_by,
     shared_by,
 )
 from cprsim.results.metrics import FINISHED, METRICS, Metric
@@ -159,6 +161,10 @@ def summarise(
             yield places[i], sums[i].moments()
 
 
+def _column(name: str) -> Metric:
+    return lambda columns, n_nodes: columns[name]
+
+
 class _Sums:
     """Moments of one experiment, batch after batch (Chan, Golub & LeVeque 1983)."""
 
@@ -166,7 +172,10 @@ class _Sums:
         n = len(experiment.policies)
         self._experiment = experiment
         asked = {*metrics, *(PRICED if experiment.curve else ())}
-        self._metrics = metrics = tuple(name for name in METRICS if name in asked)
+        self._priced = priced_by(experiment.curve)
+        further = further_losses(self._priced.values())
+        metrics = (*(name for name in METRICS if name in asked), *further)
+        self._metrics = metrics
         self._n = 0
         self._n_finished = np.zeros(n, dtype=np.int64)
         self._gave_up = np.zeros(n, dtype=bool)
@@ -191,7 +200,7 @@ class _Sums:
         # metric after metric in the same memory, which stays in the processor's cache
         values = np.full((len(batch), n_more), np.nan)
         for k, metric in enumerate(self._metrics):
-            self._add_metric(k, METRICS[metric], columns, values)
+            self._add_metric(k, METRICS.get(metric) or _column(metric), columns, values)
         self._n += n_more
 
     def _columns(self, i: int, rows: Rows) -> Mapping[str, Floats]:
@@ -207,7 +216,7 @@ class _Sums:
         numbers = rows.costs.replication
         beyond = unknown = np.full(len(numbers), np.nan)
         priced = {}
-        for metric, name in QUANTITIES.items():
+        for metric, name in self._priced.items():
             found = job.curve.predict(policy, metric, rows.losses, numbers, job.useful_h)
             priced[name] = unknown if found is None else found.loss
             if found is None:

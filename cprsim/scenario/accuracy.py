@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from cprsim.scenario.quantities import Model, predicate
+
+NAME = re.compile(r"[a-z0-9][a-z0-9@._-]{0,39}")  # of a metric, as `staleness.metric` reads it
+MOST_LOSS = 1e6
 
 
 class Accuracy(Model):
@@ -26,6 +30,13 @@ class Accuracy(Model):
     max_log_loss: float | None = Field(
         None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
     )
+    max_loss: dict[str, float] | None = Field(
+        None,
+        min_length=1,
+        max_length=1,
+        description="What may be lost in another metric of the curve, by its name.",
+        examples=[{"ne": 0.0005}],
+    )
     target_pls: float | None = Field(
         None, strict=True, ge=0, le=1, description="Portion of samples that may be lost."
     )
@@ -41,6 +52,16 @@ class Accuracy(Model):
         description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
         examples=["mean", 0.95],
     )
+
+    @field_validator("max_loss")
+    @classmethod
+    def _named_limit(cls, found: dict[str, float] | None) -> dict[str, float] | None:
+        for name, most in (found or {}).items():
+            if not NAME.fullmatch(name):
+                raise predicate(f"names no metric by `{name[:60]}`: write for example {{ne: 5e-4}}")
+            if not 0 <= most <= MOST_LOSS:
+                raise predicate(f"limits {name} to {most:g}; it lies between 0 and {MOST_LOSS:g}")
+        return found
 
     @field_validator("risk", mode="before")
     @classmethod

@@ -68,6 +68,23 @@ def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     )
 
 
+Access = Annotated[float, Field(strict=True, gt=0, le=1)]
+MOST_AWRY = 1e-6  # that shares of accesses may miss 1 by
+
+
+class ShardsSection(Model):
+    """Some embedding servers that hold as much, and are asked as often, as each other."""
+
+    servers: PositiveCount = Field(description="Embedding servers, a count.", examples=[2])
+    size_bytes: ShardSize = Field(alias="size", description="Bytes on each of them [size].")
+    access: Access | None = Field(
+        None,
+        description="Share of all look-ups that goes to each of them, no unit; absent for all: "
+        "to all servers alike.",
+        examples=[0.2],
+    )
+
+
 class StatefulRole(Model):
     """Nodes that each hold a part of the model's state."""
 
@@ -144,6 +161,13 @@ class ClusterSection(Model):
         alias="shard_size",
         description="Bytes on each embedding server [size]; or give `tables`.",
     )
+    shards: tuple[ShardsSection, ...] = Field(
+        (),
+        max_length=1_000,
+        description="Instead of `shard_size`, embedding servers that hold different amounts or are "
+        "asked differently often, in their order: {servers, size, access}.",
+        examples=[[{"servers": 2, "size": "90 GB", "access": 0.3}]],
+    )
 
     @property
     def shard_bytes(self) -> float | None:
@@ -155,6 +179,8 @@ class ClusterSection(Model):
             return self.state_bytes
         if self.tables is not None:
             return tables_bytes(self.tables) / self.emb_ps
+        if self.shards:
+            return sum(one.servers * one.size_bytes for one in self.shards) / self.emb_ps
         return self.shard_size_bytes
 
     @property
@@ -162,7 +188,16 @@ class ClusterSection(Model):
         """Bytes on the node that holds most; None where the scenario does not say."""
         if self.roles:
             return max(role.state_bytes for role in self.roles.values())
+        if self.shards:
+            return max(one.size_bytes for one in self.shards)
         return self.shard_bytes
+
+    @property
+    def accesses(self) -> tuple[float, ...]:
+        """Share of the look-ups of each embedding server; empty where all are alike."""
+        return tuple(
+            one.access for one in self.shards if one.access is not None for _ in range(one.servers)
+        )
 
     @property
     def links_h(self) -> LinksH:
@@ -196,6 +231,7 @@ class ClusterSection(Model):
         """Sizes are said once, names are free, the sum is within reason."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
+        yield from self._problems_of_shards()
         if bool(self.emb_ps) + bool(self.workers) + bool(self.roles) != 1:
             yield (
                 "emb_ps",
@@ -218,6 +254,21 @@ class ClusterSection(Model):
         if self.n_nodes_of[ANY] > MAX_NODES:
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
 
+    def _problems_of_shards(self) -> Iterator[tuple[str, str]]:
+        """As many as there are servers, asked for all look-ups in all, and the only sizes."""
+        if not self.shards:
+            return
+        n_servers = sum(one.servers for one in self.shards)
+        if self.tables is not None or self.shard_size_bytes is not None:
+            yield "shards", "say the sizes: give neither `tables` nor `shard_size` beside them"
+        if n_servers != self.emb_ps:
+            yield "shards", f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
+        elif self.accesses and len(self.accesses) < n_servers:
+            yield "shards", "have an `access` for some: give it for all, or for none"
+        elif self.accesses and abs(sum(self.accesses) - 1.0) > MOST_AWRY:
+            all_in_all = f"are asked for {sum(self.accesses):.6g} of the look-ups in all"
+            yield "shards", f"{all_in_all}, which should be 1: `access` is of each server"
+
     def record(self, sync: Sync | None) -> records.Cluster:
         """The nodes as the engines take them, those who keep the trainers in step included."""
         go_on = sync is not None and not sync.form.holds_all_up
@@ -228,4 +279,4 @@ class ClusterSection(Model):
         if sync is not None and (servers := sync.server_role(SYNC_PS)) is not None:
             roles.append(servers)
         repair = None if self.repair is None else duration_of(self.repair)
-        return records.Cluster(tuple(roles), self.spares, repair)
+        return records.Cluster(tuple(roles), self.spares, repair, self.accesses)

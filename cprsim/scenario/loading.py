@@ -22,6 +22,7 @@ from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, 
 
 MAX_BYTES = 500_000
 SOURCES = {
+    "counts": "a CSV file of yours, with how many nodes there were when",
     "infinitehbd": "InfiniteHBD's fault trace: StepFun's public repository of that name on GitHub",
     "lanl": "LANL's failure records LA-UR-05-7318: the Computer Failure Data Repository (CFDR)",
     "tidy": "a CSV file of yours with the columns node, start and end",
@@ -184,10 +185,12 @@ def _complete(
     tables = tables_in(data)
     if not tables:
         return _validated(data, places, problems)
-    scenario = _validated(with_values(data, tables, lambda _: None), places, problems)
+    scenario = _validated(
+        with_values(data, tables, lambda one: [1.0] if one.is_relative else None), places, problems
+    )
     values: dict[str, list[Plain]] = {}
     for table in tables:
-        place = nearest(places, ("recovery", table.entry, "options", table.option))
+        place = nearest(places, ("recovery", table.entry, "options", *table.path))
         try:
             file, column = file_of(table.written)
             table_path = input_file(file, path, place, table.key, "a table of throughput by nodes")

@@ -2,7 +2,8 @@
 
 ``throughput: table.csv`` or ``throughput: {file: table.csv, column: samples_per_s}`` becomes the
 list of numbers that it stands for: with all nodes of the job first, then with a unit fewer and so
-on, as far as the table goes. So what is dumped of a scenario holds the numbers themselves.
+on, as far as the table goes. The entry `policy` takes ``elastic: {speed: table.csv}`` likewise, as
+speeds relative to all nodes. So what is dumped of a scenario holds the numbers themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain
 
 NODES, UNIT = "nodes", "unit_nodes"  # a column, and an option of the systems
+SPEED = ("elastic", "speed")  # of a policy that the scenario writes
 BY_NODES = ("throughput", "speed")  # options that a table by nodes may give
 MOST_BYTES = 1_000_000
 KEYS = {"file", "column"}
@@ -33,31 +35,45 @@ class OptionTable:
     """An option that names a file: of which entry of `recovery`, and what it says."""
 
     entry: int
-    option: str
+    path: tuple[str, ...]  # of its key below the options
     written: Any  # as the scenario has it
 
     @property
     def key(self) -> str:
-        return f"recovery.{self.entry}.options.{self.option}"
+        return ".".join(("recovery", str(self.entry), "options", *self.path))
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether its numbers are speeds relative to the first."""
+        return self.path == SPEED
 
 
 def tables_in(data: Mapping[str, Plain]) -> list[OptionTable]:
     """Options of scenarios that name a file instead of a list of numbers."""
     entries: Any = data.get("recovery")
     return [
-        OptionTable(i, name, entry["options"][name])
+        OptionTable(i, path, said)
         for i, entry in enumerate(entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("options"), dict)
-        for name in _table_options(entry.get("strategy"))
-        if isinstance(entry["options"].get(name), str | dict)
+        if isinstance(entry, dict)
+        for path in _table_options(entry.get("strategy"))
+        if isinstance(said := _at(entry.get("options"), path), str | dict)
     ]
 
 
-def _table_options(strategy: object) -> Iterator[str]:
+def _at(section: Any, path: tuple[str, ...]) -> Any:
+    """What stands at a path; None where nothing does."""
+    for key in path:
+        section = section.get(key) if isinstance(section, dict) else None
+    return section
+
+
+def _table_options(strategy: object) -> Iterator[tuple[str, ...]]:
     system = SYSTEMS.get(strategy) if isinstance(strategy, str) else None
-    if system is not None:
+    if strategy == "policy":
+        yield SPEED
+    elif system is not None:
         yield from (
-            option.name
+            (option.name,)
             for option in fields(system.options)
             if option.metadata.get("kind") == "table" and option.name in BY_NODES
         )
@@ -69,7 +85,9 @@ def with_values(
     """The data with other values of some options."""
     made: dict[str, Any] = deepcopy(dict(data))
     for table in tables:
-        made["recovery"][table.entry]["options"][table.option] = values(table)
+        _at(made["recovery"][table.entry]["options"], table.path[:-1])[table.path[-1]] = values(
+            table
+        )
     return made
 
 
@@ -101,9 +119,12 @@ def throughput_from(
     ParameterError : the file is no such table, or does not know the job's number of nodes
     """
     by_nodes = read_table(path, named)
-    cluster = scenario.cluster
-    n = cluster.n_nodes_of[cluster.state_role]
-    step = (scenario.recovery[table.entry].options or {}).get(UNIT) or 1
+    n_nodes_of, around = scenario.cluster.n_nodes_of, table.path[:-1]
+    section = _at(scenario.recovery[table.entry].options or {}, around)
+    role = (section.get("role") if around else None) or scenario.cluster.state_role
+    if role not in n_nodes_of:
+        raise ParameterError(f"the cluster has no role `{one_line(role)}`")
+    n, step = n_nodes_of[role], section.get(UNIT) or 1
     numbers = []
     while n in by_nodes and n > 0:
         numbers.append(by_nodes[n])
@@ -116,7 +137,9 @@ def throughput_from(
         raise ParameterError(
             f"{path.name} has no row for {n} nodes, but one for {max(below)}: units are of {step}"
         )
-    return numbers
+    if table.is_relative and not numbers[0] > 0:
+        raise ParameterError(f"{path.name}: the job's {first} nodes do nothing")
+    return [one / numbers[0] for one in numbers] if table.is_relative else numbers
 
 
 def read_table(path: Path, named: str | None) -> dict[int, float]:

@@ -18,7 +18,17 @@ from pydantic import BeforeValidator, Discriminator, Tag, create_model
 from pydantic import Field as SchemaField
 
 from cprsim.records import Duration
-from cprsim.recovery.policy import OWN, Capture, Groups, Outside, Placement, Ring, Stage, Tier
+from cprsim.recovery.policy import (
+    OWN,
+    Capture,
+    Elastic,
+    Groups,
+    Outside,
+    Placement,
+    Ring,
+    Stage,
+    Tier,
+)
 from cprsim.recovery.systems import written
 from cprsim.scenario.costs import LinkSection, link_or_duration
 from cprsim.scenario.distributions import DurationSpec, FixedTime, duration_of
@@ -29,7 +39,11 @@ YOUNG = "young"
 TIME_H = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 min")]
 MOST = 4096  # entries of a list
 NAME = Annotated[str, SchemaField(strict=True, max_length=60)]
-BY_DEFAULT = {(Tier, "role"): "", (Tier, "placement"): Outside()}  # where a record has no default
+BY_DEFAULT = {  # where a record has no default
+    (Tier, "role"): "",
+    (Tier, "placement"): Outside(),
+    (Elastic, "role"): "",
+}
 
 
 Cost = Annotated[

@@ -345,7 +345,7 @@ def _bytes_problems(scenario: Scenario, cost: str | LinkSection) -> Iterator[str
     if scenario.storage is None:
         yield "`transfer` needs `storage: {bandwidth: ...}`"
     if cluster.shard_bytes is None:
-        yield "`transfer` needs `cluster.shard_size` or `cluster.tables`"
+        yield "`transfer` needs `cluster.shard_size`, `cluster.shards` or `cluster.tables`"
 
 
 def _own_costs_fit(scenario: Scenario) -> Found:

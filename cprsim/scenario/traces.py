@@ -12,7 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Outages, with_lives
 from cprsim.failures.replay import Replay
 from cprsim.scenario.quantities import Model, PositiveCount, Quantity, predicate
 from cprsim.units import TIME
@@ -113,9 +113,16 @@ class TraceFailures(Model):
         "environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/failures/infinitehbd/fault_trace.json"],
     )
-    format: Literal["tidy", "infinitehbd", "lanl"] = Field(
-        description="tidy (CSV: node, start, end), infinitehbd (JSON of start and end events) or "
-        "lanl (LA-UR-05-7318, CSV, may be .xz)."
+    format: Literal["tidy", "counts", "infinitehbd", "lanl"] = Field(
+        description="tidy (CSV: node, start, end), counts (CSV: time and nodes there are from then "
+        "on, or time and change, +2 or -3), infinitehbd (JSON of start and end events) or lanl "
+        "(LA-UR-05-7318, CSV, may be .xz)."
+    )
+    begins: Literal["random", "first"] = Field(
+        "random",
+        description="Where each replication begins: at a random instant of the trace, nodes that "
+        "are away then taken as there (random), or at its first, nodes that are away then lost at "
+        "once (first).",
     )
     nodes: PositiveCount | None = Field(
         None,
@@ -123,8 +130,14 @@ class TraceFailures(Model):
         "file.",
     )
     system: PositiveCount | None = Field(None, description="Of lanl: which system.", examples=[2])
+    node_dates: bool | None = Field(
+        None,
+        strict=True,
+        description="Of lanl: nodes are there between the dates that the file names, and a job has "
+        "only nodes that are there.",
+    )
     period: PeriodSection | None = Field(
-        None, description="Of lanl and tidy: what was observed; absent: what the log spans."
+        None, description="Of lanl, tidy and counts: what was observed; absent: what the log spans."
     )
     cause: str | None = Field(
         None,
@@ -136,7 +149,8 @@ class TraceFailures(Model):
     )
     columns: Columns | None = Field(None, description="Of tidy: what its columns are called.")
     time_unit: Literal["ms", "s", "min", "h", "d"] | None = Field(
-        None, description="Of tidy: unit of its times; absent: they are ISO 8601 time stamps."
+        None,
+        description="Of tidy and counts: unit of the times; absent: they are ISO 8601 time stamps.",
     )
     repair_h: Unended | None = Field(
         None,
@@ -154,9 +168,12 @@ class TraceFailures(Model):
         """Each format has its own keys."""
         own = {
             "system": ("lanl",),
-            "period": ("lanl", "tidy"),
+            "nodes": ("tidy", "infinitehbd", "lanl"),
+            "node_dates": ("lanl",),
+            "cause": ("tidy", "infinitehbd", "lanl"),
+            "period": ("lanl", "tidy", "counts"),
             "columns": ("tidy",),
-            "time_unit": ("tidy",),
+            "time_unit": ("tidy", "counts"),
             "repair": ("tidy",),
         }
         for key, forms in own.items():
@@ -177,6 +194,8 @@ class TraceFailures(Model):
         outages = self._read(path)
         if self.cause is not None:
             outages = outages.of_cause(self.cause)
+        if self.begins == "first":
+            return Replay(outages, from_first=True)
         if outages.n_outages < FEWEST_OUTAGES:
             raise ParameterError(
                 f"the trace has {outages.n_outages} outage: what lies between outages can't be "
@@ -186,16 +205,23 @@ class TraceFailures(Model):
 
     def _read(self, path: Path) -> Outages:
         from cprsim.failures.traces import (  # pandas comes with them: most scenarios need none
+            read_counts,
             read_infinitehbd,
             read_lanl,
             read_tidy,
         )
+        from cprsim.failures.traces.lanl import lanl_lives
 
         if self.format == "infinitehbd":
             return read_infinitehbd(path, n_nodes=self.nodes)
         period = (None, None) if self.period is None else (self.period.first, self.period.last)
+        if self.format == "counts":
+            return read_counts(path, time_unit=self.time_unit, period=period)
         if self.format == "lanl":
-            return read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
+            log = read_lanl(path, system=self.system, period=period, n_nodes=self.nodes)
+            if not self.node_dates or self.system is None:
+                return log
+            return with_lives(log, lanl_lives(path, self.system, log))
         return read_tidy(
             path,
             columns={} if self.columns is None else self.columns.other_names,

@@ -127,10 +127,10 @@ def known_ways(
         return dict(ways)
     if curve is None:
         raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
-    if curve.unfit:
+    if unfit := curve.why_unfit(metric):
         raise ParameterError(
             f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
-            f"{'; '.join(curve.unfit)}"
+            f"{'; '.join(unfit)}"
         )
     known = {
         name: way

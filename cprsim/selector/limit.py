@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from math import inf, isfinite, nan, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,17 +13,24 @@ from cprsim.records import Floats
 from cprsim.staleness import MeanLoss, Metric, Prediction, pooled
 
 
-class LimitedQuantity(StrEnum):
-    """What is limited."""
+class LimitedQuantity(Metric):
+    """What is limited: the loss in a metric of the curve, or PLS as published."""
 
-    AUC = "auc"  # loss of AUC
-    LOG_LOSS = "log-loss"  # rise of log-loss
-    PLS = "pls"  # portion of lost samples, as published
+    __slots__ = ()
+
+    AUC: ClassVar[LimitedQuantity]
+    LOG_LOSS: ClassVar[LimitedQuantity]
+    PLS: ClassVar[LimitedQuantity]  # portion of lost samples
 
     @property
     def metric(self) -> Metric | None:
         """The metric of the curve that predicts it; None for PLS, which needs no curve."""
-        return None if self is LimitedQuantity.PLS else Metric(self.value)
+        return None if self == LimitedQuantity.PLS else Metric(self)
+
+
+LimitedQuantity.AUC = LimitedQuantity(Metric.AUC)
+LimitedQuantity.LOG_LOSS = LimitedQuantity(Metric.LOG_LOSS)
+LimitedQuantity.PLS = LimitedQuantity("pls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Limit:
     Parameters
     ----------
     quantity : what is limited
-    most : the limit, not negative: AUC, nats or a share of the samples
+    most : the limit, not negative, in what the quantity is counted in
     confidence : the limit holds at this one-sided upper bound of what is estimated, from 0.5 (the
         estimate itself) to below 1
     risk : None: the mean over failure histories is held to the limit; between 0 and 1: this
@@ -52,7 +59,7 @@ class Limit:
     def __post_init__(self) -> None:
         if not (isfinite(self.most) and self.most >= 0):
             raise ParameterError(f"a limit of {self.most} is none: it is a number, 0 or more")
-        if self.quantity is LimitedQuantity.PLS and self.most > 1:
+        if self.quantity == LimitedQuantity.PLS and self.most > 1:
             raise ParameterError(f"target PLS is {self.most}; it is a share between 0 and 1")
         if not 0.5 <= self.confidence < 1:
             raise ParameterError(

@@ -10,8 +10,7 @@ from cprsim.recovery import NEVER
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import Limit, LimitedQuantity
 
-WORDS = {
-    LimitedQuantity.AUC: "AUC loss",
+WORDS: dict[str, str] = {
     LimitedQuantity.LOG_LOSS: "log-loss rise",
     LimitedQuantity.PLS: "PLS",
 }
@@ -19,7 +18,7 @@ WORDS = {
 
 def quantity_of(limit: Limit) -> str:
     """What is limited, in words."""
-    return WORDS[limit.quantity]
+    return WORDS.get(limit.quantity, f"{limit.quantity.label} loss")
 
 
 def saving(one: Candidate) -> str:

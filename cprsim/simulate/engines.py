@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprsim.failures.block import BlockFailures
-from cprsim.records import CostBreakdown, EventLog, Floats, ShardLoss, stacked
+from cprsim.records import (
+    Cluster,
+    CostBreakdown,
+    EventLog,
+    Floats,
+    ShardLoss,
+    in_order,
+    stacked,
+)
 from cprsim.simulate.blocks import BlockDraws, compile_for, logged, run_block
 from cprsim.simulate.job import SimulatedJob
 from cprsim.simulate.strikes import ScopedBlock, ScopeShares
+from cprsim.staleness import lost_portion
 
 FAST, SIMPY = "fast", "simpy"
 
@@ -64,14 +73,22 @@ class Engine:
         first = block.failures.replications.start
         ran = run_block(
             self.job, self._failures(block), self._draws(block), replications, first,
-            simpy_alone=self.simpy_alone, keep_losses=self.keep_losses,
+            simpy_alone=self.simpy_alone,
+            keep_losses=self.keep_losses or bool(self.job.cluster.accesses),
         )  # fmt: skip
-        n_shards = max(self.job.cluster.n_emb_ps, 1)
+        cluster = self.job.cluster
         took_part = {SIMPY: ran.n_by_events > 0, FAST: ran.n_by_events < len(replications)}
         engines = frozenset(name for name, took in took_part.items() if took)
-        losses = _shard_loss(ran.losses, first, n_shards)
+        losses = _shard_loss(ran.losses, first, cluster)
         costs = ran.costs if self.parts is None else with_parts(ran.costs, self.parts)
-        return Rows(costs, losses, ran.stale_h / n_shards, ran.stale_net_h / n_shards, engines)
+        stale_h, net_h = (one / max(cluster.n_emb_ps, 1) for one in (ran.stale_h, ran.stale_net_h))
+        if cluster.accesses:
+            stale_h, net_h = (
+                lost_portion(since_h, losses, costs.replication, 1.0)
+                for since_h in (losses.since_save_h, losses.since_reload_h)
+            )
+        kept = losses if self.keep_losses else in_order(losses, np.zeros(0, dtype=np.int64))
+        return Rows(costs, kept, stale_h, net_h, engines)
 
     def given(self, block: Block) -> tuple[ScopedBlock, BlockDraws]:
         """What the replications of a block meet: failures, and costs that vary."""
@@ -107,7 +124,7 @@ def with_parts(costs: CostBreakdown, parts: tuple[str, ...]) -> CostBreakdown:
     return replace(costs, parts=parts, hours=np.stack(hours, axis=1))
 
 
-def _shard_loss(lost: NDArray[Any], first_number: int, n_shards: int) -> ShardLoss:
+def _shard_loss(lost: NDArray[Any], first_number: int, cluster: Cluster) -> ShardLoss:
     """Losses as a record; their replications are numbered among all."""
     return ShardLoss(
         replication=lost["replication"] + first_number,
@@ -115,7 +132,7 @@ def _shard_loss(lost: NDArray[Any], first_number: int, n_shards: int) -> ShardLo
         slot=np.ascontiguousarray(lost["slot"]),
         since_save_h=np.ascontiguousarray(lost["since_save_h"]),
         since_reload_h=np.ascontiguousarray(lost["since_reload_h"]),
-        share=np.full(len(lost), 1.0 / n_shards),
+        share=cluster.shares(lost["slot"]),
     )
 
 

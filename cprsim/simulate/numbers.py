@@ -117,6 +117,7 @@ STAGE = np.dtype(
         ("table", "i8"),
         ("has_cost", "?"),
         ("blocks", "?"),
+        ("each", "?"),
     ],
     align=True,
 )
@@ -284,7 +285,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         (
             STAGE_ORDER.index(stage.kind), parts.index(stage.kind.value),
             *fixed(of_failures, f"stage/{r}/{s}", stage.cost),
-            stage.cost is not None, stage.blocks,
+            stage.cost is not None, stage.blocks, stage.each,
         )
         for r, rule in enumerate(policy.rules)
         for s, stage in enumerate(rule.stages)

@@ -20,18 +20,19 @@ from cprsim.staleness.expected import (
     nothing_lost,
     pooled,
 )
+from cprsim.staleness.metric import ALWAYS, Metric
 from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Replicate, Response, Weight
 from cprsim.staleness.strategies import (
     MORE_BYTES,
     STRATEGIES,
     TRACKERS,
     WHOLE,
-    Metric,
     lost_portion,
     strategy_key,
 )
 
 __all__ = [
+    "ALWAYS",
     "FEWEST_SEEDS_TO_USE",
     "MORE_BYTES",
     "STRATEGIES",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from cprsim.errors import ParameterError
 from cprsim.records import Ints, RecoveryPolicy, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, nothing_lost
+from cprsim.staleness.metric import Metric
 from cprsim.staleness.response import Response
-from cprsim.staleness.strategies import Metric, priority_key, strategy_key
+from cprsim.staleness.strategies import priority_key, strategy_key
 
 FEWEST_SEEDS_TO_USE = 8  # of a curve to decide by: benchmarks/coverage_of_curves.py
 
@@ -30,6 +31,16 @@ class StalenessCurve:
     correlations: Mapping[tuple[Metric, str, str], float] = field(default_factory=dict)
     # by strategy: what its sub-saves of an interval write, over what a whole save does
     bytes_shares: Mapping[str, float] = field(default_factory=dict)
+    unfit_metrics: Mapping[Metric, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of the responses, each once."""
+        return tuple(dict.fromkeys(one.metric for one in self.responses))
+
+    def why_unfit(self, metric: Metric) -> tuple[str, ...]:
+        """Sentences: why nothing should be decided by it in one metric."""
+        return (*self.unfit, *self.unfit_metrics.get(metric, ()))
 
     def __post_init__(self) -> None:
         seen = [(response.strategy, response.metric) for response in self.responses]

@@ -13,7 +13,8 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.records import Floats, Ints, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, jackknife_error
-from cprsim.staleness.strategies import STRATEGIES, Metric
+from cprsim.staleness.metric import Metric
+from cprsim.staleness.strategies import STRATEGIES
 
 WEIGHED_AT = (
     0.1  # staleness, as a share of the job, at which the mean of a weight over the job is 1

@@ -1,8 +1,6 @@
-"""Whose stale shards are priced, in which metric, and how many samples they lose."""
+"""Whose stale shards are priced, and how many samples they lose."""
 
 from __future__ import annotations
-
-from enum import StrEnum
 
 import numpy as np
 
@@ -12,13 +10,6 @@ WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
 MORE_BYTES = "+"  # after the tracker's name: the small tables are saved with every sub-save
 TRACKERS = ("scar", "mfu", "ssu", "round-robin")
 STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
-
-
-class Metric(StrEnum):
-    """In what a model is worse than its twin that met no failure; more is worse in both."""
-
-    AUC = "auc"  # the twin's AUC less the run's
-    LOG_LOSS = "log-loss"  # the run's log-loss less the twin's
 
 
 def strategy_key(policy: RecoveryPolicy) -> str | None:

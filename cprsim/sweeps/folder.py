@@ -15,7 +15,7 @@ from cprsim.errors import ResultError
 from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
 from cprsim.records import OnFailure
-from cprsim.results.accuracy_rows import why_unpriced
+from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -30,13 +30,14 @@ from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
-from cprsim.staleness import strategy_key
+from cprsim.staleness import Metric, strategy_key
 from cprsim.sweeps.points import Point, require_sweep
 from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column, sweep_table
 
 TABLE = "sweep.parquet"
 ABOUT = "sweep.json"
+AUC_LOSS = QUANTITIES[Metric.AUC]
 
 
 # Columns of the table that tables, figures and sentences are made of, beside those of the axes.
@@ -87,9 +88,18 @@ class SweepResult:
         return tuple(self.table["strategy"].unique())
 
     @property
-    def knows_loss(self) -> bool:
-        """Whether there is a loss of AUC of any strategy whose shards go stale."""
-        rows = self.of("auc_loss")
+    def priced(self) -> tuple[str, ...]:
+        """The losses that the table has: of AUC, and of further metrics."""
+        there = self.table["quantity"].unique()
+        return tuple(one for one in (AUC_LOSS, *further_losses(there)) if one in there)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Those of them that are known of any strategy whose shards go stale."""
+        return tuple(filter(self._knows, self.priced))
+
+    def _knows(self, quantity: str) -> bool:
+        rows = self.of(quantity)
         reloads = rows["on_failure"].isin([OnFailure.RELOAD.value, OnFailure.BY_RULES.value])
         return bool(rows.loc[reloads, "mean"].notna().any())
 

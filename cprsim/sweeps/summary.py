@@ -12,7 +12,7 @@ from cprsim.estimate import Estimate
 from cprsim.results import records_of
 from cprsim.sweeps.folder import SweepResult
 
-OVERHEAD, AUC_LOSS = "overhead_fraction", "auc_loss"
+OVERHEAD, LOSSES = "overhead_fraction", "losses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Extreme:
     mean: float  # overhead, as a share of useful time; with its 95 % interval
     low: float
     high: float
-    auc_loss: Estimate | None  # there; None where no staleness curve prices it
+    losses: Mapping[str, Estimate]  # there, by quantity; none where no staleness curve prices it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ def summaries(result: SweepResult) -> list[StrategySummary]:
 
 
 def _summary(result: SweepResult, strategy: str) -> StrategySummary:
-    rows, priced = (
-        of_all[of_all["strategy"] == strategy] for of_all in map(result.of, (OVERHEAD, AUC_LOSS))
-    )
+    rows = _rows(result, OVERHEAD, strategy)
     finished = rows["mean"].notna().to_numpy()
     there = records_of(rows[finished])
-    if len(priced):
+    for quantity in result.priced:
+        priced = _rows(result, quantity, strategy)
         for row, loss in zip(there, records_of(priced[finished]), strict=True):
-            row[AUC_LOSS] = Estimate(loss["mean"], loss["low"], loss["high"], loss["n"])
+            estimate = Estimate(loss["mean"], loss["low"], loss["high"], loss["n"])
+            row.setdefault(LOSSES, {})[quantity] = estimate
     return StrategySummary(
         strategy=strategy,
         lowest=_extreme(result, min(there, key=_mean)) if there else None,
@@ -67,6 +67,11 @@ def _summary(result: SweepResult, strategy: str) -> StrategySummary:
         n_points=int(rows["difference"].notna().sum()),
         engines=tuple(sorted(set(rows["engine"]))),
     )
+
+
+def _rows(result: SweepResult, quantity: str, strategy: str) -> pd.DataFrame:
+    of_all = result.of(quantity)
+    return of_all[of_all["strategy"] == strategy]
 
 
 def _mean(row: Mapping[str, Any]) -> float:
@@ -81,5 +86,5 @@ def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
         mean=float(row["mean"]),
         low=float(row["low"]),
         high=float(row["high"]),
-        auc_loss=row.get(AUC_LOSS),
+        losses=row.get(LOSSES, {}),
     )

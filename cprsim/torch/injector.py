@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TextIO
 
 from cprsim.errors import CurveError, ParameterError, Place
 from cprsim.kernel.saving import Saver
@@ -80,10 +81,12 @@ class FailureInjector:
         twin_auc: float,
         log_loss: float | None = None,
         twin_log_loss: float | None = None,
+        others: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     ) -> None:
         """Append the row with its results to a CSV, which is made where it is not there.
 
-        Several processes may append to one file.
+        Several processes may append to one file. `others`: further metrics by name, of the run and
+        of its twin; the same names in every row.
 
         Raises
         ------
@@ -94,6 +97,8 @@ class FailureInjector:
             raise ParameterError(f"the run stands at sample {self.seen} of {self.n_samples}")
         self._followed.close()
         results = dict(zip(RESULTS, (auc, twin_auc, log_loss, twin_log_loss), strict=True))
+        for name, (own, twin) in others.items():
+            results |= {name: own, f"twin_{name}": twin}
         append(Path(path), {name: self.row.get(name, "") for name in PLANNED} | results)
 
 
@@ -107,6 +112,16 @@ def _events(run: PlannedRun) -> list[tuple[float, str, Any]]:
     return sorted([*saves, *losses], key=lambda one: (one[0], one[1] != "save"))
 
 
+def _require_columns(file: TextIO, columns: Sequence[str], path: Path) -> None:
+    """Raise CurveError where the table has others; the file stands at its end again."""
+    file.seek(0)
+    there = file.readline().rstrip("\r\n").split(",")
+    file.seek(0, os.SEEK_END)
+    if there != list(columns):
+        message = f"has the columns {', '.join(there)}; the row has {', '.join(columns)}"
+        raise CurveError.at(Place(path, 1), message)
+
+
 def append(path: Path, row: Mapping[str, Any]) -> None:
     """Add one row to a table of runs, whole, on the disk when this returns."""
     try:
@@ -114,9 +129,13 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
         with path.open("a+", newline="") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0, os.SEEK_END)
-            writer = csv.DictWriter(file, [*PLANNED, *RESULTS], lineterminator="\n")
+            known = (*PLANNED, *RESULTS)
+            columns = [*known, *(name for name in row if name not in known)]
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
             if file.tell() == 0:
                 writer.writeheader()
+            else:
+                _require_columns(file, columns, path)
             writer.writerow({name: "" if value is None else value for name, value in row.items()})
             file.flush()
             os.fsync(file.fileno())

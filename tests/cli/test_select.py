@@ -175,3 +175,25 @@ def test_a_curve_that_is_not_there(drawing_cprsim, scenario: Path) -> None:
     result = drawing_cprsim("select", scenario, "--max-auc-loss", "0.001", "--curve", "nowhere.csv")
     assert result.exit_code == 2
     assert "nowhere.csv" in result.output
+
+
+def test_a_limit_of_any_metric_of_the_curve_is_kept(select, curve: Path) -> None:
+    rows = [line.split(",") for line in CURVE.splitlines()[1:]]
+    text = "strategy,pls,loss,standard_error,metric\n" + "".join(
+        f"{','.join(row)},auc\n{row[0]},{row[1]},{2 * float(row[2])},{2 * float(row[3])},ne\n"
+        for row in rows
+    )
+    curve.write_text(text, "utf-8")
+    by_auc = json.loads(select("--max-auc-loss", "0.001", "--json").stdout)
+    by_ne = json.loads(select("--max-loss", "ne=0.002", "--json").stdout)
+    assert by_ne["limit"]["quantity"] == "ne"
+    assert by_ne["entries"] == by_auc["entries"]
+    assert len(by_ne["entries"]) > 2
+
+
+@pytest.mark.parametrize("said", ["ne", "ne=much", "N E=0.1", "ne=-1", "recall=0.1"])
+def test_a_limit_that_says_nothing_is_refused(select, said) -> None:
+    done = select("--max-loss", said)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.stderr
+    assert not done.stdout

@@ -15,10 +15,11 @@ from cprsim.codec import canonical_digest
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import CurveError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.staleness import STRATEGIES, Metric, Replicate, Response, Weight
+from cprsim.staleness import ALWAYS, STRATEGIES, Metric, Replicate, Response, Weight
 from tests.generated import sub_saves
 
 WEIGHT = Weight(np.array([0.2, 0.8]), np.array([0.1, 0.4]), np.array([[1.5, 1.2], [0.5, 0.1]]))
+METRICS = (*ALWAYS, Metric.NE, Metric("recall-loss@10"))
 PLAIN = Response.linear("partial", Metric.AUC, (0.02, 0.001), 0.3, weight=WEIGHT, degrees=7)
 FRESH = Response(
     "mfu+",
@@ -65,7 +66,7 @@ def responses(draw):
         np.array([0.0, *of]) for of in (np.cumsum(steps), sorted(draw(numbers)), draw(errors))
     )
     return Response(
-        draw(st.sampled_from(STRATEGIES)), draw(st.sampled_from(Metric)), pls, loss, error,
+        draw(st.sampled_from(STRATEGIES)), draw(st.sampled_from(METRICS)), pls, loss, error,
         weight=draw(st.sampled_from([Weight(), WEIGHT])),
         interval_share=draw(st.floats(0, 1)),
         degrees=draw(st.just(inf) | st.floats(0.1, 1e6)),
@@ -186,7 +187,7 @@ def measured_responses(draw) -> Response:
 
     return Response(
         "mfu",
-        draw(st.sampled_from(Metric)),
+        draw(st.sampled_from(METRICS)),
         pls,
         loss,
         np.concatenate([[0.0], np.full(len(pls) - 1, draw(st.floats(1e-9, 1.0)))]),

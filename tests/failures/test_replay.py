@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cprsim.failures.outages import Outages, outages_of
 from cprsim.failures.replay import Replay
 from cprsim.failures.traces import read_infinitehbd
 from cprsim.records import Clock, Cluster, Holds, Role
+from cprsim.scenario.traces import TraceFailures
 
 
 def outages(*rows: tuple[int, float, float], n_nodes: int = 8, window_h: float = 100.0) -> Outages:
@@ -109,6 +111,56 @@ def test_expected_failures_are_exact_over_windows_and_assignments() -> None:
         shards += np.bincount(of_failure[chunk.slot < 3], minlength=n)
     for values, mean in ((counted, 74 * p_any / 100), (shards, 74 * 4 * 3 / 8 / 100)):
         assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n)
+
+
+def test_a_job_has_only_nodes_that_are_there() -> None:
+    """Of 8 nodes two join at 30 h and three leave at 60 h; each fails once while it is there."""
+    rows = [(node, 5.0 + node, 6.0 + node) for node in range(6)]
+    trace = outages(*rows, (6, 35, 36), (7, 45, 45), (0, 70, 71), (0, 80, 81), (4, 80, 81))
+    enters_h = np.array([0.0] * 6 + [30, 30])
+    leaves_h = np.array([100.0] * 5 + [60, 60, 60])
+    trace = replace(trace, lives=(enters_h, enters_h, leaves_h))
+    cluster = Cluster((Role("emb_ps", 3, Holds.SHARD), Role("trainer", 2, Holds.REPLICA)))
+    source = Replay(trace)
+    # 6, 8, then 5 nodes are there: the job of 5 has all of them in the end
+    n_any = 6 * 5 / 6 + 2 * 5 / 8 + 2
+    n_shard = 6 * 3 / 6 + 2 * 3 / 8 + 3 / 5 + (1 - 1 / 10)
+    expected = source.expected(cluster, 50.0)
+    assert expected.mtbf_h == pytest.approx(100 / n_any)
+    assert expected.mtbf_shard_h == pytest.approx(100 / n_shard)
+    assert expected.n_shards_together == pytest.approx((6 * 3 / 6 + 2 * 3 / 8 + 9 / 5) / n_shard)
+    n = 3000
+    chunk = next(source.draw(cluster, 5, 0, n, [74.0]))
+    counted = np.bincount(chunk.replication, minlength=n)
+    of_failure = np.repeat(chunk.replication, np.diff(chunk.first_slot))
+    shards = np.bincount(of_failure[chunk.slot < 3], minlength=n)
+    n_shards = 6 * 3 / 6 + 2 * 3 / 8 + 9 / 5
+    for values, mean in ((counted, 0.74 * n_any), (shards, 0.74 * n_shards)):
+        assert abs(values.mean() - mean) <= 4 * values.std() / math.sqrt(n)
+    some = next(source.draw(cluster, 5, 0, n, [74.0], range(10, 20)))
+    assert [some.of(i) for i in range(10)] == [chunk.of(i) for i in range(10, 20)]
+
+
+def test_a_job_may_not_have_more_nodes_than_are_there_at_any_time() -> None:
+    lives = np.zeros(8), np.zeros(8), np.array([100.0] * 4 + [60.0] * 4)
+    trace = replace(outages((0, 10, 12), (1, 30, 31)), lives=lives)
+    cluster = Cluster((Role("emb_ps", 5, Holds.SHARD),))
+    with pytest.raises(ParameterError, match="the trace only 4 at hour 60 of it: choose another"):
+        Replay(trace).expected(cluster, 10.0)
+
+
+def test_lanls_nodes_are_there_between_their_dates(failure_logs: Path) -> None:
+    path = failure_logs / "lanl/LA-UR-05-7318-failure-data-1996-2005.csv.xz"
+    section = {"kind": "trace", "file": "log", "format": "lanl", "system": 20}
+    whole = TraceFailures.model_validate(section).source(path)
+    dated = TraceFailures.model_validate({**section, "node_dates": True}).source(path)
+    cluster = Cluster((Role("emb_ps", 4, Holds.SHARD),))
+    assert whole.outages.lives is None
+    assert dated.outages.lives is not None
+    expected = dated.expected(cluster, 100.0).mtbf_h
+    chunk = next(dated.draw(cluster, 1, 0, 2000, [1000.0]))
+    counted = np.bincount(chunk.replication, minlength=2000)
+    assert abs(counted.mean() - 1000 / expected) <= 4 * counted.std() / math.sqrt(2000)
 
 
 def test_replay_refuses_what_it_cannot_replay() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from math import exp, sqrt
 from pathlib import Path
 
@@ -11,12 +12,24 @@ import pytest
 from scipy import integrate
 
 from cprsim.errors import ParameterError
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import failures_of, replay
 from cprsim.failures.outages import outages_of
+from cprsim.failures.several import SeveralSources
 from cprsim.fitting.causes import by_cause, cumulative_incidence, overhead
 from cprsim.fitting.lifetimes import lifetimes_of
+from cprsim.scenario import load_scenario
 from tests.fitting.logs import write_log
 from tests.fitting.test_competing_causes import WINDOW_H, competing
 from tests.making import call
+
+REST = """\
+job: {useful: 50 h}
+cluster: {trainers: 20, emb_ps: 10}
+costs: {save: 5 min, load: 3 min, reschedule: 2 min}
+recovery: [full]
+simulation: {replications: 10}
+"""
 
 
 def test_cumulative_incidence_by_hand_with_late_entry_and_censoring() -> None:
@@ -73,23 +86,57 @@ def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
         by_cause(log, 1)
 
 
-def test_the_command_shows_all_causes_and_writes_a_fragment_for_each(tmp_path: Path) -> None:
+def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
+    tmp_path: Path,
+) -> None:
     log = write_log(tmp_path / "log.csv", competing(1))
     arguments = (
         "fit", log, "--time-unit", "h", "--from", 0, "--to", WINDOW_H, "--bootstrap", 0, "--by",
         "cause",
     )  # fmt: skip
-    shown = call(*arguments, "--save", tmp_path / "made.yaml")
+    made, page = tmp_path / "made.yaml", tmp_path / "page.md"
+    shown = call(*arguments, "--reach", "network=process", "--save", made, "--page", page)
     assert shown.exit_code == 0, shown.output
     assert "Causes, for a job on 30 node(s), the one to fix first on top:" in shown.stdout
-    assert {file.name for file in tmp_path.glob("made*")} == {
-        "made-1-network.yaml", "made-2-disk.yaml",
-    }  # fmt: skip
-    assert "# cause: disk" in (tmp_path / "made-2-disk.yaml").read_text()
-    causes = json.loads(call(*arguments, "--json").stdout)["causes"]
+    assert made.read_text() in shown.stdout
+    assert "of the job per 30 days" in page.read_text()
+
+    said = json.loads(call(*arguments, "--json").stdout)
+    causes = said["causes"]
     assert [one["cause"] for one in causes] == ["network", "disk"]
+    assert all("failures:" in one["fragment"] for one in causes)
     shape = causes[1]["uptimes"]["shape"]
     assert shape["low"] < 3.0 < shape["high"]
-    both = call(*arguments, "--cause", "disk")
-    assert both.exit_code == 2
-    assert "--by cause: takes all causes" in both.stderr
+
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(REST + made.read_text())
+    experiment = assemble(load_scenario(scenario))
+    assert [(one.name, one.reach.name) for one in experiment.scopes] == [
+        ("network", "PROCESS"), ("disk", "NODE"),
+    ]  # fmt: skip
+    assert isinstance(experiment.failures, SeveralSources)
+    rates = experiment.failures.rates_per_h(experiment.cluster, 50.0)
+    for rate, one in zip(rates, causes, strict=True):
+        assert rate == pytest.approx(one["job_rate_per_h"]["estimate"], rel=0.15)
+    failures = islice(failures_of(experiment, 0), 20)
+    assert {failure.source for failure in failures} == {0, 1}
+    assert replay(experiment, 0)["full"].progress_h[-1] == pytest.approx(50.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--by", "cause", "--cause", "disk"), "--by cause: takes all causes"),
+        (("--by", "cause", "--reach", "fan=node"), "there is no cause 'fan'; there are: "),
+        (("--by", "cause", "--reach", "disk=room"), "what it kills is process, gpu, node, rack"),
+        (("--by", "cause", "--reach", "disk"), "write CAUSE=WHAT"),
+        (("--reach", "disk=node"), "goes with --by cause"),
+    ],
+)
+def test_what_can_not_be_said_of_causes(
+    tmp_path: Path, options: tuple[str, ...], complaint: str
+) -> None:
+    log = write_log(tmp_path / "log.csv", competing(1))
+    found = call("fit", log, "--time-unit", "h", "--bootstrap", 0, *options)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert complaint in found.stderr

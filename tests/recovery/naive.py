@@ -8,7 +8,7 @@ sections and rules of the page. Where the page is open, the reading chosen is ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor, inf
 
 from cprsim.failures.distributions import Constant
@@ -97,6 +97,7 @@ class Planned:
     hours: float
     link: Storage | None = None  # of a load that shares its bandwidth: that has no hours
     by_units: bool = False  # what it takes hangs on the units that are missing then
+    each: bool = False  # of a wait: each slot for its own node
 
     @property
     def takes_time(self) -> bool:
@@ -270,7 +271,8 @@ class Replication:
                 self.give_nodes()
                 return True
         per_h = self.bytes_per_hour()
-        for recovery in self.recoveries:
+        for recovery in list(self.recoveries):
+            self.leave_behind(recovery)
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
                 if recovery.at >= 0 and recovery.waits
@@ -782,7 +784,7 @@ class Replication:
                 lost_h = 0.0 if nobody_goes_back else progress_h - choice.content_h
                 hours = lost_h / rule.replay_speed
             by_units = stage.kind is StageKind.REGROUP and stage.cost is None
-            planned.append(Planned(stage.kind, stage.blocks, hours, link, by_units))
+            planned.append(Planned(stage.kind, stage.blocks, hours, link, by_units, stage.each))
         return planned
 
     def enter_next_stage(self, recovery: Recovery) -> None:
@@ -794,6 +796,7 @@ class Replication:
                 return
             if recovery.waits:
                 self.ask_for_nodes(recovery)
+                self.leave_behind(recovery)
                 if not recovery.slots.isdisjoint(self.vacant):
                     recovery.ends_at_h = inf
                     return
@@ -814,6 +817,15 @@ class Replication:
                     recovery.ends_at_h = inf
                     recovery.left_bytes = recovery.stage.link.shard_bytes
                 return
+
+    def leave_behind(self, recovery: Recovery) -> None:
+        """5: of a wait for each slot, those without a node are a recovery of their own."""
+        if recovery.at < 0 or not recovery.waits or not recovery.stage.each:
+            return
+        waiting = recovery.slots & self.vacant
+        if waiting and waiting != recovery.slots:
+            recovery.slots -= waiting
+            self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
     # ----------------------------------------------------------------- 5. loads
 

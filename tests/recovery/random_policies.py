@@ -382,7 +382,23 @@ def with_more(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         job = with_shared_loads(dice, job)
     if job.policy.elastic is not None and dice.chance(0.5):
         job = with_regroup_by_units(dice, job)
-    return job
+    return with_waits_for_each(dice, job) if dice.chance(0.5) else job
+
+
+def with_waits_for_each(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """Slots that go on as they get their nodes, where nothing forbids it."""
+    alone, tiers = (Reverts.STRUCK, Reverts.SHARDS), job.policy.tiers
+    sharing = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
+    rules = tuple(
+        rule
+        if rule.reverts in alone or sharing & set(rule.sources) or dice.chance(0.2)
+        else replace(
+            rule,
+            stages=tuple(replace(one, each=one.kind is StageKind.WAIT) for one in rule.stages),
+        )
+        for rule in job.policy.rules
+    )
+    return with_policy(job, rules=rules)
 
 
 def with_regroup_by_units(dice: Dice, job: SimulatedJob) -> SimulatedJob:
@@ -676,6 +692,7 @@ def kinds_of_rules(policy: Policy) -> set[str]:
             "blocking after non-blocking": any(later),
             "stops nothing": rule.stops_nothing,
             "replay speed": rule.replay_speed > 1.0,
+            "wait for each": any(stage.each for stage in rule.stages),
             "slower meanwhile": rule.speed_meanwhile < 1.0 and not all(blocks),
         }
         found |= {name for name, there in named.items() if there}

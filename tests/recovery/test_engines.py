@@ -352,7 +352,7 @@ fail, several captures, in parts, parts in flight
 all, struck, shards, nobody, newest, step begun, step before, start
 scopes, rules for roles, several rules, several sources, needs, stops nothing
 replay, replay under struck
-non-blocking, blocking after non-blocking, slower meanwhile, replay speed
+non-blocking, blocking after non-blocking, slower meanwhile, replay speed, wait for each
 stage detect, stage save, stage wait, stage reschedule, stage regroup, stage load, stage replay
 stage rebuild
 elastic, elastic with a zero, units of several nodes, regroup by units

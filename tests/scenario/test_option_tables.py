@@ -67,6 +67,30 @@ def test_what_is_dumped_needs_no_file(load, tmp_path) -> None:
     assert throughput(load_scenario(path)) == [100, 85, 70, 50]
 
 
+POLICY = (
+    "{elastic: {speed: table.csv, unit_nodes: UNIT}, rules: [{reverts: nobody, stages: [wait]}]}"
+)
+
+
+@pytest.mark.parametrize(("unit", "speed"), [(1, [1, 0.85, 0.7, 0.5]), (2, [1, 0.7])])
+def test_a_policy_of_ones_own_takes_the_table_as_relative_speeds(load, unit, speed) -> None:
+    loaded = load(POLICY.replace("UNIT", str(unit)), TABLE, "recovery.0.strategy=policy")
+    assert list(loaded.scenario.recovery[0].options["elastic"]["speed"]) == pytest.approx(speed)
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "problem"),
+    [
+        ("speed:", "role: servers, speed:", "has no role `servers`"),
+        ("table.csv", "no.csv", "is not there"),
+    ],
+)
+def test_a_table_of_a_policy_that_does_not_fit_is_one_error(load, said, instead, problem) -> None:
+    options = POLICY.replace("UNIT", "1").replace(said, instead)
+    with pytest.raises(ScenarioError, match=problem):
+        load(options, TABLE, "recovery.0.strategy=policy")
+
+
 @pytest.mark.parametrize(
     ("options", "table", "problem"),
     [

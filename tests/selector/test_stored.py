@@ -42,7 +42,7 @@ flips = st.builds(
 )
 limits = st.builds(
     Limit,
-    st.sampled_from(LimitedQuantity),
+    st.sampled_from([LimitedQuantity.AUC, LimitedQuantity.PLS, LimitedQuantity("ne")]),
     st.floats(0, 1),
     st.floats(0.5, 0.99),
     st.none() | st.floats(0.1, 0.9),

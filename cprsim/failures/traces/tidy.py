@@ -331,9 +331,9 @@ def _window(rows: _LogRows, asked: LogOptions, path: Path, like: Times) -> tuple
     from_h = float(rows.start_h.min())
     to_h = float(np.nanmax([rows.start_h.max(), np.fmax.reduce(rows.end_h)]))
     if period[0] is not None:
-        from_h = _instant(period[0], asked, path, like)
+        from_h = instant_h(period[0], asked, path, like)
     if period[1] is not None:
-        to_h = _instant(period[1], asked, path, like)
+        to_h = instant_h(period[1], asked, path, like)
     if from_h > to_h or (from_h == to_h and period != (None, None)):
         raise trace_error(
             path, None, "the period ends before it begins, or before the log", "period"
@@ -341,7 +341,7 @@ def _window(rows: _LogRows, asked: LogOptions, path: Path, like: Times) -> tuple
     return from_h, to_h
 
 
-def _instant(instant: Instant, asked: LogOptions, path: Path, like: Times) -> float:
+def instant_h(instant: Instant, asked: LogOptions, path: Path, like: Times) -> float:
     """One end of the period, read as the column of starts is; dates are ISO 8601 in any case."""
     text = str(instant)
     dated = like.dated or (like.since_1970 and re.match(r"\d{4}-\d\d-\d\d", text) is not None)

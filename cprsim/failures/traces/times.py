@@ -223,7 +223,7 @@ def read_times(
         return _stamps(text, empty, path, like, style)
     comma = _has_decimal_comma(text) if like is None else like.comma
     plain = text.str.replace(",", ".", regex=False) if comma else text
-    numbers = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=float)
+    numbers = _numbers(plain)
     numeric = np.isfinite(numbers)
     if like is None and (~numeric & ~empty).sum() > numeric.sum():
         return _stamps(text, empty, path, like, style)
@@ -237,6 +237,15 @@ def read_times(
         since_1970=like.since_1970 if like else epoch_unit(numbers[numeric]) == unit,
         comma=comma,
     )
+
+
+def _numbers(text: pd.Series[str]) -> Floats:
+    """Cells as numbers, NaN for what is none; at once where all are plain ones."""
+    try:
+        cast = pc.cast(pa.array(text, type=pa.large_string()), pa.float64())
+    except pa.ArrowInvalid:
+        return pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
+    return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _has_decimal_comma(text: pd.Series[str]) -> bool:

@@ -6,9 +6,10 @@ is detected and the server replaced the job goes on, slower, while the lost rows
 background from those of k others. A further loss in the stripe before that is done takes the job
 back to its last save (Liu et al. 2021, ECRM; PVLDB 2023, ECRec: mechanism published for m = 1).
 
-Assumptions: saves against further losses are no part of ECRec and are assumed here. Failures strike
-the nodes of all roles alike, one at a time. A failure of another role's node is charged a rebuild
-too: which rule holds does not depend on the role that is struck.
+Assumptions: saves against further losses are no part of ECRec and are assumed here, at Young's
+interval for losses of more than the parity: of single nodes, which strike all roles alike, and of
+racks and of all, since the servers of a stripe are neighbours. A failure of another role's node is
+charged a rebuild too: which rule holds does not depend on the role that is struck.
 
 Not modelled: rows that are asked for before they are rebuilt; what encoding takes of the servers.
 """
@@ -21,6 +22,7 @@ from math import comb
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.intervals import young_h
+from cprsim.recovery.pieces import for_whole_losses_h
 from cprsim.recovery.policy import (
     Capture,
     Groups,
@@ -67,6 +69,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     every_h = options.backstop
     if every_h is None:
         every_h = backstop_h(facts, size, tolerates, replaced_h(facts) + rebuild.mean_h)
+        every_h = for_whole_losses_h(facts, every_h, neighbours=True)
     replaced = (
         Stage(StageKind.DETECT),
         Stage(StageKind.WAIT),

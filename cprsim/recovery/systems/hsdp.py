@@ -4,7 +4,8 @@ Each replica group shards the whole state over its nodes. A failure stalls the j
 that are left have regrouped. While they work, the struck group gets its node, copies the state from
 its peers in the others, and joins again (Salpekar et al. 2026, FT-HSDP: mechanism, and a stall of 3
 instead of 10 min at about 100,000 GPUs, published). Where all replicas of a shard are lost, the job
-goes back to its last save; saves are assumed here.
+goes back to its last save; saves are assumed here, at Young's interval for overlapping failures of
+single nodes and for those that strike all nodes at once.
 
 Assumptions: the stall covers detection, and there is none when a group joins again. The speed of a
 group is lost as long as one of its nodes is missing, but the memory of its other nodes counts as
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Constant
 from cprsim.recovery.legal import MOST_UNITS
+from cprsim.recovery.pieces import for_whole_losses_h
 from cprsim.recovery.policy import (
     Capture,
     Elastic,
@@ -68,6 +70,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     if every_h is None:  # a group is out if any of its nodes is
         absent_h = options.group * (options.stall + facts.reschedule.mean_h + copy.mean_h)
         every_h = backstop_h(facts, n_groups, n_groups - 1, absent_h)
+        every_h = for_whole_losses_h(facts, every_h, neighbours=False)
     return Policy(
         name,
         rules=(

@@ -143,7 +143,7 @@ def _policy(
     left_out = (
         Stage(StageKind.DETECT),
         reconfigure,
-        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         reconfigure,
     )

@@ -74,7 +74,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     left_out = (
         Stage(StageKind.DETECT),
         reconfigure,
-        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         reconfigure,  # they come back
     )

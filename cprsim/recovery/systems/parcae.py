@@ -67,7 +67,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     moved = Stage(StageKind.REGROUP, migrate)
     stages = (
         moved,
-        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         moved,  # they come back
     )

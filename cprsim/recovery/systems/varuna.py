@@ -76,7 +76,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     stages = (
         Stage(StageKind.DETECT),
         *restarting(facts, options),
-        Stage(StageKind.WAIT, blocks=False),
+        Stage(StageKind.WAIT, blocks=False, each=True),
         Stage(StageKind.RESCHEDULE, facts.reschedule, blocks=False),
         *growing(facts, options),
     )

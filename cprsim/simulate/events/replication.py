@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import inf, isnan
@@ -833,7 +833,7 @@ class Replication:
             recovery.stage, hours = recovery.ahead.popleft()
             if recovery.stage.kind == WAIT:
                 self._spares.ask(recovery.slots)
-                if not self._spares.lacks(recovery.slots):
+                if self._goes_on(recovery):
                     continue
             elif recovery.stage.kind == REGROUP and not recovery.stage.has_cost:
                 hours = transitions.regroup_h_of(self._num, self._copies, self._slots)
@@ -875,9 +875,20 @@ class Replication:
         """A slot has got its node: recoveries that waited for it alone go on."""
         self._settle()
         for recovery in list(self._recoveries):
-            if recovery.stage.kind == WAIT and not self._spares.lacks(recovery.slots):
+            if recovery.stage.kind == WAIT and self._goes_on(recovery):
                 self._enter_next_stage(recovery)
         self._plan_next_step()
+
+    def _goes_on(self, recovery: Recovery) -> bool:
+        """Whether a wait is over; from one for each slot those that still wait stay behind."""
+        waiting = {slot for slot in recovery.slots if self._spares.lacks({slot})}
+        if not waiting:
+            return True
+        if not recovery.stage.each or waiting == recovery.slots:
+            return False
+        recovery.slots -= waiting
+        self._recoveries.append(replace(recovery, slots=waiting, ahead=recovery.ahead.copy()))
+        return True
 
     # ----------------------------------------------------------------- the end, and the log
 

@@ -122,11 +122,43 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
         elif stage.kind == WAIT:
             if num.n_spares == NONE:
                 continue
-            hours = inf if ask_for_nodes(job, slots, place) else 0.0
+            hours = inf if has_to_wait(job, slots, place, stage) else 0.0
         if hours > 0.0:
             recovery.ends_at_h = job.now_h + hours
             recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
             return
+
+
+@uncounted
+def has_to_wait(job: Any, slots: Any, place: int, stage: Any) -> bool:
+    """Whether a wait goes on; from one for each slot those that still wait stay behind."""
+    n_waiting = ask_for_nodes(job, slots, place)
+    if n_waiting == 0 or not stage.each or n_waiting == job.recoveries[place].n_slots:
+        return bool(n_waiting > 0)
+    behind = free_place(job)
+    if behind == MOST_RECOVERIES:
+        job.status = LEFT
+        return True
+    job.n_recoveries = max(job.n_recoveries, behind + 1)
+    job.recoveries[behind] = job.recoveries[place]
+    waiting = job.recoveries[behind]
+    waiting.kind, waiting.part, waiting.blocks = stage.kind, stage.part, stage.blocks
+    waiting.ends_at_h, waiting.n_slots = inf, n_waiting
+    for n in range(job.n_recent):
+        slot = slots[n].recent
+        if slots[slot].recovery == place and slots[slot].asked:
+            slots[slot].recovery = behind
+    job.recoveries[place].n_slots -= n_waiting
+    return False
+
+
+@uncounted
+def free_place(job: Any) -> int:
+    """The first place for a recovery that none is in; `MOST_RECOVERIES` where there is none."""
+    place = 0
+    while place < job.n_recoveries and job.recoveries[place].rule != NONE:
+        place += 1
+    return place
 
 
 @uncounted
@@ -169,7 +201,11 @@ def return_nodes(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int) -> 
         job.n_free -= 1
         slots[slot].vacant = slots[slot].asked = False
         place = slots[slot].recovery
-        if job.recoveries[place].kind == WAIT and not ask_for_nodes(job, slots, place):
+        recovery = job.recoveries[place]
+        if recovery.kind != WAIT:
+            continue
+        stage = num.stages[num.rules[recovery.rule].first_stage + recovery.stage]
+        if not has_to_wait(job, slots, place, stage):
             next_stage(num, job, slots, drawn, row, place)
 
 
@@ -255,9 +291,7 @@ def strike(
     job.serial += 1
     if n_lost:
         take_loads(num, job, slots, source, reverts)
-    place = 0
-    while place < job.n_recoveries and job.recoveries[place].rule != NONE:
-        place += 1
+    place = free_place(job)
     if place == MOST_RECOVERIES:
         job.status = LEFT
         return

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from cprsim.failures.distributions import Constant
+from cprsim.records import Clock, Floats
 from cprsim.recovery.catalogue import CASES, Back, Case, example_job, needs, outcome, outcomes
-from cprsim.recovery.policy import Policy, Rule, Stage, StageKind
+from cprsim.recovery.policy import PARTS_IN_ORDER, Policy, Rule, Stage, StageKind, Tax
 from cprsim.recovery.system import JobFacts
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.system_options import options_of
+from cprsim.simulate.blocks import BlockDraws, run_block
+from cprsim.simulate.job import ScopedFailure, SimulatedJob
+from cprsim.simulate.strikes import GivenFailures
 from tests.recovery.systems.by_hand import spent
 
 JOB = replace(example_job(), useful_h=5.0, step_h=0.0625)
@@ -43,10 +48,13 @@ def shown(rule: Rule, number: int) -> Rule:
     return replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-number)), *others))
 
 
+def struck_by(case: Case) -> tuple[int, ...]:
+    return tuple(range(JOB.n_nodes if case.n_struck == 0 else case.n_struck))
+
+
 def detected_h(policy: Policy, case: Case) -> float:
-    slots = range(JOB.n_nodes if case.n_struck == 0 else case.n_struck)
     scopes = tuple(one.scope for one in CASES)
-    hours = spent(policy, (AT_H, slots, scopes.index(case.scope)), job=JOB, scopes=scopes)
+    hours = spent(policy, (AT_H, struck_by(case), scopes.index(case.scope)), job=JOB, scopes=scopes)
     return hours.get(StageKind.DETECT.value, 0.0)
 
 
@@ -55,6 +63,37 @@ def test_no_two_systems_of_a_family_have_the_same_rules() -> None:
     for one, other in combinations(REAL, 2):
         if REAL[one].family is REAL[other].family:
             assert policies[one] != policies[other], (one, other)
+
+
+LONG_SAVES = replace(SHORT_STEPS, save_background=Constant(0.1))
+INSTANTS_H = np.arange(4.0, 4.9, 0.005).tolist()
+
+
+def fates(name: str) -> tuple[Floats, Tax]:
+    """Hours by part after one failure: of a node at many instants, and of each kind at one."""
+    policy = policy_of(name, LONG_SAVES)
+    scopes = tuple(one.scope for one in CASES)
+    node = [one.name for one in CASES].index("node")
+    lists: list[tuple[float, tuple[int, ...], int]] = [(at_h, (0,), node) for at_h in INSTANTS_H]
+    lists += [(AT_H, struck_by(case), scope) for scope, case in enumerate(CASES)]
+    lists.append((AT_H, (1, 2), node))
+    job = SimulatedJob(LONG_SAVES.useful_h, LONG_SAVES.cluster, Clock.WALL, scopes, policy)
+    failures = tuple((ScopedFailure(*one, (8.0,) * len(one[1])),) for one in lists)
+    n = range(len(lists))
+    costs = run_block(job, GivenFailures(failures), BlockDraws(job, 0, 0, len(n), n), n).costs
+    assert costs.finished.all()
+    none = np.zeros(len(n))
+    hours = [costs.hours_of(one) if one in costs.parts else none for one in PARTS_IN_ORDER]
+    return np.array(hours), policy.tax
+
+
+def test_an_event_list_or_what_it_takes_tells_each_system_from_all_of_its_family() -> None:
+    found = {name: fates(name) for name in REAL}
+    for one, other in combinations(REAL, 2):
+        if REAL[one].family is REAL[other].family:
+            (hours, takes), (others, other_takes) = found[one], found[other]
+            told = takes != other_takes or not np.allclose(hours, others, rtol=0.0, atol=1e-6)
+            assert told, (one, other)
 
 
 def test_an_alias_has_the_rules_and_options_of_what_it_is_an_alias_of() -> None:
@@ -71,6 +110,20 @@ def test_every_system_says_where_it_comes_from_and_how_that_is_known() -> None:
         assert one.source, name
         assert one.cited, name
         assert one.assumptions, name
+
+
+INEXACT = ("check-n-run", "ssdc", "checkbullet", "lc-checkpoint", "moc")
+
+
+def test_what_quantised_left_out_or_stale_state_costs_in_accuracy_is_not_priced() -> None:
+    said = {name: one.not_counted for name, one in SYSTEMS.items() if one.not_counted}
+    assert set(said) == set(INEXACT)
+    assert all("in accuracy is not priced" in words for words in said.values())
+    stale = {name for name in REAL if policy_of(name).leaves_stale}  # a curve can price these
+    assert stale == set()
+    for word in ("quantised", "lossy", "threshold", "stale"):
+        named = {name for name, one in SYSTEMS.items() if word in one.summary.lower()}
+        assert named <= set(INEXACT), word
 
 
 BACK = {

@@ -303,7 +303,7 @@ def test_an_elastic_system_needs_the_time_of_a_step(system: Any) -> None:
         system.plan(facts_of(None), system.Options(), "elastic")
 
 
-def test_nodes_that_leave_together_are_taken_back_when_the_last_of_them_is_there() -> None:
+def test_nodes_that_leave_together_are_taken_back_one_by_one() -> None:
     # as on a spot market: one node leaves, two leave at once; each comes back on its own
     facts = facts_of(0.25, n_nodes=4)
     options = oobleck.Options(throughput=(8.0, 6.0, 4.0, 2.0), reconfigure=0.25)
@@ -312,8 +312,8 @@ def test_nodes_that_leave_together_are_taken_back_when_the_last_of_them_is_there
     costs = ran(facts, policy, failures, 6.0).costs
     hours = dict(zip(costs.parts, costs.hours[0], strict=True))
     # 1 h at full speed; a reconfiguration; .75 h at 6/8, of which .0625 are lost; another; .75 h at
-    # 2/8 to 3 h, when the first is back; another; at 4/8 from 3.25 to 5 h, when both others are;
-    # a last one, and .75 h at full speed
-    assert hours["regroup"] == pytest.approx(4 * 0.25)
+    # 2/8 to 3 h, when the first is back; another; .25 h at 4/8 to 3.5 h, when the second is;
+    # another; 1.25 h at 6/8 to 5 h, when the third is; a last one, and .75 h at full speed
+    assert hours["regroup"] == pytest.approx(5 * 0.25)
     assert hours["lost"] == pytest.approx(0.0625)
-    assert costs.useful_h[0] == pytest.approx(1.5 + 0.75 / 4 + 1.75 / 2 + 0.75)
+    assert costs.useful_h[0] == pytest.approx(1.5 + 0.75 / 4 + 0.25 / 2 + 1.25 * 0.75 + 0.75)

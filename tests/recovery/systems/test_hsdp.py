@@ -152,7 +152,7 @@ def test_a_large_job_knows_the_speed_without_as_many_groups_as_a_table_holds() -
 
 
 def test_the_backstop_is_young_s_interval_for_the_losses_of_all_replicas() -> None:
-    job = facts(useful_h=1e6)
+    job = facts(useful_h=1e6, shares=(1.0, 0.0))
     absent_h = STALL_H + ABSENT_H
     beyond_per_h = 1e-3 * (4 * absent_h / 8000.0)  # the other group of 4 is out
     every_h = planned(job, group=4, stall=STALL_H).captures[0].every_h

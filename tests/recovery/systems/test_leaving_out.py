@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import sqrt
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.recovery.systems.by_hand import (
     NODE,
     RACK,
     RESCHEDULE_H,
+    SCOPES,
     SNAPSHOT_H,
     STEP_H,
     approx,
@@ -76,6 +78,25 @@ def test_saves_behind_copies_are_for_racks_and_all_where_these_take_the_copies()
     assert recycle == pytest.approx((2 * SNAPSHOT_H / rate) ** 0.5, rel=0.01)
     lazarus = planned("lazarus", job).captures[0].every_h
     assert lazarus == pytest.approx((2 * SNAPSHOT_H / (2 * rate)) ** 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "n_nodes", "rack_too"),
+    [("hsdp", {"group": 2}, 8, False), ("ecrec", {"data": 4, "parity": 1}, 10, True)],
+)
+def test_saves_behind_replicas_and_parity_are_for_racks_and_all_too(
+    system: str, options: dict[str, object], n_nodes: int, rack_too: bool
+) -> None:
+    node, rack, whole = (
+        planned(system, facts(n_nodes, useful_h=1e6, scopes=SCOPES, shares=shares), **options)
+        .captures[0]
+        .every_h
+        for shares in ((0, 0, 1, 0, 0), (0, 0, 0.9, 0.1, 0), (0, 0, 0.9, 0, 0.1))
+    )
+    per_h = 0.1 / 64.0  # of failures that leave nothing
+    both = 1.0 / sqrt(node**-2 + per_h / (2.0 * SNAPSHOT_H))
+    assert rack == approx(both if rack_too else node)
+    assert whole == approx(both)
 
 
 def test_bamboo_computes_twice_all_the_time() -> None:

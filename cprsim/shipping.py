@@ -1,7 +1,7 @@
-"""The scenarios that come with the program, found by name wherever it is installed.
+"""What comes with the program, found by name wherever it is: scenarios, schema, curves.
 
-In a repository they stand in its folder ``scenarios``; a wheel holds a copy of that folder, which
-``setup.py`` puts beside this file.
+In a repository the scenarios stand in the folder ``scenarios``; a wheel holds a copy of it,
+which ``setup.py`` puts into the package. Imports next to nothing: shells ask for these names.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ import re
 from itertools import takewhile
 from pathlib import Path
 
-_INSTALLED = Path(__file__).parent / "shipped"
-_REPOSITORY = Path(__file__).parents[2] / "scenarios"
+from cprsim.whole_file import write_new
+
+_PACKAGE = Path(__file__).parent
+_INSTALLED = _PACKAGE / "scenario" / "shipped"
+_REPOSITORY = _PACKAGE.parent / "scenarios"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else _REPOSITORY
+CURVES = _PACKAGE / "curves" / "shipped"
 SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
 _ABOUT = re.compile(r"(.+?)[.:](?:\s|$)")
 
 
@@ -27,6 +32,20 @@ def file_or_shipped(path: Path) -> Path:
     if path.is_file():
         return path
     return shipped_scenarios().get(str(path), path)
+
+
+def put_schema_beside(scenario: Path) -> Path | None:
+    """Write the schema that a scenario's first line names beside it; None where one is there.
+
+    The name there is relative, so that the two files hold together wherever they are taken.
+
+    Raises ResultError where it can't be written.
+    """
+    schema = scenario.with_name(SCHEMA)
+    if schema.exists():
+        return None
+    write_new(schema, (FOLDER / SCHEMA).read_text("utf-8"))
+    return schema
 
 
 def about(path: Path) -> str:

@@ -1,0 +1,175 @@
+"""What a shell offers after TAB: scenarios, systems, curves, studies, and keys of a scenario.
+
+Each function takes what stands before the cursor, and answers in an instant: it reads names of
+files and the JSON Schema, and imports no room of the program. Whatever goes wrong, it offers
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cprsim.shipping import CURVES, FOLDER, SCHEMA, shipped_scenarios
+
+Offered = list[tuple[str, str]]  # each with what a shell may show beside it
+Offer = Callable[[typer.Context, str], Offered]
+
+STUDIES = (
+    "failure-analysis", "fleet", "fig-overheads", "accuracy", "pls-accuracy", "sensitivity",
+    "scalability", "production", "production-loss", "trackers", "distribution", "shadowsync",
+    "systems", "promise",
+)  # fmt: skip
+"""Names of `cprsim.reproduce.STUDIES`, which takes seconds to import; a test holds them equal."""
+
+ROLES = ("emb_ps", "trainer", "worker", "sync_ps")
+MOST_SHOWN = 60  # characters of a description
+LEVELS = 2  # of keys that are offered at once
+LIST_LIMIT = 500_000  # bytes of a scenario that are looked at
+
+
+def quiet(names: Callable[[typer.Context, str], Iterable[tuple[str, str]]]) -> Offer:
+    """Offer what begins as the text before the cursor does; nothing where anything goes wrong."""
+
+    @wraps(names)
+    def offered(ctx: typer.Context, incomplete: str) -> Offered:
+        try:
+            return [one for one in names(ctx, incomplete) if one[0].startswith(incomplete)]
+        except Exception:
+            return []
+
+    return offered
+
+
+# ----------------------------------------------------------------------------- names and files
+
+
+@quiet
+def scenarios(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Shipped scenarios, and YAML files and folders of the user."""
+    yield from _files(incomplete, (".yaml", ".yml"))
+    yield from ((name, "comes with cprsim") for name in shipped_scenarios())
+
+
+@quiet
+def shipped(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Scenarios that come with the program."""
+    return ((name, "") for name in shipped_scenarios())
+
+
+@quiet
+def curves(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Shipped staleness curves, and files that may hold one."""
+    yield from _files(incomplete, (".json", ".csv"))
+    yield from ((path.stem, "comes with cprsim") for path in sorted(CURVES.glob("*.json")))
+
+
+@quiet
+def studies(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """What `cprsim reproduce` makes."""
+    return ((name, "") for name in STUDIES)
+
+
+@quiet
+def systems(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Strategies and recovery systems."""
+    return ((name, "") for name in _strategies())
+
+
+def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Files with one of the suffixes, and folders, as the user began to write them."""
+    begun, _, _ = incomplete.rpartition("/")
+    prefix = incomplete[: len(incomplete) - len(incomplete.rpartition("/")[2])]
+    for path in sorted(Path(begun or ("/" if prefix else ".")).iterdir()):
+        if path.name.startswith(".") and not incomplete.endswith("."):
+            continue
+        if path.is_dir():
+            yield f"{prefix}{path.name}/", ""
+        elif path.suffix.lower() in suffixes:
+            yield f"{prefix}{path.name}", ""
+
+
+# ------------------------------------------------------------------------------------------ keys
+
+
+@quiet
+def keys(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Dotted keys of a scenario, as `--set`, `--over` and `--map` take them; a few levels each."""
+    names = _named_in(ctx.params.get("scenario") or ctx.params.get("job"))
+    depth = incomplete.count(".") + LEVELS
+    for key, about in sorted(dict(_keys(_schema(), incomplete, "", depth, names)).items()):
+        yield key, about[:MOST_SHOWN]
+
+
+def _keys(
+    node: dict[str, Any], begun: str, above: str, depth: int, names: tuple[str, ...]
+) -> Iterator[tuple[str, str]]:
+    """Keys below a node of the schema that fit what is begun, without those that only lead on."""
+    for name, below in _children(node, above, names):
+        key = f"{above}{name}"
+        if not (begun.startswith(f"{key}.") or key.startswith(begun)):
+            continue
+        deeper = list(_keys(below, begun, f"{key}.", depth - 1, names)) if depth > 1 else []
+        yield from deeper
+        if not deeper or _is_value(below):
+            yield key, below.get("description", "")
+
+
+def _children(
+    node: dict[str, Any], above: str, names: tuple[str, ...]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What may stand below a node: keys of a section, roles, entries of a list by name."""
+    for form in _forms(node):
+        yield from form.get("properties", {}).items()
+        for below in form.get("patternProperties", {}).values():
+            if above == "failures.roles.":
+                yield from ((role, below) for role in ROLES)
+        if above in ("recovery.", "scopes.") and "items" in form:
+            listed = names if above == "recovery." else set(names).difference(_strategies())
+            yield from ((name, form["items"]) for name in listed)
+
+
+def _forms(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The forms that a value may have, references followed."""
+    while "$ref" in node:
+        node = _schema()["$defs"][node["$ref"].rpartition("/")[2]]
+    yield node
+    for union in ("anyOf", "oneOf"):
+        for form in node.get(union, ()):
+            yield from _forms(form)
+
+
+def _is_value(node: dict[str, Any]) -> bool:
+    """Whether the key may be set as a whole: a number, a word, a quantity."""
+    simple = {"string", "integer", "number", "boolean"}
+    return any(form.get("type") in simple or "enum" in form for form in _forms(node))
+
+
+def _named_in(scenario: object) -> tuple[str, ...]:
+    """Names and strategies of the entries of a scenario's lists, as far as its text shows them."""
+    if not isinstance(scenario, Path) or not scenario.is_file():
+        return ()
+    with suppress(OSError, UnicodeDecodeError):
+        text = re.sub(r"#.*", "", scenario.read_text("utf-8")[:LIST_LIMIT])
+        words = set(re.findall(r"[\w.-]+", text.partition("\nrecovery:")[2]))
+        named = re.findall(r"\bname: *([\w.-]+)", text.partition("\nname:")[2])
+        return tuple(dict.fromkeys([*named, *(one for one in _strategies() if one in words)]))
+    return ()
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((FOLDER / SCHEMA).read_text("utf-8"))
+    return schema
+
+
+def _strategies() -> list[str]:
+    strategy = _schema()["$defs"]["RecoverySection"]["properties"]["strategy"]
+    return [str(name) for name in strategy["enum"]]

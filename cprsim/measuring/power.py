@@ -1,0 +1,98 @@
+"""How many seeds and runs a measurement takes to tell a loss from nothing, from a pilot's scatter.
+
+A seed gives one estimate of a typical loss; the mean over n seeds is held against 0 by Student's t
+at a one-sided level. Its power where the loss is as large as the limit is that of the noncentral t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import stats
+
+from cprsim.curves import CurveFile
+from cprsim.errors import ParameterError
+from cprsim.measuring.curve import TYPICAL_INTERVAL, typical_losses
+from cprsim.measuring.design import Design
+from cprsim.staleness import FEWEST_SEEDS_TO_USE, WHOLE, Metric
+
+LEVEL = 0.95  # one-sided, as `cprsim select` holds a limit by default
+MOST_SEEDS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSeeds:
+    """What a measurement takes.
+
+    Parameters
+    ----------
+    n_seeds, n_runs : of the whole measurement; a run is a trial or a twin
+    spread : of a typical loss, from seed to seed
+    power : with so many seeds
+    n_pilot : seeds that told the spread
+    """
+
+    n_seeds: int
+    n_runs: int
+    spread: float
+    power: float
+    n_pilot: int
+
+
+def power_of(n_seeds: int, limit: float, spread: float) -> float:
+    """Probability that the mean of n seeds is told from 0 where the loss is `limit`."""
+    threshold = stats.t.ppf(LEVEL, n_seeds - 1)
+    found = float(stats.nct.sf(threshold, n_seeds - 1, limit * sqrt(n_seeds) / spread))
+    return found if np.isfinite(found) else 1.0
+
+
+def seeds_for(limit: float, power: float, spread: float) -> int:
+    """The fewest seeds, 2 at least. Raises ParameterError where it takes more than 10,000."""
+    if power_of(MOST_SEEDS, limit, spread) < power:
+        raise ParameterError(
+            f"more than {MOST_SEEDS:,} seeds: a loss of {limit:g} drowns in the scatter of "
+            f"{spread:.2g} from seed to seed"
+        )
+    low, high = 1, 2
+    while power_of(high, limit, spread) < power:
+        low, high = high, min(2 * high, MOST_SEEDS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of(middle, limit, spread) >= power else (middle, high)
+    return high
+
+
+def spread_of(pilot: CurveFile, metric: Metric) -> tuple[float, int]:
+    """Scatter of a typical loss from seed to seed, weights and all; and of how many seeds.
+
+    Raises ParameterError where the curve does not tell it.
+    """
+    response = pilot.curve("").of(WHOLE, metric)
+    if response is None or not np.isfinite(response.degrees):
+        raise ParameterError(
+            f"the curve {pilot.name} does not tell how {metric.label} scatters from seed to seed"
+        )
+    losses, number = typical_losses()
+    lost = response.predict_losses(losses, number, 1.0, TYPICAL_INTERVAL)
+    n_seeds = int(response.degrees) + 1
+    return lost.error_of_mean() * sqrt(n_seeds), n_seeds
+
+
+def planned(
+    pilot: CurveFile, metric: Metric, limit: float, power: float, design: Design, n_servers: int
+) -> PlannedSeeds:
+    """Seeds and runs that tell a loss of `limit` from nothing with some power, and suffice for use.
+
+    Raises ParameterError for a limit or power outside its domain, or where the pilot tells nothing.
+    """
+    if not limit > 0:
+        raise ParameterError(f"--limit: must be positive, not {limit:g}")
+    if not 0.5 <= power < 1:
+        raise ParameterError(f"--power: lies between 0.5 and below 1, as 0.9; not {power:g}")
+    spread, n_pilot = spread_of(pilot, metric)
+    n_seeds = max(seeds_for(limit, power, spread), FEWEST_SEEDS_TO_USE)
+    trials = (*design.scenes(1, n_servers), *design.checks(1, n_servers))
+    n_runs = n_seeds * (len(trials) + 1)
+    return PlannedSeeds(n_seeds, n_runs, spread, power_of(n_seeds, limit, spread), n_pilot)

@@ -1,0 +1,113 @@
+"""One replication's failures on a trainer of the user's own, for `cprsim train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cprsim.experiments.accuracy import Run, Trained
+from cprsim.experiments.assemble import Experiment
+from cprsim.kernel.replay import LossCurve, replay
+from cprsim.kernel.saving import Saver
+from cprsim.measuring.plugged import Plugged, PluggedSetting
+from cprsim.measuring.runs import own_setting
+from cprsim.records import EventKind, EventLog, RecoveryPolicy
+from cprsim.scenario import LoadedScenario
+
+NO_CURVE = LossCurve(np.zeros(0, np.int64), np.zeros(0))
+OnProgress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """What is trained: a model of the user's own."""
+
+    named: str
+    n_samples: int
+    teacher: None = None
+    n_skipped: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.named}, trained on {self.n_samples:,} samples"
+
+    @property
+    def measured_on(self) -> str:
+        """What accuracy was measured on, in words."""
+        return f"a trainer of your own: {self}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run stood: what it takes to go back there."""
+
+    position: int
+    state: Any  # None where the run never goes back
+
+
+class OwnCourse:
+    """A trainer of the user's own going from event to event; it notes no loss on its way."""
+
+    def __init__(self, run: Plugged, goes_back: bool, on_progress: Callable[[int], None]) -> None:
+        self.trainer, self._goes_back, self._tell = run, goes_back, on_progress
+
+    def go_to(self, position: int) -> None:
+        """Train up to a position, if the trainer is not there yet."""
+        if self.trainer.position[0] < position:
+            self.trainer.run(position)
+            self._tell(position)
+
+    def curve(self) -> LossCurve:
+        """Nothing."""
+        return NO_CURVE
+
+    def bookmark(self) -> Place:
+        """Where it stands, with a copy of its state where the run may go back."""
+        state = self.trainer.trainer.get_state() if self._goes_back else None
+        return Place(self.trainer.position[0], state)
+
+    def go_back(self, to: Place) -> None:
+        """Be as at the bookmark; every row may then differ from what was last saved of it."""
+        self.trainer.trainer.set_state(to.state)
+        self.trainer.position[0] = to.position
+        self.trainer.changed[:] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRuns:
+    """Runs of one trainer of the user's own; see `experiments.accuracy.Runs`."""
+
+    experiment: Experiment
+    setting: PluggedSetting
+    on_progress: OnProgress
+
+    def without_failures(self) -> Trained:
+        """One run to its end."""
+        run = self.setting.trainer()
+        run.run()
+        self.on_progress("no failures", run.n_samples, run.n_samples)
+        return Trained(self.setting.evaluate(run), NO_CURVE)
+
+    def under(self, policy: RecoveryPolicy, log: EventLog) -> Run:
+        """One run with the failures of a log."""
+        job, run = self.experiment, self.setting.trainer()
+        saver = Saver(run, self.setting.shards, policy.sub_saves)
+        goes_back = bool(np.any(log.kind == EventKind.ROLLED_BACK))
+        course = OwnCourse(
+            run, goes_back, lambda done: self.on_progress(policy.name, done, run.n_samples)
+        )
+        curve = replay(log, job.useful_h, job.cluster.shard_slots, course, saver)
+        return Trained(self.setting.evaluate(run), curve), saver, ()
+
+
+def own_runs(
+    loaded: LoadedScenario, experiment: Experiment, on_progress: OnProgress
+) -> tuple[OwnModel, OwnRuns]:
+    """The trainer that the scenario names, made. Raises ScenarioError where it can't be."""
+    kernel = loaded.scenario.kernel
+    assert kernel is not None
+    setting = own_setting(loaded, kernel.seed)
+    what = OwnModel(str(kernel.trainer), setting.trainer().n_samples)
+    return what, OwnRuns(experiment, setting, on_progress)

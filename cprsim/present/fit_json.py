@@ -1,0 +1,201 @@
+"""What ``cprsim fit`` says for scripts: one object; numbers that there are not are null."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cprsim.codec import finite_or_none
+from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
+from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.goodness import Judged
+from cprsim.fitting.lifetimes import Lifetimes
+from cprsim.fitting.likelihood import Parameter
+from cprsim.fitting.observation import Observation, n_failures, node_hours
+from cprsim.fitting.posterior_check import Compared
+from cprsim.fitting.rate_change import Change
+from cprsim.fitting.since_last import Since
+from cprsim.fitting.trace_fit import Subject
+from cprsim.fitting.trend import Trend
+from cprsim.present.as_json import interval
+from cprsim.present.fit import FitReport, is_beyond
+
+
+def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
+    """Everything as one object; numbers that there are not are null."""
+    fitted = report.fitted
+    drawn = fitted.portrait
+    forms = fitted.correlated.forms if fitted.correlated else ()
+    return {
+        "verdict": {
+            "sentences": list(report.verdict.sentences),
+            "mtbf_of_job_h": finite_or_none(report.verdict.mtbf_h.mean),
+            "low_h": finite_or_none(report.verdict.mtbf_h.low),
+            "high_h": finite_or_none(report.verdict.mtbf_h.high),
+        },
+        "exposure": {
+            "failures": n_failures(fitted.outages),
+            "instants": len(fitted.together.sizes),
+            "node_hours": node_hours(fitted.outages),
+        },
+        "observation": _observation_object(fitted.observation),
+        **{subject.name: _subject_object(subject) for subject in fitted.subjects},
+        "groups": {
+            "share_of_zero_gaps": fitted.together.share_of_zero_gaps,
+            "sizes": fitted.together.larger.tolist(),
+        },
+        "weekly_dispersion": finite_or_none(drawn.weekly_dispersion),
+        "concentration": {"worst_fraction": WORST_FRACTION, "share": drawn.concentration},
+        "nodes": [
+            {
+                "name": form.name,
+                "log_likelihood": form.log_likelihood,
+                "aic": form.aic,
+                "parameters": {p.name: _interval(p) for p in form.parameters},
+                "mean_h": finite_or_none(form.lifetime.mean_h),
+                "extrapolated": is_beyond(form, fitted),
+                "fitted_every": form.fitted_every,
+            }
+            for form in forms
+        ],
+        "trend": _trend_object(fitted.trend),
+        "circle": [_compared_object(one) for one in report.circle],
+        "no_circle": report.why_no_circle or None,
+        "notes": list(fitted.warnings),
+        "fragment_for": {
+            "nodes": report.n_job_nodes,
+            "of_nodes": fitted.outages.n_nodes,
+            "share_of_failures": fitted.together.share_of_job(
+                report.n_job_nodes, fitted.outages.n_nodes
+            ),
+        },
+        "fragment": report.text,
+        "job_fragment": report.simpler or report.text,
+        "figures": [str(path) for path in figures],
+    }
+
+
+def _observation_object(observed: Observation) -> dict[str, Any]:
+    facts = {
+        "nodes": observed.n_nodes,
+        "begins": observed.begins,
+        "ends": observed.ends,
+        "ages": observed.ages,
+    }
+    return {
+        **{
+            name: {"value": fact.value, "source": fact.source.value, "how": fact.how}
+            for name, fact in facts.items()
+        },
+        "window_h": observed.window_h,
+        "cause": observed.cause,
+    }
+
+
+def _trend_object(trend: Trend) -> dict[str, Any]:
+    return {
+        "first_half": trend.first_half,
+        "second_half": trend.second_half,
+        "differs": trend.differs,
+        "p_value": finite_or_none(trend.p_value),
+        "p_laplace": finite_or_none(trend.p_laplace),
+        "p_pieces": finite_or_none(trend.p_pieces),
+        "laplace_z": finite_or_none(trend.laplace_z),
+        "borders_h": list(trend.borders_h),
+        "rates_per_h": list(trend.rates_per_h),
+    }
+
+
+def _compared_object(one: Compared) -> dict[str, Any]:
+    numbers = {"trace": one.trace, **one.simulated.by_name}
+    known = {name: finite_or_none(value) for name, value in numbers.items()}
+    return {"name": one.name, **known, "inside": one.inside}
+
+
+def _subject_object(subject: Subject) -> dict[str, Any]:
+    ranking = subject.ranking
+    return {
+        "n_observed": subject.lifetimes.n_observed,
+        "n_censored": subject.lifetimes.n - subject.lifetimes.n_observed,
+        "n_zero": subject.lifetimes.n_zero,
+        "longest_h": subject.lifetimes.longest_h,
+        "hours_per_end": finite_or_none(subject.lifetimes.hours_per_end),
+        "none_fits": None if ranking is None else ranking.none_fits,
+        "fitted_every": 1 if ranking is None else ranking.fitted_every,
+        "resampled_every": 1 if ranking is None else ranking.resampled_every,
+        "families": []
+        if ranking is None
+        else [_judged_object(one, subject.lifetimes) for one in ranking.judged],
+        "not_fitted": {"": subject.why_not} if ranking is None else dict(ranking.failed),
+    }
+
+
+def _judged_object(judged: Judged, times: Lifetimes) -> dict[str, Any]:
+    fit = judged.fit
+    return {
+        "name": fit.family,
+        "log_likelihood": fit.log_likelihood,
+        "aic": fit.aic,
+        "bic": fit.bic,
+        "ks": judged.ks,
+        "p_value": finite_or_none(judged.p_value),
+        "rmse_survival": judged.rmse_survival,
+        "parameters": {p.name: _interval(p) for p in fit.parameters},
+        "mean_h": _interval(fit.mean),
+        "extrapolated": times.extrapolates(fit.mean.mean),
+    }
+
+
+def _interval(estimate: Parameter) -> dict[str, float | None]:
+    return {
+        **interval(estimate, mean="estimate"),
+        "standard_error": finite_or_none(estimate.standard_error),
+        "clustered_error": finite_or_none(estimate.clustered_error),
+    }
+
+
+def causes_as_json(
+    causes: tuple[OfCause, ...], written: tuple[CauseFragment, ...]
+) -> list[dict[str, Any]]:
+    """The same for scripts, in the same order."""
+    return [
+        {
+            "cause": one.name,
+            "n_failures": one.n_failures,
+            "job_rate_per_h": _triple(*one.job_rate_per_h.triple),
+            "mean_repair_h": finite_or_none(one.mean_repair_h),
+            "overhead_saved": one.saved,
+            "uptimes": None
+            if one.uptimes is None
+            else {p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)},
+            "not_fitted": one.why_not or None,
+            "cumulative_incidence": {f"{age_h:g} h": one.incidence.at(age_h) for age_h in AGES_H},
+            "fragment": each.text or f"# no fragment: {each.why_not}\n",
+        }
+        for one, each in zip(causes, written, strict=True)
+    ]
+
+
+def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
+    return {"estimate": estimate, "low": low, "high": high}
+
+
+def since_as_json(since: Since) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "since": since.before.ends,
+        "plain": _change_object(since.plain),
+        "bunching": since.dispersion,
+        "allowing_for_bunching": since.allowing and _change_object(since.allowing),
+    }
+
+
+def _change_object(one: Change) -> dict[str, Any]:
+    ratio, low, high = one.ratio.triple
+    found = {"ratio": ratio, "low": low, "high": high} | {
+        name: getattr(one, name) for name in ("p_value", "power_of_doubling", "least_noticed")
+    }
+    return {
+        "n_before": one.n_before, "n_since": one.n_since, "is_change": one.is_change,
+        **{name: finite_or_none(value) for name, value in found.items()},
+    }  # fmt: skip

@@ -1,0 +1,51 @@
+"""How fast a job got on between the changes of its nodes, from the events of one replication."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+WORKS = ("useful", "lost", "save")  # a job whose state is whole
+
+
+class Pace(NamedTuple):
+    """Useful work between two changes of a job."""
+
+    from_h: float  # wall time: work stops, as nodes leave or come back
+    to_h: float  # it stops next, or ends
+    still_h: float  # of these, until it goes on
+    useful_h: float  # first-time work: hours at full speed
+
+    @property
+    def speed(self) -> float:
+        """Useful hours per wall hour, relative to all nodes that never stop."""
+        return self.useful_h / (self.to_h - self.from_h)
+
+
+def paces(events: pd.DataFrame) -> list[Pace]:
+    """The stretches from each stop of a job to the next, in order; useful hours add up to all.
+
+    Parameters
+    ----------
+    events : of one strategy in one replication, in order, with the columns at_h, activity and
+        progress_h, whose last row is the end
+    """
+    at_h = events["at_h"].to_numpy(dtype=float)
+    works = np.isin(events["activity"].to_numpy(dtype=object), WORKS)
+    frontier_h = np.maximum.accumulate(events["progress_h"].to_numpy(dtype=float))
+    stops = np.flatnonzero(~works & np.append(True, works[:-1]))
+    places = np.unique([0, *stops, len(at_h) - 1])
+    still_h = np.where(works[:-1], 0.0, np.diff(at_h))
+    return [
+        Pace(
+            float(at_h[first]),
+            float(at_h[last]),
+            float(still_h[first:last].sum()),
+            float(frontier_h[last] - frontier_h[first]),
+        )
+        for first, last in pairwise(places.tolist())
+        if at_h[last] > at_h[first]
+    ]

@@ -1,0 +1,172 @@
+"""Four answers about a job, read and checked: what `cprsim init` asks.
+
+Every error is one sentence that names what would be right, so that a terminal can ask again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic_core import PydanticCustomError
+
+from cprsim.errors import ParameterError
+from cprsim.foreign import one_line
+from cprsim.scenario.failures import EMB_PS, WORKER
+from cprsim.scenario.quantities import MAX_NODES, Quantity, choices
+from cprsim.units import TIME
+
+UNKNOWN = "unknown"
+PER_NODE = "per node"
+MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h")
+INTERVAL = Quantity(TIME, "1 s", "100000 h", "30 min")
+SAVE = Quantity(TIME, "100 ms", "10000 h", "2 min")
+
+
+class JobKind(StrEnum):
+    """What trains: it decides who holds state, and which ways to recover there are."""
+
+    recommender = "recommender"
+    llm = "llm"
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Nodes of the job.
+
+    Parameters
+    ----------
+    servers : those that hold state
+    stateful_role : what they are: embedding servers, or workers of a language model
+    trainers : those that hold none
+    split_known : whether it was said how many are servers, not only how many there are
+    """
+
+    servers: int
+    stateful_role: str
+    trainers: int = 0
+    split_known: bool = True
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.servers + self.trainers
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Mean time between failures, of the job as a whole or of each node [h]."""
+
+    mtbf_h: float
+    per_node: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section `failures` in YAML, as a fit of a log writes it, and what it was made of."""
+
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """How the job saves today [h]; None for what is not known."""
+
+    interval_h: float | None = None
+    cost_h: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All that a first scenario is made of; no rate: failures are not known."""
+
+    kind: JobKind
+    nodes: Nodes
+    failures: Rate | Section | None
+    saves: Saves = Saves()
+
+
+def read_kind(text: str) -> JobKind:
+    """The kind of a job, by its name. Raises ParameterError."""
+    name = text.strip().lower()
+    try:
+        return JobKind(name)
+    except ValueError:
+        known = choices(one_line(name), tuple(JobKind))
+        raise ParameterError(f"{one_line(text)!r} is no kind of job: {known}") from None
+
+
+def read_nodes(text: str, kind: JobKind) -> Nodes:
+    """``12``, or of a recommender ``8+4``: trainers and embedding servers. Raises ParameterError.
+
+    Of a total a third are embedding servers (assumed; the ratio of the scenario `quickstart`).
+    """
+    parts = [part.strip() for part in text.split("+")]
+    right = "a whole number such as 12" + (
+        ", or trainers + embedding servers such as 8+4" if kind is JobKind.recommender else ""
+    )
+    if len(parts) > (2 if kind is JobKind.recommender else 1) or not all(
+        part.isascii() and part.isdigit() and len(part) <= 9 for part in parts
+    ):
+        raise ParameterError(f"{one_line(text)!r} is no number of nodes: write {right}")
+    counts = [int(part) for part in parts]
+    if counts[-1] < 1 or sum(counts) > MAX_NODES:
+        raise ParameterError(
+            f"{one_line(text)!r}: a job has 1 to {MAX_NODES} nodes that hold state: write {right}"
+        )
+    if kind is JobKind.llm:
+        return Nodes(counts[0], WORKER)
+    if len(counts) == 2:
+        return Nodes(counts[1], EMB_PS, counts[0])
+    servers = max(1, counts[0] // 3)
+    return Nodes(servers, EMB_PS, counts[0] - servers, split_known=False)
+
+
+def read_failures(text: str) -> Rate | Path | None:
+    """``28 h``, ``1000 d per node``, a file, or ``unknown`` (None). Raises ParameterError.
+
+    The file is a log, or a section `failures` that ``cprsim fit --save`` wrote (YAML).
+    """
+    said = " ".join(text.split())
+    if said.lower() == UNKNOWN:
+        return None
+    if Path(text.strip()).is_file():
+        return Path(text.strip())
+    per_node = said.lower().endswith(f" {PER_NODE}")
+    time = said[: -len(PER_NODE)] if per_node else said
+    try:
+        return Rate(_read(MTBF, time), per_node)
+    except ParameterError as error:
+        raise ParameterError(
+            f"{error}; or '1000 d {PER_NODE}', the name of a log, or {UNKNOWN} "
+            f"({one_line(text)!r} is no file)"
+        ) from None
+
+
+def read_saves(text: str) -> Saves:
+    """``30 min, 2 min``: the interval and what a save takes; ``unknown`` for either, or for both.
+
+    Raises ParameterError.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if [part.lower() for part in parts] == [UNKNOWN]:
+        return Saves()
+    if len(parts) != 2:
+        raise ParameterError(
+            f"{one_line(text)!r} is not how a job saves: write the interval and what a save "
+            f"takes, such as '30 min, 2 min', or {UNKNOWN}"
+        )
+    interval_h, cost_h = (
+        None if part.lower() == UNKNOWN else _read(quantity, part)
+        for part, quantity in zip(parts, (INTERVAL, SAVE), strict=True)
+    )
+    return Saves(interval_h, cost_h)
+
+
+def _read(quantity: Quantity, text: str) -> float:
+    try:
+        return quantity.read(text.strip())
+    except PydanticCustomError as error:
+        raise ParameterError(f"{one_line(text.strip())!r} {error.message()}") from None

@@ -1,0 +1,205 @@
+"""``cprsim init``: a scenario from options, or from questions at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import select
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from cprsim.cli import init_command
+from cprsim.cli.app import app
+from cprsim.scenario import load_scenario
+from tests.making import PROGRAM
+
+RECOMMENDER = ("--kind", "recommender", "--nodes", "8+4", "--failures", "28 h")
+SAVED = """\
+# fitted to log.csv
+failures:
+  kind: correlated
+  mtbf: 3000 h  # of a node with factor 1
+  shape: 0.6
+  shocks: {every: 300 h, sizes: {2: 3.0}, nodes: 40}
+# no repair times: there are none
+"""
+OPTIONS = {"--over", "--target-pls"}
+UNKNOWN = ("--failures", "unknown", "--saves", "unknown")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A made-up log of 20 nodes in 200 days: exponential times, each outage of 2 h."""
+    draw = random.Random(7)
+    rows = [f"n{node},{instants}" for node in range(20) for instants in _outages(draw)]
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\n" + "\n".join(rows) + "\n", "utf-8")
+    return path
+
+
+def _outages(draw: random.Random) -> Iterator[str]:
+    begin, at_h = datetime(2025, 1, 1), draw.expovariate(1 / 600)
+    while at_h < 4800:
+        down = begin + timedelta(hours=at_h)
+        yield f"{down:%Y-%m-%d %H:%M},{down + timedelta(hours=2):%Y-%m-%d %H:%M}"
+        at_h += 2 + draw.expovariate(1 / 600)
+
+
+@pytest.mark.parametrize("kind", ["recommender", "llm"])
+@pytest.mark.parametrize("saves", ["unknown", "30 min, 2 min"])
+def test_what_it_writes_runs(cprsim, kind, saves) -> None:
+    called = cprsim(
+        "init", "mine.yaml", "--kind", kind, "--nodes", 12, "--failures", "40 h", "--saves", saves
+    )
+    assert called.exit_code == 0, called.stderr
+    ran = cprsim("run", "mine.yaml", "--replications", 5, "--json")
+    assert ran.exit_code == 0, ran.stderr
+    strategies = {row["name"] for row in json.loads(ran.stdout)["strategies"]}
+    assert "full" in strategies
+    assert ("today" in strategies) == (saves != "unknown")
+
+
+def test_the_commands_that_it_names_quote_the_file_and_take_the_scenario(cprsim) -> None:
+    made = cprsim("init", "a b.yaml", *RECOMMENDER, "--saves", "1 h, 2 min", "--json")
+    named = [one["command"] for one in json.loads(made.stdout)["commands"]]
+    words = {shlex.split(line)[1]: shlex.split(line)[2:] for line in named}
+    assert list(words) == ["run", "sweep", "select", "fit", "report"]
+    assert words["run"] == ["a b.yaml"]
+    swept = load_scenario(words["sweep"][0], axes=words["sweep"][2:]).scenario.sweep
+    assert list(swept.over) == ["recovery.today.interval"]
+    for command, arguments in words.items():
+        if command in ("run", "sweep", "select"):
+            assert cprsim("validate", arguments[0]).exit_code == 0
+            assert not {one for one in arguments if one.startswith("--")} - OPTIONS
+
+
+def test_a_log_is_fitted_for_the_nodes_of_the_job(cprsim, log, monkeypatch) -> None:
+    monkeypatch.setattr(init_command, "N_BOOTSTRAP", 0)  # p-values take ten seconds
+    arguments = ("--kind", "llm", "--nodes", "10", "--failures", log, "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments)
+    assert called.exit_code == 0, called.stderr
+    failures = load_scenario("mine.yaml").scenario.failures
+    assert failures.kind == "job"
+    assert 30 < failures.mtbf_h < 120  # 600 h of a node, 10 nodes
+
+
+def test_a_section_that_fit_saved_is_taken_as_it_is(cprsim, tmp_path) -> None:
+    (tmp_path / "failures.yaml").write_text(SAVED, "utf-8")
+    arguments = ("--kind", "llm", "--nodes", "30", "--saves", "unknown")
+    called = cprsim("init", "mine.yaml", *arguments, "--failures", "failures.yaml")
+    assert called.exit_code == 0, called.stderr
+    assert SAVED in (tmp_path / "mine.yaml").read_text("utf-8")
+    assert load_scenario("mine.yaml").scenario.failures.shape == 0.6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no terminal to ask at"),
+        (("--kind", "recommender", "--nodes", "12", "--failures", "1 h"), "--saves: missing"),
+        (("--kind", "gpu", "--nodes", "12", *UNKNOWN), "--kind: 'gpu' is no kind of job"),
+        (("--kind", "llm", "--nodes", "few", *UNKNOWN), "--nodes: 'few' is no number"),
+        ((*RECOMMENDER[:4], "--failures", "28", "--saves", "unknown"), "--failures: '28'"),
+        ((*RECOMMENDER, "--saves", "often"), "--saves: 'often'"),
+        ((*RECOMMENDER[:4], "--failures", "small.yaml", "--saves", "unknown"), "small.yaml"),
+        (("--kind", "llm", "--nodes", "1", "--failures", "few.csv", "--saves", "unknown"), "few"),
+        (("--kind", "llm", "--nodes", "21", "--failures", "log.csv", "--saves", "unknown"),
+         "--nodes N --job-nodes 21"),
+        (("--kind", "llm", "--nodes", "2", "--failures", "bad.csv", "--saves", "unknown"),
+         "bad.csv"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
+    cprsim, log, listing, arguments, said
+) -> None:
+    log.with_name("few.csv").write_text("node,start,end\na,2025-01-01,2025-01-02\n", "utf-8")
+    log.with_name("bad.csv").write_text("\x00\x01", "utf-8")
+    before = listing()
+    called = cprsim("init", "mine.yaml", *arguments)
+    assert called.exit_code == 2
+    assert said in called.stderr
+    assert "Traceback" not in called.stderr
+    assert listing() == before
+
+
+def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
+    before = scenario.read_text()
+    arguments = ("init", scenario, *RECOMMENDER, "--saves", "unknown")
+    refused = cprsim(*arguments)
+    assert refused.exit_code == 2
+    assert "there already" in refused.stderr
+    assert scenario.read_text() == before
+    assert cprsim(*arguments, "--force").exit_code == 0
+    assert load_scenario(scenario).scenario.cluster.emb_ps == 4
+
+
+def test_the_schema_is_put_beside_it_once(cprsim, tmp_path) -> None:
+    cprsim("init", "mine.yaml", *RECOMMENDER, "--saves", "unknown")
+    schema = tmp_path / "scenario.schema.json"
+    first = (tmp_path / "mine.yaml").read_text().splitlines()[0]
+    assert first == f"# yaml-language-server: $schema={schema.name}"
+    assert json.loads(schema.read_text()) == json.loads(cprsim("schema").stdout)
+    schema.write_text("mine", "utf-8")
+    cprsim("init", "other.yaml", *RECOMMENDER, "--saves", "unknown")
+    assert schema.read_text() == "mine"
+
+
+def test_a_schema_is_saved_and_replaced_when_forced(cprsim, tmp_path) -> None:
+    file = tmp_path / "mine.json"
+    assert cprsim("schema", "--save", file).exit_code == 0
+    assert json.loads(file.read_text()) == json.loads(cprsim("schema").stdout)
+    file.write_text("mine", "utf-8")
+    assert cprsim("schema", "--save", file).exit_code == 2
+    assert file.read_text() == "mine"
+    assert cprsim("schema", "--save", file, "--force").exit_code == 0
+    assert json.loads(file.read_text())["title"] == "Scenario"
+
+
+def test_at_a_terminal_it_asks_what_no_option_says_and_again_after_a_wrong_answer(
+    scenario, monkeypatch
+) -> None:
+    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
+    typed = "recomender\nrecommender\n20+18\n28\n28 h\n\n"
+    called = CliRunner().invoke(app, ["init", "mine.yaml"], input=typed)
+    assert called.exit_code == 0, called.stderr
+    assert "did you mean `recommender`?" in called.stderr
+    assert "has no unit" in called.stderr
+    assert load_scenario("mine.yaml").scenario.cluster.trainers == 20
+
+
+def test_an_input_that_ends_writes_nothing(scenario, monkeypatch, listing) -> None:
+    monkeypatch.setattr(init_command, "at_terminal", lambda: True)
+    called = CliRunner().invoke(app, ["init", "mine.yaml"], input="llm\n")
+    assert called.exit_code == 130
+    assert listing() == []
+
+
+def test_it_asks_at_a_real_terminal(tmp_path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*PROGRAM, "init", "--kind", "llm", "--failures", "1 d"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True
+    ) as process:
+        os.close(theirs)
+        _answer(ours, "How many nodes?", "16\n")
+        _answer(ours, "How does it save today", "1 h, 1 min\n")
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert "cprsim run scenario.yaml" in said
+    assert load_scenario(tmp_path / "scenario.yaml").scenario.cluster.workers == 16
+
+
+def _answer(terminal: int, question: str, answer: str) -> None:
+    seen, until = "", time.monotonic() + 60
+    while question not in seen:
+        assert select.select([terminal], [], [], until - time.monotonic())[0], seen
+        seen += os.read(terminal, 4096).decode()
+    os.write(terminal, answer.encode())

@@ -1,0 +1,119 @@
+"""A metric of any name is measured as AUC and log-loss are, and leaves them as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cprsim.curves import read_curve, write_curve
+from cprsim.errors import ParameterError
+from cprsim.kernel.metrics import Quality
+from cprsim.kernel.shared_run import Baseline
+from cprsim.measuring.curve import curve_file
+from cprsim.measuring.fit import fit
+from cprsim.measuring.measure import MeasureRequest, fitted_to, with_further
+from cprsim.measuring.observed import observed
+from cprsim.measuring.plugged import quality_of
+from cprsim.measuring.runs import journal_of, read_seed
+from cprsim.results.journal import Journal
+from cprsim.staleness import Metric
+from tests.measuring.conftest import request_in
+from tests.measuring.test_fit import N_SERVERS, made
+
+RECALL = Metric("recall-loss@10")
+NOISE = Metric("noise")
+
+
+def with_others(one: Quality, noise: float) -> Quality:
+    """Twice the loss of AUC under one name, and nothing but noise under another."""
+    return Quality(one.auc, one.log_loss, {RECALL: 2.0 * (1.0 - one.auc), NOISE: noise})
+
+
+@pytest.fixture(scope="module")
+def seeds():
+    rng = np.random.default_rng(3)
+    return [
+        replace(
+            one,
+            twin=Baseline(with_others(one.twin.quality, 0.0), {}),
+            quality={t: with_others(q, 1e-3 * rng.normal()) for t, q in one.quality.items()},
+        )
+        for one in made(4, noise=1e-5)
+    ]
+
+
+@pytest.fixture(scope="module")
+def seen(seeds):
+    return observed(seeds, N_SERVERS)
+
+
+@pytest.fixture
+def request_(scenario, tmp_path: Path) -> MeasureRequest:
+    return request_in(tmp_path, scenario, metrics=(RECALL, NOISE))
+
+
+def test_a_loss_of_any_name_has_the_slope_that_was_put_in(seen) -> None:
+    of_auc, of_recall = (
+        fit(seen, metric).slopes.mean("partial") for metric in (Metric.AUC, RECALL)
+    )
+    assert of_recall == pytest.approx(2 * of_auc, rel=1e-3)
+
+
+def test_the_file_holds_it_and_noise_spoils_no_other_metric(
+    seeds, seen, request_, tmp_path: Path
+) -> None:
+    plain = fitted_to(seeds, seen)
+    assert set(plain.fitted) == {Metric.AUC, Metric.LOG_LOSS}
+    measured = with_further(plain, request_)
+    write_curve(tmp_path / "mine.json", curve_file(measured, request_, "mine", "here"))
+    read = read_curve(tmp_path / "mine.json")
+    curve = read.curve("here")
+    assert curve.metrics == (Metric.AUC, Metric.LOG_LOSS, RECALL, NOISE)
+    of_auc = curve.of("partial", Metric.AUC).loss
+    assert curve.of("partial", RECALL).loss == pytest.approx(2 * of_auc, rel=1e-3)
+    assert not any("noise" in sentence for sentence in read.unfit)
+    assert curve.why_unfit(RECALL) == read.unfit
+    assert "in noise cannot be told from nothing" in curve.why_unfit(NOISE)[-1]
+
+
+def test_a_metric_that_no_run_reports_is_refused(seen, request_) -> None:
+    with pytest.raises(ParameterError, match="not all runs report `ndcg`; they have auc, log-loss"):
+        replace(request_, metrics=(Metric.NDCG,)).further(seen)
+
+
+def test_the_built_in_model_reports_entropy_and_calibration_and_fits_them_if_asked(whole) -> None:
+    request, measured = whole
+    assert set(measured.fitted) == {Metric.AUC, Metric.LOG_LOSS}
+    both = with_further(measured, replace(request, metrics=(Metric.NE, Metric.CALIBRATION)))
+    assert {*both.fitted, *both.not_fitted} >= {Metric.NE, Metric.CALIBRATION}
+    ne, loss = both.fitted[Metric.NE].slopes, both.fitted[Metric.LOG_LOSS].slopes
+    # the entropy of each seed's test clicks is below ln 2, so that NE rises faster than log-loss
+    assert abs(ne.mean("partial")) > abs(loss.mean("partial")) / np.log(2) > 0
+
+
+def test_journals_without_further_metrics_are_read_as_before(tmp_path: Path) -> None:
+    with Journal(journal_of(tmp_path, 1)) as journal:
+        journal.append({"auc": 0.7, "log_loss": 0.5, "bytes_written": [], "cpu_s": 1.0})
+    assert read_seed(tmp_path, 1).twin.quality == Quality(0.7, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("reported", "message"),
+    [
+        ({"auc": 0.7, "log_loss": 0.5, "ne": float("nan")}, "reports `ne`: nan; has it diverged"),
+        ({"auc": 0.7, "log_loss": 0.5, "Loss of recall": 1.0}, "is no name of a metric"),
+        ({"auc": 0.7}, "`log_loss` is missing"),
+    ],
+)
+def test_what_a_trainer_cannot_report_is_said(reported, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        quality_of(reported)
+
+
+def test_calibration_is_worse_the_further_from_1_and_ndcg_the_lower() -> None:
+    assert Metric.CALIBRATION.worse_by(0.95, 1.2) == pytest.approx(0.15)
+    assert Metric.NDCG.worse_by(0.5, 0.4) == pytest.approx(0.1)
+    assert RECALL.worse_by(0.5, 0.4) == pytest.approx(-0.1)

@@ -1,0 +1,84 @@
+"""A simulated job's failures strike a trainer of one's own as they strike the built-in one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cprsim.experiments.accuracy import measure, measure_by
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.proxy_model import proxy_model
+from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.saving import Saver
+from cprsim.kernel.training import ProxyTrainer
+from cprsim.measuring.array_pool import ArrayPool
+from cprsim.measuring.plugged import PluggedSetting
+from cprsim.measuring.training import OwnCourse, OwnModel, OwnRuns
+from cprsim.records import EventKind as K
+from cprsim.records import SubSaves
+from cprsim.scenario import load_scenario
+from tests.kernel.test_replay import PARTIAL, SLOTS, USEFUL_H, log_of
+from tests.measuring.conftest import SCENARIO
+from tests.measuring.wrapped import Wrapped
+
+BACK = log_of(
+    (K.SAVE_STARTED, 8.0),
+    (K.SAVE_COMMITTED, 8.0),
+    (K.SUB_SAVE_STARTED, 10.0),
+    (K.SUB_SAVE_COMMITTED, 11.0),
+    (K.ROLLED_BACK, 8.0),
+    (K.SAVE_STARTED, 20.0),
+    (K.SAVE_ABANDONED, 20.0),
+    (K.REVERTED, 20.0, 2),
+    (K.REVERTED, 20.0, 5),
+    (K.FINISHED, 30.0),
+)
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    path = tmp_path / "own.yaml"
+    recovery = "[full, partial, {strategy: cpr-mfu, interval: 9 h}]"
+    path.write_text(SCENARIO.replace("[full, partial]", recovery).replace("6000", "3000"))
+    return load_scenario(path)
+
+
+@pytest.fixture
+def setting(loaded):
+    what = proxy_model(loaded)
+    own = Wrapped(what.shape, what.train, what.test, what.plan)
+    return PluggedSetting(own, what.shards, 1, ArrayPool(1 << 30), own.get_state())
+
+
+@pytest.mark.parametrize("log", [PARTIAL, BACK])
+@pytest.mark.parametrize("how", [None, SubSaves("mfu", 0.5, n_large_tables=3)])
+def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model(loaded, setting, log, how):
+    what = proxy_model(loaded)
+    built_in = ProxyTrainer(what.shape, what.train, what.plan)
+    built_in.initialise()
+    saver = Saver(built_in, what.shards, how)
+    replay(log, USEFUL_H, SLOTS, TracedTraining(built_in), saver)
+    own = setting.trainer()
+    course = OwnCourse(own, goes_back=True, on_progress=lambda done: None)
+    replay(log, USEFUL_H, SLOTS, course, Saver(own, what.shards, how))
+    inner = setting.own.inner
+    assert np.array_equal(inner.model.table, built_in.model.table)
+    assert np.array_equal(inner.model.dense, built_in.model.dense)
+    assert np.array_equal(inner.optimizer.row_state, built_in.optimizer.row_state)
+
+
+def test_train_gives_the_accuracy_and_the_bytes_of_the_built_in_model(loaded, setting):
+    experiment = assemble(loaded)
+    theirs = measure(experiment, proxy_model(loaded), 0, lambda *told: None)
+    runs = OwnRuns(experiment, setting, lambda *told: None)
+    ours = measure_by(runs, experiment, OwnModel("here:make", 2500), 0)
+    assert ours.whole.quality == theirs.whole.quality
+    for one, other in zip(ours.strategies, theirs.strategies, strict=True):
+        assert one.trained is not None
+        assert other.trained is not None
+        assert one.trained.quality == other.trained.quality
+        written = replace(one, trained=None, reverted_at=None)
+        assert written == replace(other, trained=None, reverted_at=None)
+    assert ours.strategies[1].trained.quality != ours.whole.quality

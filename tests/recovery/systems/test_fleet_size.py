@@ -1,0 +1,61 @@
+"""A trace of numbers of nodes under Oobleck, from the scenario to its speed over time, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import replay, simulate
+from cprsim.results.pace import paces
+from cprsim.results.rows import timeline_rows
+from cprsim.scenario import load_scenario
+
+SCENARIO = """\
+job: {useful: 1000 h, horizon: 10 h, step: 15 min}
+cluster: {workers: 4, spares: 0}
+failures: {kind: trace, file: counts.csv, format: counts, time_unit: h, begins: first}
+costs: {save: 10 s, load: 0 s, detect: 0 s, reschedule: 0 s}
+recovery:
+  - {strategy: oobleck, options: {throughput: table.csv, reconfigure: 15 min}}
+simulation: {replications: 4}
+"""
+COUNTS = "time,nodes\n0,3\n2,4\n5,1\n6,2\n9,4\n10,4\n"
+TABLE = "nodes,samples_per_s\n4,8\n3,6\n2,4\n1,2\n"
+# 3 nodes from 0.25 on at 6/8; one is added at 2; three leave at 5, which takes 4.0625 h back to 4.0
+# h; one is back at 6, and two are at 9. Each change stalls the job for a quarter of an hour.
+BY_HAND = [
+    (0.0, 2.0, 0.25, 1.75 * 0.75),
+    (2.0, 5.0, 0.25, 2.75),
+    (5.0, 6.0, 0.25, 0.75 / 4 - 0.0625),
+    (6.0, 9.0, 0.25, 2.75 / 2),
+    (9.0, 10.0, 0.25, 0.75),
+]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "counts.csv").write_text(COUNTS, "utf-8")
+    (tmp_path / "table.csv").write_text(TABLE, "utf-8")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO, "utf-8")
+    return tmp_path / "scenario.yaml"
+
+
+@pytest.mark.parametrize("engine", ["simpy", "fast"])
+def test_each_change_of_the_number_of_nodes_is_a_reconfiguration(
+    scenario: Path, engine: str
+) -> None:
+    experiment = assemble(load_scenario(scenario, [f"simulation.engine={engine}"]))
+    costs = simulate(experiment).strategies[0].costs
+    assert costs.useful_h == pytest.approx([sum(row[3] for row in BY_HAND)] * 4)
+    assert costs.hours_of("regroup") == pytest.approx([5 * 0.25] * 4)
+    assert costs.hours_of("lost") == pytest.approx([0.0625] * 4)
+
+
+def test_speed_over_time_is_that_of_the_nodes_that_are_there(scenario: Path) -> None:
+    experiment = assemble(load_scenario(scenario))
+    logs = replay(experiment, 0)
+    found = paces(timeline_rows(logs, experiment.cluster))
+    assert [tuple(one) for one in found] == [pytest.approx(row) for row in BY_HAND]
+    assert found[1].speed == pytest.approx(2.75 / 3)
