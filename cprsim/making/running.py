@@ -11,7 +11,7 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment
 from cprsim.making.watch import Watch
 from cprsim.prices import mean_node_hour
-from cprsim.records import EventLog
+from cprsim.records import STATE, EventLog
 from cprsim.results import Logbook, Result, write_result
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import failures_digest
@@ -73,7 +73,7 @@ def _price(loaded: LoadedScenario) -> Price | None:
     section = loaded.scenario.prices
     if section is None or not section.node_hour:
         return None
-    nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role != ANY}
+    nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
     prices = section.record()
     return Price(mean_node_hour(prices, nodes), prices.currency)
 

@@ -31,10 +31,11 @@ from cprsim.present.selection_sentences import (
     warnings,
 )
 from cprsim.results.manifest import read_manifest
-from cprsim.results.money import AUC_LOSS, OVERHEAD, JobPrices, JobUse, prices_in
+from cprsim.results.money import OVERHEAD, JobPrices, JobUse, prices_in
 from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
 from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.folder import read_selection
+from cprsim.selector.limit import LimitedQuantity
 from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"
@@ -195,7 +196,7 @@ def _finishing(selection: Selection) -> Iterator[tuple[str, Candidate]]:
 
 def _use(selection: Selection, one: Candidate) -> JobUse:
     overhead = {OVERHEAD: one.overhead.mean * selection.useful_h}
-    is_auc = selection.limit.quantity == AUC_LOSS and isfinite(one.loss.mean)
+    is_auc = selection.limit.quantity is LimitedQuantity.AUC and isfinite(one.loss.mean)
     loss = 0.0 if not one.policy.leaves_stale else one.loss.mean if is_auc else None
     return JobUse(selection.useful_h, overhead, one.n_saves, loss)
 
