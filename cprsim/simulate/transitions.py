@@ -63,7 +63,9 @@ Slots = Any  # (n_slots,) of records with the fields of SLOT, or a list of such 
 
 def copies_as_object() -> SimpleNamespace:
     """Copies for a Python engine; `begin` sets them up."""
-    found = {name: _zeros(*of[0]) if of else 0 for name, _, *of in COPIES}
+    found: dict[str, Any] = {}
+    for name, _, *of in COPIES:
+        found[str(name)] = _zeros(*of[0]) if of else 0
     return SimpleNamespace(**found)
 
 
