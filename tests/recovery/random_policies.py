@@ -514,8 +514,10 @@ def with_shared_loads(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         reverts = [Reverts.STRUCK, Reverts.STRUCK, Reverts.STRUCK, Reverts.SHARDS]
         job = with_rule_in_front(dice, job, reverts, chosen[0])
     shared = {tier.name for tier in tiers if isinstance(tier.load, Storage)}
-    rules = [at_no_cost(rule) if shared & set(rule.sources) else rule for rule in job.policy.rules]
-    return with_policy(job, rules=tuple(rules))
+    rules = tuple(
+        loading_together(rule) if shared & set(rule.sources) else rule for rule in job.policy.rules
+    )
+    return with_policy(job, rules=rules)
 
 
 def with_rule_in_front(
@@ -547,10 +549,10 @@ def random_link(dice: Dice, useful_h: float) -> Storage:
     return Storage(bytes_per_h, server_bytes_per_h, 0.0 if dice.chance(0.05) else shard_bytes)
 
 
-def at_no_cost(rule: Rule) -> Rule:
-    """Loads that take what the source says."""
+def loading_together(rule: Rule) -> Rule:
+    """Loads that take what the source says, by slots that wait for one another."""
     stages = tuple(
-        replace(stage, cost=None) if stage.kind is StageKind.LOAD else stage
+        replace(stage, cost=None if stage.kind is StageKind.LOAD else stage.cost, each=False)
         for stage in rule.stages
     )
     return replace(rule, stages=stages)

@@ -256,7 +256,7 @@ def test_with_scopes_what_saves_rows_first_is_compared_too(tmp_path) -> None:
 def test_what_a_limit_does_not_know_is_said(tmp_path) -> None:
     made = experiment(tmp_path, "full, {strategy: moc, options: {experts: 4}}")
     text = said(select(made, None, NO_LIMIT, explain=False))
-    assert "Warning: moc: experts that a save leaves out go back further" in text
+    assert "Warning: moc: what experts that go back further than the job cost in accuracy" in text
 
 
 def test_a_system_can_not_have_the_name_of_what_is_compared(tmp_path) -> None:
