@@ -84,12 +84,13 @@ def test_none_fits_is_said_wherever_the_best_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(goodness, "_p_value", lambda *_: 0.005)
+    judged = ("--time-unit", "h", "--bootstrap", 1)
     log = write_log(tmp_path / "log.csv", short())
-    said = json.loads(call("fit", log, *QUICK, "--json").stdout)
+    said = json.loads(call("fit", log, *judged, "--json").stdout)
     assert said["gaps"]["none_fits"] is True
     assert "gaps: none fits, every family is rejected" in said["notes"]
     assert "# none fits: of the gaps, every family's p-value is below 0.01" in said["job_fragment"]
-    assert "none fits: every p is below 0.01" in call("fit", log, *QUICK).stdout
+    assert "none fits: every p is below 0.01" in call("fit", log, *judged).stdout
 
 
 def test_where_one_family_fits_nothing_of_the_kind_is_said() -> None:
