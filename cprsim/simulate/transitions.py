@@ -467,7 +467,7 @@ def cycles_to_skip(
             of = num.captures[flush]
             if of.after == capture:
                 step *= of.nth
-                left_over += n_behind + of.nth * (num.tiers[of.tier].generations + 2)
+                left_over += of.nth * (num.tiers[of.tier].generations + 1)
     n = floor(
         min(
             (until_progress_h - due_h) / saves.every_h,

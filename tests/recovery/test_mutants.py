@@ -505,6 +505,7 @@ def skipping() -> Iterator[Case]:
         (saves("peers", 1.0, 0.0, 2.75, in_flight=3), 2, 1.5, {}),
         (saves("peers", 0.25, 0.0, 0.6, in_flight=3), 4, 0.6, {"generations": 3}),
         (saves("peers", 0.25), 4, 1.5, {}),
+        (saves("peers", 1.0, 0.0, 4.75, in_flight=5), 1, 0.9, {}),
     ]
     for capture, nth, behind_h, kept in flushed:
         flush = Capture("remote", after="peers", every_nth=nth, background=Constant(behind_h))
