@@ -177,8 +177,7 @@ EQUIVALENT = {
     # Those in flight are no more than fit behind.
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind"),
     ("cycles_to_skip", "number - n_behind - 1", "number - n_behind - 0"),
-    # Nothing is behind where saves are over when the job goes on: one less is the mutant above, and
-    # what is left over for flushes is more than it takes to commit as many as are kept.
+    # Nothing is in flight where saves are over when the job goes on: one less is the mutant above.
     (
         "cycles_to_skip",
         "ceil((stall_h + behind_h) / cycle_h) if behind_h > 0.0 else 0",
@@ -187,8 +186,8 @@ EQUIVALENT = {
     # A copy's numbers are written before they are read.
     ("_zeros", "_zeros(*of) if of else 0", "_zeros(*of) if of else 1"),
     ("_zeros", "_zeros(*of) if of else 0", "_zeros(*of) if of else -1"),
-    # Until the next is due the job works for a cycle at most, and `left_over` is so much more than
-    # what it takes to commit as many as are kept.
+    # Until the next is due the job works for a cycle at most, and `left_over` holds one flush more
+    # than are kept.
     ("cycles_to_skip", "steady_h - within_h", "steady_h"),
     # The latest in flight is late if it has the number of the one that is due: it was begun after
     # the one before was.
