@@ -21,6 +21,7 @@ EXACT = Tolerance(ROUNDING, absolute=True)
 PRINTED = Tolerance(5e-5, absolute=True)  # of a number with four decimals
 HUNDREDTH = Tolerance(0.01, absolute=True)
 POINT = Tolerance(1.0, absolute=True)  # of a percentage
+QUARTER = Tolerance(0.25, absolute=True)  # of a point
 ERRORS = Tolerance(None)  # 4 standard errors
 PERCENT, TWO, FIVE = Tolerance(0.01), Tolerance(0.02), Tolerance(0.05)
 Estimates = Mapping[str, StudyEstimate]  # by the target's name
@@ -76,6 +77,18 @@ def _gemini() -> Iterator[Held]:
             counted = f"{what}, counted less closed form"
             yield held(f"{name} counted", counted, zero, EXACT)
         yield held(f"{name} simulated", f"{what}, simulated", claim, ERRORS)
+
+
+def _expected() -> Iterator[Held]:
+    """Means of the goodput lab's rules over seeds 1 to 4,000, of which it prints those of 20.
+
+    Added after the first run, in which all four lay 0.6 to 0.7 points above the printed ones. The
+    rules were run in the lab's order of draws: seeds 1 to 20 give its printed numbers to the digit.
+    """
+    means = {"baseline": 80.21, "interval": 85.67, "stall": 92.28, "hangs": 81.11}
+    for name, mean in means.items():
+        claim = about(mean, "%", Mark.DERIVED, text=f"{mean} % (its rules, 4,000 seeds)")
+        yield held(f"goodput {name} expected", f"goodput lab: {name}, expected", claim, QUARTER)
 
 
 TARGETS = dict((
@@ -210,6 +223,7 @@ TARGETS = dict((
         "goodput hangs", "goodput lab: hangs found in 5 min", about(80.6, "%", Mark.PUBLISHED),
         POINT,
     ),
+    *_expected(),
 ))  # fmt: skip
 
 GAPS_MIN = {"6 h": 360.0, "3 h": 180.0, "1 h": 60.0, "30 min": 30.0, "10 min": 10.02}

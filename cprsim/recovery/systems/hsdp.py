@@ -146,6 +146,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="backstop",
+    not_counted="what smaller batches, while a group is missing, cost in accuracy is not priced",
     family=Family.REPLICAS,
     cited="FT-HSDP",
     mark=Provenance.PUBLISHED,

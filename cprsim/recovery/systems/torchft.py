@@ -61,6 +61,7 @@ SYSTEM = System(
     options=Options,
     plan=plan,
     interval="backstop",
+    not_counted="what smaller batches, while a group is missing, cost in accuracy is not priced",
     family=Family.REPLICAS,
     cited="torchft",
     mark=Provenance.RECALLED,
