@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cprsim.api.comparing import Difference, compare
+    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
@@ -43,7 +44,9 @@ __all__ = [
     "Selection",
     "Sweep",
     "Systems",
+    "SystemsComparison",
     "compare",
+    "compare_systems",
     "fit",
     "ledger",
     "load",
@@ -57,6 +60,7 @@ __all__ = [
 
 _WHERE = {
     "cprsim.api.comparing": ("Difference", "compare"),
+    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),

@@ -13,6 +13,7 @@ from typing import Any
 from cprsim.present.markdown import raw_table
 from cprsim.present.systems_listing import ListedPolicy, after_failures, listing, made_up_job
 from cprsim.present.systems_words import capture_in_words, rule_in_words, stages_in_words
+from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.words import hours, percent_number, significant, with_interval
 from cprsim.units import BANDWIDTH, SIZE, TIME
@@ -33,10 +34,62 @@ HELD_TO = {  # by the file of `recovery/systems/`: the tests and what they hold 
     "gemini": "`test_gemini.py`: the published probabilities exactly and simulated.",
     "hsdp": "`test_hsdp.py`: effective time on each clock.",
     "moc": "`test_moc.py`: bytes, overhead and staleness in closed form.",
+    "prm": "`test_readers.py`: cases by hand.",
     "on_notice": "`../test_notice.py`: cases by hand.",
     "spare": "`test_leaving_out.py`: cases by hand; `test_survival.py`: failures until a loss.",
     "oobleck": "`test_elastic.py`: throughput of the executed artifact.",
     "varuna": "`test_elastic.py`: throughput of the executed artifact.",
+}
+LITERATURE = {  # names of papers and products: what each is here, or why it is nothing
+    "CPR (SCAR, MFU, SSU)": ("full", "partial", "cpr", "cpr-scar", "cpr-mfu", "cpr-ssu"),
+    "ECRM, ECRec": ("ecrm", "ecrec"),
+    "Check-N-Run": ("check-n-run",),
+    "SSDC": ("ssdc",),
+    "IncrCP": ("incrcp",),
+    "CheckFreq": ("checkfreq",),
+    "PCcheck": ("pccheck",),
+    "PyTorch DCP async": ("async",),
+    "DataStates-LLM": ("datastates",),
+    "FastPersist": ("fastpersist",),
+    "ByteCheckpoint": ("bytecheckpoint",),
+    "TorchSnapshot": ("torchsnapshot",),
+    "Portus": ("portus",),
+    "ParaCkpt": ("paracckpt",),
+    "CheckBullet": ("checkbullet",),
+    "LC-Checkpoint": ("lc-checkpoint",),
+    "TRANSOM": ("transom",),
+    "GEMINI": ("gemini",),
+    "REFT": ("reft",),
+    "NVRx local checkpoints": ("nvrx-local",),
+    "ml-flashpoint": ("ml-flashpoint",),
+    "DLRover flash checkpoint": ("dlrover-flash",),
+    "ByteRobust": ("byterobust",),
+    "SCR, FTI, VeloC": ("scr", "fti", "veloc"),
+    "just-in-time checkpoints": ("just-in-time",),
+    "notice, preemption, spot nodes": ("on-notice", "parcae"),
+    "FlowCheck, Checkmate": ("flowcheck", "checkmate"),
+    "AdaCheck": ("adacheck",),
+    "FFTrainer": ("fftrainer",),
+    "FlashRecovery": ("flashrecovery",),
+    "MoC-System": ("moc",),
+    "Swift, TranLogs": ("swift", "swift-undo", "tranlogs"),
+    "FT-HSDP": ("hsdp",),
+    "torchft": ("torchft",),
+    "Lazarus": ("lazarus",),
+    "Oobleck": ("oobleck",),
+    "Varuna": ("varuna",),
+    "Bamboo": ("bamboo",),
+    "ReCycle": ("recycle",),
+    "SPARe": ("spare",),
+    "PRM": ("prm",),
+    "checkpoints in hybrid memory, near CXL": ("pmem",),
+    "hybrid DRAM and PMem": "a tier of an entry `policy`, `medium: pmem`; by itself `pmem`",
+    "RecShard": "uneven shards and look-ups, `cluster.shards`",
+    "DECK": "not modelled: nothing but its name is known here",
+    "DeadPool": "not modelled: how it gets below 40 s is not known here",
+    "Unicron": "not modelled: it plans over several jobs",
+    "ElasWave, Chameleon": "not modelled: a re-planned pipeline is a table from outside "
+    "(`oobleck` with `throughput`)",
 }
 PARTS = ("lost", "save", "load", "wait")  # shown one by one; the rest together
 
@@ -49,6 +102,26 @@ def systems() -> str:
         for one in _listed()
     ]
     return f"\n{raw_table(headings, rows)}\n"
+
+
+def literature() -> str:
+    """A row per name in the literature: what it is here. Raises ValueError for what is not."""
+    said = {name for found in LITERATURE.values() if isinstance(found, tuple) for name in found}
+    own = {name for name, _ in _known()} - {"policy"}
+    if wrong := (said - own - STRATEGIES.keys()) | (own - said):
+        raise ValueError(f"no such systems, or none of the literature: {sorted(wrong)}")
+    ordered = sorted(LITERATURE.items(), key=lambda row: row[0].casefold())
+    rows = [(name, found if isinstance(found, str) else _here(found)) for name, found in ordered]
+    return f"\n{raw_table(('in the literature', 'here'), rows)}\n"
+
+
+def _here(names: tuple[str, ...]) -> str:
+    known = dict(_known())
+    aliases = {name: known[name].alias_of for name in names if name in known}
+    return ", ".join(
+        f"`{name}`" + (f" (alias of `{aliases[name]}`)" if aliases.get(name) else "")
+        for name in names
+    )
 
 
 def sections() -> str:

@@ -56,9 +56,12 @@ SIGNATURES = {
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
     "file: str | Path | None = None) -> Curve",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
+    "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
+    f"seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> SystemsComparison",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
-    "read": "(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction | Page",
+    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | Curve | "
+    "Reproduction | Page",
 }
 SHOWN = {"name", "document", "report"}
 ANSWER = SHOWN | {"table", "figure", "figures"}
@@ -73,6 +76,7 @@ MEMBERS = {
     "Curve": ANSWER
     | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
+    "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "Systems": ANSWER | {"explain", "names"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
@@ -353,6 +357,30 @@ def test_systems_are_listed_for_a_job() -> None:
     assert listed.table.set_index("name").loc["none", "after_node"] == "start"
     with pytest.raises(ParameterError):
         cprsim.systems(overrides={"job.useful": "3 h"})
+
+
+def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
+    asked = {"only": ("full", "partial", "none"), "replications": 100}
+    found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
+    assert list(found.table["name"]) == [one.name for one in found._found]
+    assert found.best == found.table.set_index("verdict").loc["best", "name"]
+    stale = found.table.set_index("name").loc["partial"]
+    assert stale["accuracy"] == "not priced"
+    assert stale["after_node"].startswith("shards, ")
+    assert stale["overhead_fraction_low"] <= stale["overhead_fraction"] <= 1
+    assert "strategy: full" in found.recovery
+    assert set(found.figures) == {"systems"}
+    assert (found.folder / "systems.png").is_file()
+    assert cprsim.read(found.folder).table.equals(found.table)
+    (tmp_path / "small.yaml").write_text(small_scenario(), "utf-8")
+    only = [word for name in asked["only"] for word in ("--only", name)]
+    said = call("compare-systems", tmp_path / "small.yaml", "--replications", 100, "--json",
+                "--out", tmp_path / "by-command", *only)  # fmt: skip
+    theirs = {one["name"]: one["overhead_fraction"]["mean"]
+              for one in json.loads(said.stdout)["systems"]}  # fmt: skip
+    assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
+    with pytest.raises(ParameterError, match="there is no `nobody`"):
+        cprsim.compare_systems(small_scenario(), only=["nobody"])
 
 
 # --------------------------------------------------------------------------- shown

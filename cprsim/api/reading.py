@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.answer import Answer, table_of
+from cprsim.api.comparing_systems import SystemsComparison
 from cprsim.api.keeping import Place
 from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
@@ -50,7 +51,9 @@ class Reproduction(Answer):
         return [*super()._brief(), *(one for one in blocks if isinstance(one, Picture))]
 
 
-def read(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction | Page:
+def read(
+    result: str | Path,
+) -> Run | Sweep | Selection | SystemsComparison | Curve | Reproduction | Page:
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
@@ -70,6 +73,7 @@ def read(result: str | Path) -> Run | Sweep | Selection | Curve | Reproduction |
         "run": lambda loaded: Run(loaded, place),
         "sweep": lambda loaded: Sweep(loaded, place),
         "selection": lambda loaded: Selection(loaded, place),
+        "comparison of systems": lambda loaded: SystemsComparison(loaded, place),
         "curve": lambda loaded: Curve(loaded, path),
         "reproduction": Reproduction,
     }

@@ -15,7 +15,10 @@ from cprsim.cli.saying import say_json
 from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
-    from cprsim.compare_systems import Comparison
+    from collections.abc import Sequence
+
+    from cprsim.scenario import LoadedScenario
+    from cprsim.systems_compared import Comparison
 
 
 def compare_systems(
@@ -72,15 +75,19 @@ def compare_systems(
     if over:
         _map(scenario, said, over, replications, (fixed, only), workers, out, started, as_json)
         return
-    from cprsim.cli import comparing_systems
     from cprsim.cli.finished import finished_or_make, target_of
-    from cprsim.compare_systems import load_comparison
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making import comparing_systems
+    from cprsim.scenario import load_scenario
+    from cprsim.systems_compared import load_comparison
 
     rules = comparing_systems.Rules(fixed, tuple(only))
-    asked = comparing_systems.asked(scenario, said, replications, rules)
+    asked = comparing_systems.asked(
+        lambda more: load_scenario(scenario, [*said, *more]), replications, rules
+    )
     target = target_of(out, asked.loaded, started, rules.named("systems"))
     comparison, there = finished_or_make(
-        target, load_comparison, lambda: comparing_systems.compare_into(target, asked)
+        target, load_comparison, lambda: comparing_systems.compare_into(target, asked, ON_STDERR)
     )
     _print(comparison, as_json=as_json, again=there)
 
@@ -109,22 +116,29 @@ def _map(
     started: datetime,
     as_json: bool,
 ) -> None:
-    from cprsim.cli import comparing_systems
     from cprsim.cli.finished import finished_or_make, target_of
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.cli.terminal import Terminal
-    from cprsim.compare_systems.map_folder import SystemsMap, load_map
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making import comparing_systems
     from cprsim.present.systems_map import map_as_json, map_blocks
     from cprsim.present.terminal import show
+    from cprsim.scenario import load_scenario
+    from cprsim.systems_compared.map_folder import SystemsMap, load_map
     from cprsim.workers import Workers
 
+    def load(more: Sequence[str]) -> LoadedScenario:
+        grid = [*said, *more, "sweep.mode=grid"]
+        return load_scenario(scenario, grid, over, axes_option="--map")
+
     rules = comparing_systems.Rules(how[0], tuple(how[1]))
-    asked = comparing_systems.map_asked(scenario, said, over, replications, rules)
+    asked = comparing_systems.map_asked(load, replications, rules)
     target = target_of(out, asked.loaded, started, rules.named("systems-map"))
 
     def make() -> SystemsMap:
         with telling_what_is_kept() as kept:
-            return comparing_systems.map_into(target, asked, Workers(workers), kept)
+            by = Workers(workers)
+            return comparing_systems.map_into(target, asked, by, ON_STDERR, kept.hold)
 
     instead = "it is made anew from its points"
     made, there = finished_or_make(target, load_map, make, instead=instead, alone=True)

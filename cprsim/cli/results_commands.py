@@ -60,8 +60,6 @@ def plot(
 
     Its results folder stays as it is.
     """
-    from cprsim.compare_systems import is_comparison, load_comparison
-    from cprsim.compare_systems.map_folder import SystemsMap, is_map, load_map
     from cprsim.errors import ParameterError, ResultError
     from cprsim.plots import FORMATS, draw_result, save_figure
     from cprsim.plots.sweep import draw_sweep
@@ -69,6 +67,8 @@ def plot(
     from cprsim.plots.systems_map import systems_map_figure
     from cprsim.results import Result, load_result
     from cprsim.sweeps import SweepResult, is_sweep, load_sweep
+    from cprsim.systems_compared import is_comparison, load_comparison
+    from cprsim.systems_compared.map_folder import SystemsMap, is_map, load_map
 
     wanted = formats or ["png", "svg"]
     for unknown in set(wanted) - set(FORMATS):

@@ -8,18 +8,18 @@ from math import isnan
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.compare_systems import Comparison, Standing, standings
-from cprsim.compare_systems.standings import BEST, TIED
-from cprsim.compare_systems.words import (
+from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
+from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
+from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
+from cprsim.systems_compared import Comparison, Standing, standings
+from cprsim.systems_compared.standings import BEST, TIED
+from cprsim.systems_compared.words import (
     columns_of_fates,
     every,
     fate_in_words,
     intervals_in_words,
     overhead,
 )
-from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
-from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
-from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
 
 ROW_IN, BAR = 0.36, 0.62
 TOP_IN, NARROW_TOP_IN = 1.15, 0.1  # title and headings

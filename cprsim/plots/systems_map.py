@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from cprsim.compare_systems.map_folder import MapAxis, SystemsMap
-from cprsim.compare_systems.mapping import tied_with_best
 from cprsim.plots.axes import title_axes, words_of_key
 from cprsim.plots.style import INK, series_line, style
 from cprsim.records import Floats
 from cprsim.results.words import count, hours
+from cprsim.systems_compared.map_folder import MapAxis, SystemsMap
+from cprsim.systems_compared.mapping import tied_with_best
 
 PALE = 0.62  # of white in the fill of a cell, so that its mark and hatch are seen
 HATCH = "////"

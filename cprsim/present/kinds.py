@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cprsim.compare_systems import is_comparison, load_comparison
-from cprsim.compare_systems.map_folder import is_map, load_map
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
 from cprsim.fleet.folder import is_fleet, load_fleet
@@ -29,6 +27,8 @@ from cprsim.results.manifest import read_manifest
 from cprsim.results.words import count
 from cprsim.selector.folder import SELECTION
 from cprsim.sweeps import is_sweep, load_sweep
+from cprsim.systems_compared import is_comparison, load_comparison
+from cprsim.systems_compared.map_folder import is_map, load_map
 
 
 @dataclass(frozen=True, slots=True)

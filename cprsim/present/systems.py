@@ -7,17 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from cprsim.codec import finite_or_none
-from cprsim.compare_systems import Comparison, Standing, standings
-from cprsim.compare_systems.best import FOUND
-from cprsim.compare_systems.standings import BEST, TIED
-from cprsim.compare_systems.words import (
-    columns_of_fates,
-    difference,
-    every,
-    fate_in_words,
-    intervals_in_words,
-    overhead,
-)
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
@@ -43,6 +32,17 @@ from cprsim.results.words import (
     percent_number,
     significant,
     with_interval,
+)
+from cprsim.systems_compared import Comparison, Standing, standings
+from cprsim.systems_compared.best import FOUND
+from cprsim.systems_compared.standings import BEST, TIED
+from cprsim.systems_compared.words import (
+    columns_of_fates,
+    difference,
+    every,
+    fate_in_words,
+    intervals_in_words,
+    overhead,
 )
 
 GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
@@ -333,6 +333,34 @@ def _system(one: Standing) -> dict[str, Any]:
         "traffic": asdict(beside.traffic),
         "after": {name: _fate(fate) for name, fate in beside.fates.items()},
     }
+
+
+def row_of(one: Standing) -> dict[str, Any]:
+    """One system as a flat row: what tables of a program take."""
+    said = _system(one)
+    taken = ("name", "strategy", "interval_h", FINISHED)
+    back = ("verdict", *MEANS, "accuracy", "extra_nodes", "extra_memory_fraction")
+    losses = {f"after_{kind.replace(' ', '_')}": fate for kind, fate in said["after"].items()}
+    return {
+        **{name: said[name] for name in taken},
+        **_ends("overhead_fraction", said["overhead_fraction"]),
+        **{name: part["mean"] for name, part in said["parts"].items()},
+        **_ends("more_than_best", said["more_than_best"]),
+        **{name: said[name] for name in back},
+        **_ends("auc_loss", said["auc_loss"]),
+        **said["traffic"],
+        **{name: _lost_at_most(fate) for name, fate in losses.items()},
+    }
+
+
+def _ends(name: str, found: dict[str, Any] | None) -> dict[str, Any]:
+    """A mean and the ends of its interval, in columns; without numbers where there are none."""
+    found = found or {}
+    return {name: found.get("mean")} | {f"{name}_{end}": found.get(end) for end in ("low", "high")}
+
+
+def _lost_at_most(fate: dict[str, Any]) -> str:
+    return fate["takes"] if fate["up_to_h"] is None else f"{fate['takes']}, {fate['up_to_h']:g} h"
 
 
 def _fate(fate: Fate) -> dict[str, Any]:

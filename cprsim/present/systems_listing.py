@@ -27,8 +27,8 @@ from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.system_options import options_of
 
 MADE_UP = (
-    "a made-up job of 200 h on 40 nodes of 100 GB, links of 400 Gbit/s, a storage of 800 Gbit/s, "
-    "steps of 10 s, a failure each 8 h"
+    "a made-up job of 200 h on 40 nodes of 100 GB and 4 readers, links of 400 Gbit/s, a storage of "
+    "800 Gbit/s, steps of 10 s, a failure each 8 h"
 )
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from string import ascii_uppercase
 from typing import Any
 
-from cprsim.compare_systems.map_folder import SystemsMap
-from cprsim.compare_systems.mapping import tied_with_best
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import (
     Block,
@@ -21,6 +19,8 @@ from cprsim.present.document import (
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.results.words import NO_NUMBER, count, hours, suited
+from cprsim.systems_compared.map_folder import SystemsMap
+from cprsim.systems_compared.mapping import tied_with_best
 
 NOBODY = "-"
 WIDEST = 60  # columns of a map in letters

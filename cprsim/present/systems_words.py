@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -178,11 +178,18 @@ def capture_in_words(capture: Capture) -> str:
 
 def rule_in_words(rule: Rule) -> str:
     """When a rule holds, and what goes back to where, as a sentence."""
-    asks = [f"{name} is there" for name in rule.needs]
+    asks = [f"the failure is of {_or(rule.scopes)}"] if rule.scopes else []
+    if rule.roles:
+        asks.append(f"nodes of {_or(rule.roles)} alone are struck")
+    asks += [f"{name} is there" for name in rule.needs]
     if rule.sources:
-        asks.append(f"a content of {' or '.join(rule.sources)} survives")
+        asks.append(f"a content of {_or(rule.sources)} survives")
     condition = f"If {' and '.join(asks)}: " if asks else "Otherwise: "
     return condition + _reverts(rule) + "."
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(names)
 
 
 def _reverts(rule: Rule) -> str:
@@ -213,8 +220,9 @@ def stages_in_words(rule: Rule) -> str:
 
 def _stage(stage: Stage) -> str:
     cost = "" if stage.cost is None else f" {hours(stage.cost.mean_h)}"
+    each = ", each slot for its own node," if stage.each else ""
     beside = "" if stage.blocks else " while the job goes on"
-    return f"{stage.kind.value}{cost}{beside}"
+    return f"{stage.kind.value}{cost}{each}{beside}"
 
 
 def _all_the_time(policy: Policy, entry: ListedPolicy) -> Iterator[str]:

@@ -166,7 +166,7 @@ def example_job() -> JobFacts:
     )
     return JobFacts(
         useful_h=200.0,
-        cluster=Cluster((Role("worker", 40, Holds.SHARD),)),
+        cluster=Cluster((Role("worker", 40, Holds.SHARD), Role("reader", 4, Holds.NOTHING))),
         role="worker",
         scopes=scopes,
         shares=(0.6, 0.1, 0.27, 0.02, 0.01),

@@ -627,10 +627,10 @@ STUDY = Study(
         "spaced; the same stall leaves 57.4 % where they are Poisson on wall time, and 64.3 % on "
         "uptime.",
         "SPARe's formula is the limit for many groups; with 200 the exact mean lies 4 % above.",
-        "The goodput lab's hangs are all its causes that are found after 30 min. What it prints are "
-        "means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of uptime "
-        "where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. Over 4,000 "
-        "seeds its rules agree with ours.",
+        "The goodput lab's hangs are all its causes that are found after 30 min. What it prints "
+        "are means of 20 seeds, the same for each variant, that drew a failure each 14.0 h of "
+        "uptime where its rates say 14.8 h: all four lie low together, by 1.3 standard errors. "
+        "Over 4,000 seeds its rules agree with ours.",
         _without_table,
     ),
     inputs=(GOODPUT,),

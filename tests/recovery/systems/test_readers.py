@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
 from cprsim.scenario import load_scenario
@@ -29,3 +30,33 @@ def test_a_reader_rebuilds_its_data_a_server_takes_its_shard_back_and_a_trainer_
     struck = [len(one.losses.slot) for one in (partial, rebuilt, prm)]
     assert struck[0] == struck[1] == struck[2] > 0
     assert prm.costs.hours_of("detect") == pytest.approx([1 / 60] * 200)
+
+
+def test_without_approximated_samples_all_of_the_data_is_rebuilt_and_servers_take_all_back() -> (
+    None
+):
+    said = (
+        "failures={kind: injected, clock: wall, role: any, at: [10 h], together: 1}",
+        "recovery=[{strategy: prm, options: {rebuild: 9 min, less: 0, load: 48 s}}]",
+        "simulation.replications=100",
+    )
+    (prm,) = simulate(assemble(load_scenario(SCENARIO, said))).strategies
+    hours = zip(*(prm.costs.hours_of(part) for part in ("load", "lost")), strict=True)
+    took = {(round(3600 * load_h), lost_h > 0.0) for load_h, lost_h in hours}
+    assert took == {(540, False), (48, True)}  # of a reader; of a server or a trainer
+    assert len(prm.losses.slot) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("{}", "prm rebuilds a reader's data: give `rebuild`"),
+        ("{rebuild: 9 min, readers: loader}", "no other role of the job is called `loader`"),
+        ("{rebuild: 9 min, readers: emb_ps}", "no other role of the job is called `emb_ps`"),
+        ("{rebuild: 9 min, model: some}", "`model` of prm is `some`: say `all` or `struck`"),
+    ],
+)
+def test_what_prm_lacks_is_said(options: str, says: str) -> None:
+    loaded = load_scenario(SCENARIO, (f"recovery=[{{strategy: prm, options: {options}}}]",))
+    with pytest.raises(ScenarioError, match=says):
+        assemble(loaded)

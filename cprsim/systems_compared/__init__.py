@@ -6,10 +6,10 @@ scenario ──> lineup: who can run this job ──> each at its best interval 
 
 from __future__ import annotations
 
-from cprsim.compare_systems.best import Found, best_policies
-from cprsim.compare_systems.folder import BESIDE, Comparison, is_comparison, load_comparison
-from cprsim.compare_systems.lineup import Entrant, Lineup, lineup_of
-from cprsim.compare_systems.standings import Standing, standings
+from cprsim.systems_compared.best import Found, best_policies
+from cprsim.systems_compared.folder import BESIDE, Comparison, is_comparison, load_comparison
+from cprsim.systems_compared.lineup import Entrant, Lineup, lineup_of
+from cprsim.systems_compared.standings import Standing, standings
 
 __all__ = [
     "BESIDE",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from cprsim.compare_systems.folder import Comparison
-from cprsim.compare_systems.standings import BEST, LESS, MORE, TIED, Standing
 from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
+from cprsim.systems_compared.folder import Comparison
+from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, Standing
 
 
 def every(one: Standing) -> str:

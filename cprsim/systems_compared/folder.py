@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cprsim.codec import FieldMark, Key
-from cprsim.compare_systems.best import Found
-from cprsim.compare_systems.lineup import Lineup
 from cprsim.records import Cluster
 from cprsim.recovery.classic import as_system
 from cprsim.recovery.fates import Fate, fates, strikes_of
@@ -22,6 +20,8 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.run import Result, load_result
 from cprsim.scenario.schema import Scenario
+from cprsim.systems_compared.best import Found
+from cprsim.systems_compared.lineup import Lineup
 
 BESIDE = "systems.json"
 

@@ -1,35 +1,31 @@
-"""What ``cprsim compare-systems`` does between the scenario and the table; heavy to import."""
+"""A comparison of recovery systems between the scenario and its results folder; heavy to import."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cprsim.cli.interrupts import Kept
-from cprsim.cli.progress import counting, progress
-from cprsim.compare_systems import BESIDE, Comparison, Lineup, best_policies, lineup_of
-from cprsim.compare_systems.best import run_of
-from cprsim.compare_systems.folder import compared, comparison_of
-from cprsim.compare_systems.map_folder import SystemsMap, write_map
-from cprsim.compare_systems.mapping import axes_of, points_of, run_points
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
 from cprsim.making.running import logbook_of, with_numbers
-from cprsim.making.selecting import limit_if_any
-from cprsim.plots.save import save_figure
-from cprsim.plots.systems import systems_figure
-from cprsim.plots.systems_map import systems_map_figure
+from cprsim.making.selecting import Load, limit_if_any
+from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
 from cprsim.results.folder import ResultTarget, write_record
 from cprsim.results.warnings import warnings
-from cprsim.scenario import LoadedScenario, load_scenario
+from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.selector.pricing import affordable
 from cprsim.sweeps import PointStore
+from cprsim.systems_compared import BESIDE, Comparison, Lineup, best_policies, lineup_of
+from cprsim.systems_compared.best import run_of
+from cprsim.systems_compared.folder import compared, comparison_of
+from cprsim.systems_compared.map_folder import SystemsMap, write_map
+from cprsim.systems_compared.mapping import axes_of, points_of, run_points
 from cprsim.workers import Workers
 
 
@@ -54,26 +50,24 @@ class Rules:
         return f"{kind}{f'-of-{chosen}' if self.only else ''}{'-fixed' if self.fixed else ''}"
 
 
-def asked(
-    path: Path, overrides: list[str], replications: int | None, rules: Rules
-) -> CompareRequest:
-    """Read and check all that a comparison needs. Raises CprsimError for what is wrong."""
-    loaded = _with_replications(path, overrides, replications)
+def asked(load: Load, replications: int | None, rules: Rules) -> CompareRequest:
+    """Read and check all that a comparison needs. Raises CprsimError for what is wrong.
+
+    Parameters
+    ----------
+    replications : of each system; None: as many as tell intervals apart
+    """
+    loaded = _with_replications(load, replications)
     return CompareRequest(loaded, _lineup(loaded, rules=rules))
 
 
-def _with_replications(
-    path: Path, overrides: list[str], n: int | None, axes: Sequence[str] = ()
-) -> LoadedScenario:
-    """The scenario with a number of replications, by default as many as tell intervals apart."""
+def _with_replications(load: Load, n: int | None) -> LoadedScenario:
     if n is None:
-        loaded = load_scenario(path, overrides)
+        loaded = load([])
         limit = limit_if_any(loaded)
         experiment = assemble(loaded, with_policies=False)
         n = affordable(experiment, tail=limit is not None and limit.risk is not None)
-    said = [*overrides, f"simulation.replications={n}"]
-    said += ["sweep.mode=grid"] if axes else []
-    return load_scenario(path, said, axes, axes_option="--map")
+    return load([f"simulation.replications={n}"])
 
 
 def _lineup(loaded: LoadedScenario, *, rules: Rules) -> Lineup:
@@ -92,20 +86,24 @@ class MapAsked:
     rules: Rules
 
 
-def map_asked(
-    path: Path, overrides: list[str], over: list[str], replications: int | None, rules: Rules
-) -> MapAsked:
+def map_asked(load: Load, replications: int | None, rules: Rules) -> MapAsked:
     """Read and check all that a map needs but its points. Raises CprsimError for what is wrong."""
-    loaded = _with_replications(path, overrides, replications, over)
+    loaded = _with_replications(load, replications)
     return MapAsked(loaded, axes_of(loaded), rules)
 
 
-def map_into(target: ResultTarget, wanted: MapAsked, workers: Workers, kept: Kept) -> SystemsMap:
+def map_into(
+    target: ResultTarget,
+    wanted: MapAsked,
+    workers: Workers,
+    watch: Watch,
+    keeps: Callable[[Callable[[], str]], object],
+) -> SystemsMap:
     """Compute what is missing of a map, and write its folder.
 
     Parameters
     ----------
-    kept : learns how many points are finished
+    keeps : is handed what says how many points are finished, once there are points
 
     Raises
     ------
@@ -113,8 +111,8 @@ def map_into(target: ResultTarget, wanted: MapAsked, workers: Workers, kept: Kep
     """
     points = points_of(wanted.loaded, wanted.axes, partial(_lineup, rules=wanted.rules))
     store = PointStore(target.root)
-    kept.say = lambda: store.finished(points)
-    with progress("points") as on_progress:
+    keeps(lambda: store.finished(points))
+    with watch.progress("points") as on_progress:
         bodies, _ = run_points(points, store, workers, on_progress)
     return write_map(
         target.with_about(points=len(points)),
@@ -123,26 +121,43 @@ def map_into(target: ResultTarget, wanted: MapAsked, workers: Workers, kept: Kep
         wanted.axes,
         points,
         bodies,
-        lambda made: save_figure(systems_map_figure(made), made.path / "map"),
+        _draw_map,
     )
 
 
-def compare_into(target: ResultTarget, wanted: CompareRequest) -> Comparison:
+def _draw_map(made: SystemsMap) -> None:
+    from cprsim.plots.save import save_figure
+    from cprsim.plots.systems_map import systems_map_figure
+
+    save_figure(systems_map_figure(made), made.path / "map")
+
+
+def compare_into(
+    target: ResultTarget, wanted: CompareRequest, watch: Watch, *, draws: bool = True
+) -> Comparison:
     """Find each system's best interval, run all of them, and write the folder.
 
-    Raises CprsimError for whatever goes wrong; nothing is written then.
+    Parameters
+    ----------
+    draws : whether the figure goes into the folder
+
+    Raises
+    ------
+    CprsimError : of whatever goes wrong; nothing is written then
     """
     loaded, lineup = wanted.loaded, wanted.lineup
-    with counting("candidates simulated") as on_priced:
+    with watch.counting("candidates simulated") as on_priced:
         found, dropped = best_policies(lineup, on_priced)
     experiment = run_of(lineup, found)
-    with progress("simulating") as on_progress:
+    with watch.progress("simulating") as on_progress:
         outcome = pipeline.simulate(experiment, on_progress=on_progress)
 
     def finish(result: Result) -> None:
         comparison = compared(result, loaded.scenario, lineup, found, dropped)
         write_record(result.path / BESIDE, comparison)
-        save_figure(systems_figure(comparison), result.path / "systems")
+        if draws:
+            watch.doing("drawing figures")
+            draw_systems(comparison, result.path)
 
     made = write_result(
         with_numbers(target, loaded, outcome),
@@ -154,3 +169,11 @@ def compare_into(target: ResultTarget, wanted: CompareRequest) -> Comparison:
         warnings=warnings(experiment),
     )
     return comparison_of(made)
+
+
+def draw_systems(comparison: Comparison, folder: Path) -> None:
+    """Put the figure of a comparison into a folder."""
+    from cprsim.plots.save import save_figure
+    from cprsim.plots.systems import systems_figure
+
+    save_figure(systems_figure(comparison), folder / "systems")

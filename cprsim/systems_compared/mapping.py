@@ -15,18 +15,6 @@ from typing import Any
 import numpy as np
 
 from cprsim.codec import digest_of, encode, finite_or_none
-from cprsim.compare_systems.best import Found, best_policies, run_of
-from cprsim.compare_systems.lineup import Lineup
-from cprsim.compare_systems.standings import (
-    BEST,
-    ELIGIBLE,
-    NO_BEST,
-    TIED,
-    UNFINISHED,
-    accuracy_of,
-    paired,
-    verdict_of,
-)
 from cprsim.errors import ParameterError, Place
 from cprsim.estimate import Estimate
 from cprsim.experiments import pipeline
@@ -36,6 +24,18 @@ from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
 from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
+from cprsim.systems_compared.best import Found, best_policies, run_of
+from cprsim.systems_compared.lineup import Lineup
+from cprsim.systems_compared.standings import (
+    BEST,
+    ELIGIBLE,
+    NO_BEST,
+    TIED,
+    UNFINISHED,
+    accuracy_of,
+    paired,
+    verdict_of,
+)
 from cprsim.workers import Workers
 
 N_AXES = 2

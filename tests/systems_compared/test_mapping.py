@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from cprsim.compare_systems import mapping
-from cprsim.compare_systems.map_folder import MapAxis, load_map
 from cprsim.plots.systems_map import edges, systems_map_figure
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems_map import document_of_map
 from cprsim.scenario import load_scenario
 from cprsim.sweeps.points import varied_at
+from cprsim.systems_compared import mapping
+from cprsim.systems_compared.map_folder import MapAxis, load_map
 from tests.making import call
 
 ONE_FAILURE = """\

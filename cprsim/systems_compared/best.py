@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from cprsim.compare_systems.lineup import Entrant, Lineup
 from cprsim.errors import ParameterError
 from cprsim.experiments.assemble import Experiment, with_own_costs
 from cprsim.experiments.listed import ListedSystem
@@ -19,6 +18,7 @@ from cprsim.selector.pricing import FULL, Bench, Priced, Way
 from cprsim.selector.search import best_full
 from cprsim.selector.words import entry as entry_text
 from cprsim.selector.words import typed
+from cprsim.systems_compared.lineup import Entrant, Lineup
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"

@@ -8,11 +8,11 @@ from math import inf, isfinite, isnan
 
 import numpy as np
 
-from cprsim.compare_systems.best import FOUND
-from cprsim.compare_systems.folder import Beside, Comparison
 from cprsim.estimate import Estimate
 from cprsim.records import Floats, RecoveryPolicy
 from cprsim.results.metrics import FINISHED
+from cprsim.systems_compared.best import FOUND
+from cprsim.systems_compared.folder import Beside, Comparison
 
 BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
 UNFINISHED, NO_BEST = "unfinished", "no best"

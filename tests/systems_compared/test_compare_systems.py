@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cprsim.compare_systems import load_comparison
 from cprsim.present.kinds import KINDS, kind_of
 from cprsim.present.systems import document_of_systems, systems_blocks, tables_of
 from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.systems_compared import load_comparison
 from tests.making import call
 
 WORKERS = """\
@@ -47,7 +47,7 @@ FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck")  # however many systems ther
 def few_systems() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         few = {name: SYSTEMS[name] for name in FEW}
-        patch.setattr("cprsim.compare_systems.lineup.SYSTEMS", few)
+        patch.setattr("cprsim.systems_compared.lineup.SYSTEMS", few)
         yield
 
 

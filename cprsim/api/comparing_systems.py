@@ -1,0 +1,109 @@
+"""``cprsim.compare_systems``: which recovery system for a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.api.answer import Draw, table_of
+from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.making.comparing_systems import Rules, asked, compare_into, draw_systems
+from cprsim.making.options import shortcuts
+from cprsim.plots.systems import systems_figure
+from cprsim.present.document import Document
+from cprsim.present.systems import document_of_systems, entries_text, row_of
+from cprsim.systems_compared import Comparison, load_comparison, standings
+from cprsim.systems_compared.standings import BEST, TIED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class SystemsComparison(KeptAnswer):
+    """What each recovery system costs a job, and which is the cheapest."""
+
+    def __init__(self, made: Comparison, place: Place) -> None:
+        super().__init__(made.result.path, place)
+        self._made, self._found = made, standings(made)
+
+    @property
+    def name(self) -> str:
+        return self._made.name
+
+    @property
+    def best(self) -> str | None:
+        """The cheapest that keeps the model's accuracy; None where none of those finishes."""
+        return next((one.name for one in self._found if one.verdict == BEST), None)
+
+    @property
+    def cant_be_told(self) -> tuple[str, ...]:
+        """Systems whose difference to the best has a 95 % interval that holds 0."""
+        return tuple(one.name for one in self._found if one.verdict == TIED)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why a system can't run the job, by its name."""
+        return dict(self._made.left_out)
+
+    @property
+    def recovery(self) -> str:
+        """The section `recovery` of a scenario that runs every system as compared, as YAML."""
+        return entries_text(self._found)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per system, the cheapest first.
+
+        Columns: name, strategy, interval_h, overhead (`overhead_fraction`, `_low`, `_high`) and its
+        parts, what it is more than the best's (`more_than_best`, `_low`, `_high`), verdict, ettr
+        and ettr_paid, accuracy and auc_loss, extra nodes and memory, bytes per hour to the storage
+        and to peers, what is lost at most after each kind of failure (`after_process`, ...).
+        """
+        return table_of([row_of(one) for one in self._found])
+
+    def _document(self) -> Document:
+        return document_of_systems(self._made)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        return {"systems": partial(systems_figure, self._made)}
+
+    def _draw_into(self, folder: Path) -> None:
+        draw_systems(self._made, folder)
+
+
+def compare_systems(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    only: Sequence[str] = (),
+    fixed: bool = False,
+    seed: int | None = None,
+    replications: int | None = None,
+    folder: str | Path | None = None,
+) -> SystemsComparison:
+    """Compare all recovery systems that a job can run, as ``cprsim compare-systems`` does.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`
+    only : names of those to compare; none: all
+    fixed : keep each at the scenario's interval, or at its default; else each is at its best
+    seed : instead of the scenario's
+    replications : of each system; None: as many as tell intervals apart
+    folder : keep the results folder in this one; None: nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong with the scenario, or a name of `only` that can't run the job
+    """
+    started, place = now(), Place(folder)
+    rules = Rules(fixed, tuple(only))
+    source = source_of(scenario, overrides).changed(shortcuts(seed, None))
+    wanted = asked(source.read, replications, rules)
+    target = place.target(wanted.loaded, started, rules.named("systems"))
+    make = partial(compare_into, target, wanted, WATCH, draws=place.keeps)
+    path = place.folder_of(target, load_comparison, make)
+    return SystemsComparison(load_comparison(path), place)

@@ -1,0 +1,98 @@
+"""PRM: readers hold the training data under an erasure code, and rebuild what a lost one held.
+
+A reader that fails has its part of the training data rebuilt from the code while the job waits, and
+no model state goes back. PRM reads less for that, since it approximates some of the samples (PRM,
+IWQoS 2022: 64.5 % less network and 55.9 % less time published, the rest of it recalled). Where any
+other node is struck, the model goes back to its last save.
+
+Assumptions: the readers are a role of the job, in `cluster.others`. Data that is rebuilt takes as
+long for one reader as for several. Saves are the job's own, at Young's interval for all failures,
+those of readers too.
+
+Not modelled: what a rebuild takes of the network beside the job; saves of the readers' positions;
+samples that were read and are read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cprsim.errors import ParameterError
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.policy import Policy, Reverts, Rule, Stage, StageKind
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+
+WHOSE = {"all": Reverts.ALL, "struck": Reverts.STRUCK}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a rebuild takes, and whose state goes back where others than readers fail."""
+
+    rebuild: float | None = option(
+        None, "time", "until all data that a reader held is rebuilt, none approximated; needed"
+    )
+    less: float = option(
+        0.559, "share", "of that time, what approximating samples saves; 0: none is (published)"
+    )
+    readers: str = option("reader", "word", "the role that holds the training data")
+    model: str = option(
+        "all", "word", "whose state goes back to the last save: `all` or the shards `struck`"
+    )
+    load: float | None = option(
+        None, "time", "of what goes back, from the last save; default: of the whole model"
+    )
+    every: float | None = option(None, "time", "progress between saves; default: Young's")
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    check(facts, options, name)
+    assert options.rebuild is not None
+    rebuilt = Stage(StageKind.LOAD, Constant((1.0 - options.less) * options.rebuild))
+    background_h = getattr(facts.save_background, "mean_h", 0.0)
+    stall_h = facts.save_stall.mean_h
+    every_h = pieces.interval_h(facts, options.every, stall_h, background_h, name)
+    stages = pieces.restart(facts, pieces.LOAD)
+    load = None if options.load is None else Constant(options.load)
+    return Policy(
+        name,
+        rules=(
+            Rule(Reverts.NOBODY, pieces.restart(facts, rebuilt), roles=(options.readers,)),
+            Rule(WHOSE[options.model], stages, sources=(pieces.REMOTE,)),
+        ),
+        tiers=(pieces.remote_tier(facts, load),),
+        captures=(pieces.remote_saves(facts, every_h),),
+    )
+
+
+def check(facts: JobFacts, options: Options, name: str) -> None:
+    """Raise ParameterError for options out of range, and a job without such readers."""
+    roles = [role.name for role in facts.cluster.roles]
+    if options.readers not in roles or options.readers == facts.role:
+        raise ParameterError(
+            f"{name} rebuilds the data of readers, and no other role of the job is called "
+            f"`{options.readers}`: give `cluster.others`, as {{{options.readers}: 12}}"
+        )
+    if options.rebuild is None:
+        raise ParameterError(f"{name} rebuilds a reader's data: give `rebuild`, a time")
+    pieces.require_not_negative(name, rebuild=options.rebuild, load=options.load)
+    if not 0.0 <= options.less <= 1.0:
+        raise ParameterError(f"`less` of {name} is {options.less}; it lies between 0 and 1")
+    if options.model not in WHOSE:
+        raise ParameterError(f"`model` of {name} is `{options.model}`: say `all` or `struck`")
+
+
+SYSTEM = System(
+    name="prm",
+    summary="readers rebuild the training data that a lost one held, some of it approximated",
+    source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
+    options=Options,
+    plan=plan,
+    interval="every",
+    not_counted="what approximated samples cost in accuracy is not priced",
+    family=Family.PARITY,
+    cited="IWQoS'22",
+    mark=Provenance.RECALLED,
+    needs=(("rebuild", "9 min"),),
+)
