@@ -16,7 +16,7 @@ from cprsim.plots.systems import systems_figure
 from cprsim.present.document import Document
 from cprsim.present.systems import document_of_systems, entries_text, row_of
 from cprsim.systems_compared import Comparison, load_comparison, standings
-from cprsim.systems_compared.standings import BEST, TIED
+from cprsim.systems_compared.standings import BEST, tied_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +40,8 @@ class SystemsComparison(KeptAnswer):
 
     @property
     def cant_be_told(self) -> tuple[str, ...]:
-        """Systems whose difference to the best has a 95 % interval that holds 0."""
-        return tuple(one.name for one in self._found if one.verdict == TIED)
+        """Those that keep accuracy, whose difference to the best has an interval that holds 0."""
+        return tuple(tied_names(self._found))
 
     @property
     def left_out(self) -> dict[str, str]:

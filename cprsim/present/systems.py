@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 from cprsim.codec import finite_or_none
@@ -35,7 +36,7 @@ from cprsim.results.words import (
 )
 from cprsim.systems_compared import Comparison, Standing, standings
 from cprsim.systems_compared.best import FOUND
-from cprsim.systems_compared.standings import BEST, TIED
+from cprsim.systems_compared.standings import BEST, KEPT, UNPRICED, tied_names
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
@@ -45,6 +46,7 @@ from cprsim.systems_compared.words import (
     overhead,
 )
 
+UNSURE = " *"  # behind the name of what loses accuracy that nothing prices
 GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
 GROUPS = {  # columns of the second table: the parts that each adds up
     "lost\nwork": ("lost",),
@@ -151,6 +153,8 @@ def _costs(found: Sequence[Standing]) -> Table:
     beside: dict[str, Callable[[Standing], str]] = {}
     if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
         beside["ETTR\npaid"] = lambda one: _fixed(one, "ettr_paid")
+    if any(not isnan(one.summary["auc_loss"].mean) and one.accuracy != KEPT for one in found):
+        beside["AUC lost\n×10⁻⁴"] = _accuracy_lost
     if any(one.policy.extra_memory_fraction for one in found):
         beside["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction)
     if any(one.policy.extra_nodes for one in found):
@@ -164,7 +168,18 @@ def _costs(found: Sequence[Standing]) -> Table:
 
 
 def _cost(one: Standing) -> tuple[str, ...]:
-    return one.name, every(one), overhead(one), difference(one), _fixed(one, "ettr")
+    name = one.name + (UNSURE if one.accuracy == UNPRICED else "")
+    return name, every(one), overhead(one), difference(one), _fixed(one, "ettr")
+
+
+def _accuracy_lost(one: Standing) -> str:
+    """What it loses of AUC, in 0.0001."""
+    loss = one.summary["auc_loss"]
+    if one.accuracy == KEPT:
+        return "0"
+    if one.accuracy == UNPRICED or isnan(loss.mean):
+        return UNPRICED
+    return with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
 
 
 def _fixed(one: Standing, quantity: str) -> str:
@@ -232,8 +247,7 @@ def answer(found: Sequence[Standing]) -> list[str]:
     if best is None:
         return ["No system that keeps the job's accuracy lets all jobs finish."]
     sentences = [f"Cheapest: {best.name}, {overhead(best)} % of useful time."]
-    tied = [one.name for one in found if one.verdict == TIED]
-    if tied:
+    if tied := tied_names(found):
         sentences.append(
             f"It can't be told from it: {', '.join(tied)} (the 95 % interval of the paired "
             "difference holds 0)."
@@ -260,15 +274,18 @@ def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
 
 
 def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str]:
-    unpriced = [one for one in found if one.accuracy == "not priced"]
+    unpriced = [one for one in found if one.accuracy == UNPRICED]
     if unpriced:
         yield (
-            f"Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: not "
-            "taken for the best, whatever the hours."
+            f"* Accuracy is lost and not priced under {', '.join(one.name for one in unpriced)}: "
+            "not taken for the best, whatever the hours."
         )
+    by_words: dict[str, list[str]] = {}
     for one in unpriced:
-        if one.beside.not_counted:
-            yield f"{one.name}: {one.beside.not_counted}; that is in no number here."
+        by_words.setdefault(one.beside.not_counted, []).append(one.name)
+    for words, names in by_words.items():
+        if words:
+            yield f"{', '.join(names)}: {words}; that is in no number here."
     for one in found:
         if one.accuracy == "priced":
             loss = one.summary["auc_loss"]
@@ -283,11 +300,18 @@ def _accuracy(comparison: Comparison, found: Sequence[Standing]) -> Iterator[str
 
 
 def not_compared(comparison: Comparison) -> list[str]:
-    """Who can't run the job, and why."""
+    """Who can't run the job, and why; those that lack the same are together."""
     names: dict[str, list[str]] = {}
     for name, why in comparison.left_out.items():
-        names.setdefault(why, []).append(name)
-    return [f"Not compared: {', '.join(some)}: {why}." for why, some in names.items()]
+        names.setdefault(why.rpartition(": give ")[2], []).append(name)
+    return [_left_out(some, what, comparison.left_out) for what, some in names.items()]
+
+
+def _left_out(names: Sequence[str], what: str, why: Mapping[str, str]) -> str:
+    """With the whole reason where there is one alone; else with what all of them lack."""
+    reasons = {why[name] for name in names}
+    said = reasons.pop() if len(reasons) == 1 else f"give {what}"
+    return f"Not compared: {', '.join(names)}: {said}."
 
 
 # --------------------------------------------------------------------------- JSON
@@ -304,7 +328,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "fixed": comparison.fixed,
         "limit": comparison.limit,
         "best": next((one.name for one in found if one.verdict == BEST), None),
-        "cant_be_told": [one.name for one in found if one.verdict == TIED],
+        "cant_be_told": tied_names(found),
         "systems": [_system(one) for one in found],
         "left_out": dict(comparison.left_out),
         "said": [*answer(found), *careful(comparison, found)],

@@ -29,6 +29,7 @@ from cprsim.recovery.policy import (
     Ring,
     Rule,
     Scope,
+    StageKind,
     Tier,
     To,
 )
@@ -42,8 +43,9 @@ class LossKind(IntEnum):
     NOTHING = 0
     STEP = 1  # the step in hand, or one more
     SHARDS = 2  # shards go back while the job goes on: they are stale
-    SAVE = 3  # the job goes back to a save
-    START = 4  # the job begins again
+    REPLAY = 3  # the struck do their own work again since a save, while the others wait
+    SAVE = 4  # the job goes back to a save
+    START = 5  # the job begins again
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -145,7 +147,8 @@ def _fate(
         return _without_source(policy, rule)
     up_to_h, tier = min((kept_every_h(policy, name, useful_h), name) for name in left)
     if rule.reverts is not Reverts.ALL:
-        return Fate(LossKind.SHARDS, up_to_h, tier)
+        replays = any(stage.kind is StageKind.REPLAY for stage in rule.stages)
+        return Fate(LossKind.REPLAY if replays else LossKind.SHARDS, up_to_h, tier)
     return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan
 
@@ -16,7 +16,7 @@ from cprsim.systems_compared.folder import Beside, Comparison
 
 BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
 UNFINISHED, NO_BEST = "unfinished", "no best"
-KEPT, WITHIN = "kept", "within the limit"
+KEPT, WITHIN, UNPRICED = "kept", "within the limit", "not priced"
 ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 
@@ -119,12 +119,17 @@ def accuracy_of(
     priced : whether a staleness curve says what is lost
     """
     if not_counted:
-        return "not priced"
+        return UNPRICED
     if not stale:
         return KEPT
     if limited and how == FOUND:
         return WITHIN
-    return "priced" if priced else "not priced"
+    return "priced" if priced else UNPRICED
+
+
+def tied_names(found: Sequence[Standing]) -> list[str]:
+    """Systems that can't be told from the best, of those whose accuracy is kept."""
+    return [one.name for one in found if one.verdict == TIED and one.accuracy in ELIGIBLE]
 
 
 def _best(spreads: Mapping[str, Mapping[str, Estimate]], accuracy: Mapping[str, str]) -> str | None:

@@ -12,7 +12,7 @@ from cprsim.records import Clock, Cluster, Holds, Role
 from cprsim.recovery.fates import ALL_NODES, TWO_NODES, Fate, LossKind, fates, strikes_of
 from cprsim.recovery.policy import Policy, Reach, Scope
 from cprsim.recovery.system import JobFacts
-from cprsim.recovery.systems import gemini, hsdp, oobleck
+from cprsim.recovery.systems import gemini, hsdp, oobleck, replay
 from cprsim.simulate.blocks import BlockDraws, run_block
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.strikes import GivenFailures
@@ -37,18 +37,22 @@ def after(policy: Policy) -> dict[str, Fate]:
     return fates(policy, CLUSTER, strikes_of(CLUSTER, (PROCESS, NODE), RACK), USEFUL_H)
 
 
-def systems() -> dict[str, tuple[Any, Any]]:
+def plans() -> dict[str, tuple[Any, Any]]:
     return {
-        "gemini": (gemini, gemini.Options(every=0.5, remote_every=4.0)),
-        "ring": (gemini, gemini.Options(every=0.5, remote_every=4.0, placement="ring", copies=3)),
-        "hsdp": (hsdp, hsdp.Options(group=2, backstop=5.0)),
-        "oobleck": (oobleck, oobleck.Options()),
+        "gemini": (gemini.plan, gemini.Options(every=0.5, remote_every=4.0)),
+        "ring": (
+            gemini.plan,
+            gemini.Options(every=0.5, remote_every=4.0, placement="ring", copies=3),
+        ),
+        "hsdp": (hsdp.plan, hsdp.Options(group=2, backstop=5.0)),
+        "oobleck": (oobleck.plan, oobleck.Options()),
+        "swift": (replay.replayed, replay.Options(every=4.0)),
     }
 
 
 def made(name: str) -> Policy:
-    system, options = systems()[name]
-    policy: Policy = system.plan(facts(), options, name)
+    plan, options = plans()[name]
+    policy: Policy = plan(facts(), options, name)
     return policy
 
 
@@ -58,6 +62,7 @@ EXPECTED = {  # process, node, two nodes, rack of 4, all; by hand
     "ring": [(SAVE, 0.5), (SAVE, 0.5), (SAVE, 0.5), (SAVE, 4.0), (SAVE, 4.0)],
     "hsdp": [*[(LossKind.NOTHING, 0)] * 4, (SAVE, 5.0)],
     "oobleck": [*[(LossKind.STEP, STEP_H)] * 4, (LossKind.START, inf)],
+    "swift": [*[(LossKind.REPLAY, 4.0)] * 2, *[(SAVE, 4.0)] * 3],
 }  # fmt: skip
 
 
@@ -93,6 +98,7 @@ def test_one_failure_of_a_simulated_job_takes_no_more_and_nearly_as_much(name: s
         least = {
             LossKind.NOTHING: 0.0,
             LossKind.STEP: 0.0,
+            LossKind.REPLAY: 0.0,
             SAVE: 0.39 * fate.up_to_h,
             LossKind.START: at_h,
         }

@@ -40,7 +40,7 @@ simulation: {seed: 1, replications: 100}
 """
 
 
-FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck")  # however many systems there are
+FEW = ("ecrec", "ecrm", "gemini", "hsdp", "moc", "oobleck")  # however many systems there are
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -92,7 +92,11 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     saves_min = hsdp["parts"]["save"]["mean"] * 2400
     assert hsdp["overhead_fraction"]["mean"] == pytest.approx((3 + slower_min + saves_min) / 2400)
     best = of(found, found["best"])["overhead_fraction"]["mean"]
-    assert best == min(one["overhead_fraction"]["mean"] for one in found["systems"])
+    kept = [one for one in found["systems"] if one["accuracy"] == "kept"]
+    assert best == min(one["overhead_fraction"]["mean"] for one in kept)
+    assert hsdp["accuracy"] == "not priced"  # smaller batches while a group is missing
+    assert any(said.startswith("hsdp: what smaller batches") for said in found["said"])
+    assert found["left_out"]["ecrm"] == "a second name of another system"
     more = none["more_than_best"]
     assert more["mean"] == pytest.approx(none["overhead_fraction"]["mean"] - best)
     assert more["low"] == more["high"] == more["mean"]
@@ -123,6 +127,23 @@ def test_json_has_all_parts(servers) -> None:
         assert 1 / (1 + overhead) - 1e-9 <= one["ettr"] <= 1  # the mean of what is convex
         assert {"process", "node", "two nodes", "all nodes"} <= set(one["after"])
         assert one["verdict"] in ("best", "more", "less", "can't be told")
+
+
+def test_with_a_curve_the_accuracy_that_is_lost_has_a_column(tmp_path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SERVERS, "utf-8")
+    curve = Path(__file__).parents[2] / "docs" / "examples" / "curve.csv"
+    only = [word for name in ("full", "partial", "none") for word in ("--only", name)]
+    said = call(
+        "compare-systems", path, "--set", f"accuracy.curve={curve}", "--replications", 100,
+        "--out", tmp_path / "results", *only,
+    ).stdout  # fmt: skip
+    rows = {line.split()[0]: line.split() for line in said.splitlines() if line}
+    assert "AUC lost" in said
+    assert "*" not in said
+    lost = float(rows["partial"][-3])  # 0.69 ± 0.19
+    assert lost > 0.0
+    assert rows["partial"][-2] == "±"
 
 
 def test_stale_shards_without_a_price_are_never_the_best(servers) -> None:

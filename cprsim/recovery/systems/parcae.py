@@ -34,6 +34,7 @@ from cprsim.recovery.policy import (
     Tier,
 )
 from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.units import TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def plan(facts: JobFacts, options: Options, name: str) -> Policy:
     in_time = tuple(one for one in announced if one.notice_h >= migrate.mean_h)
     if not in_time:
         raise ParameterError(
-            f"{name} moves work away in {60 * migrate.mean_h:.3g} min, and no failure is announced "
+            f"{name} moves work away in {TIME.format(migrate.mean_h)}, and no failure is announced "
             "as long before: give `notice` to one of `scopes`"
         )
     moved = Stage(StageKind.REGROUP, migrate)
