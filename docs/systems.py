@@ -105,12 +105,16 @@ def systems() -> str:
 
 
 def literature() -> str:
-    """A row per name in the literature: what it is here. Raises ValueError for what is not."""
+    """A row per name in the literature, and per system that none of them names.
+
+    Raises ValueError where a name is said to be a system that there is not.
+    """
     said = {name for found in LITERATURE.values() if isinstance(found, tuple) for name in found}
     own = {name for name, _ in _known()} - {"policy"}
-    if wrong := (said - own - STRATEGIES.keys()) | (own - said):
-        raise ValueError(f"no such systems, or none of the literature: {sorted(wrong)}")
-    ordered = sorted(LITERATURE.items(), key=lambda row: row[0].casefold())
+    if wrong := said - own - STRATEGIES.keys():
+        raise ValueError(f"there are no such systems: {sorted(wrong)}")
+    found = LITERATURE | {name: (name,) for name in own - said}
+    ordered = sorted(found.items(), key=lambda row: row[0].casefold())
     rows = [(name, found if isinstance(found, str) else _here(found)) for name, found in ordered]
     return f"\n{raw_table(('in the literature', 'here'), rows)}\n"
 
