@@ -1,0 +1,108 @@
+"""TrainMover: standby machines take the places of those that fail or are announced to.
+
+Of a failure that is announced long enough before, a standby has built its groups and warmed up
+beside the job, which then stands still for a change of places, and loses no work. After any other
+failure a standby takes the lost node's place in as long, and all go back to the last save (Lao et
+al., OSDI 2026: standbys, no memory on top, and around 20 s of downtime at 1,024 GPUs published;
+which state is gone back to is not known here).
+
+Assumptions: failures that are not announced take the job back to the job's own saves, at Young's
+interval for them. Standbys are the job's spares; where it does not say how many there are, as many
+as are enough in 99 % of the time until a lost node is replaced. The node that leaves copies its
+state over its own link before it goes: a notice shorter than that is none.
+
+Not modelled: machines that are elastic, lent by jobs of less importance; what preparing a standby
+takes of the network beside the job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from cprsim.failures.distributions import Constant
+from cprsim.recovery import pieces
+from cprsim.recovery.policy import (
+    Groups,
+    Medium,
+    Policy,
+    Reverts,
+    Rule,
+    Stage,
+    StageKind,
+    Tax,
+    Tier,
+)
+from cprsim.recovery.system import Family, JobFacts, Provenance, System, option
+from cprsim.recovery.systems.node_copies import standbys
+
+ENOUGH = 0.99  # of the time; assumed
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a change of places takes, and how long before it has to be announced."""
+
+    downtime: float = option(20 / 3600, "time", "of a change of places; around 20 s are published")
+    prepare: float | None = option(
+        None, "time", "of a standby beside the job; default: a node's state by its link"
+    )
+    every: float | None = option(
+        None, "time", "progress between saves; default: Young's for what is not announced"
+    )
+
+
+def plan(facts: JobFacts, options: Options, name: str) -> Policy:
+    pieces.require_not_negative(name, downtime=options.downtime, prepare=options.prepare)
+    prepare_h = facts.to_peer(name).mean_h if options.prepare is None else options.prepare
+    known = tuple(
+        one.name for one in facts.scopes if one.notice_h > 0.0 and one.notice_h >= prepare_h
+    )
+    moved = Stage(StageKind.REGROUP, Constant(options.downtime))
+    unforeseen = Rule(
+        Reverts.ALL,
+        (Stage(StageKind.DETECT), Stage(StageKind.WAIT), moved, pieces.LOAD),
+        sources=(pieces.REMOTE,),
+    )
+    announced = Rule(
+        Reverts.NOBODY, (Stage(StageKind.WAIT), moved), scopes=known,
+        needs=("others",),
+    )  # fmt: skip
+    others = Tier("others", Medium.DEVICE, Groups(facts.n_nodes, facts.n_nodes - 1), facts.role)
+    return Policy(
+        name,
+        rules=(announced, unforeseen) if known else (unforeseen,),
+        tiers=(*((others,) if known else ()), pieces.remote_tier(facts)),
+        captures=(pieces.remote_saves(facts, _every_h(facts, options, known, name)),),
+        tax=Tax(nodes=_more_nodes(facts)),
+    )
+
+
+def _every_h(facts: JobFacts, options: Options, known: tuple[str, ...], name: str) -> float:
+    """Progress between saves, which are for what is not announced [h]."""
+    pieces.require_positive(name, every=options.every)
+    others_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one.name not in known)
+    alone = replace(facts, mtbf_h=1.0 / others_per_h if others_per_h else inf)
+    behind_h = getattr(facts.save_background, "mean_h", 0.0)
+    return pieces.interval_h(alone, options.every, facts.save_stall.mean_h, behind_h, name)
+
+
+def _more_nodes(facts: JobFacts) -> float:
+    """Standbys besides the job's spares; one at least."""
+    if facts.cluster.n_spares is not None:
+        return 0.0
+    lost_per_h = sum(facts.failures_per_h(one) for one in facts.scopes if one.needs_node)
+    return float(max(1, standbys(lost_per_h * facts.reschedule.mean_h, ENOUGH)))
+
+
+SYSTEM = System(
+    name="trainmover",
+    summary="standbys take the places of nodes that fail; beside the job where that is announced",
+    source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves assumed",
+    options=Options,
+    plan=plan,
+    interval="every",
+    family=Family.AFTERWARDS,
+    cited="OSDI'26",
+    mark=Provenance.PUBLISHED,
+)
