@@ -20,7 +20,17 @@ from cprsim.records import Cluster, Duration
 from cprsim.recovery.policy import Policy, Scope, StageKind
 
 Kind = Literal[
-    "time", "size", "bandwidth", "count", "share", "number", "table", "times", "word", "records"
+    "time",
+    "size",
+    "bandwidth",
+    "count",
+    "share",
+    "number",
+    "table",
+    "stalls",
+    "times",
+    "word",
+    "records",
 ]
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from cprsim.errors import ParameterError, Place, Problem, ScenarioError
 from cprsim.foreign import one_line
-from cprsim.scenario.option_tables import file_of, tables_in, throughput_from, with_values
+from cprsim.scenario.option_tables import file_of, tables_in, values_from, with_values
 from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
@@ -193,8 +193,8 @@ def _complete(
         place = nearest(places, ("recovery", table.entry, "options", *table.path))
         try:
             file, column = file_of(table.written)
-            table_path = input_file(file, path, place, table.key, "a table of throughput by nodes")
-            values[table.key] = list(throughput_from(table_path, column, scenario, table))
+            table_path = input_file(file, path, place, table.key, "a table by nodes")
+            values[table.key] = list(values_from(table_path, column, scenario, table))
         except ParameterError as error:
             raise ScenarioError.at(place, str(error), table.key) from None
     return _validated(with_values(data, tables, lambda table: values[table.key]), places, [])

@@ -1,9 +1,11 @@
-"""Tables of throughput in files: options of elastic systems whose numbers a CSV file holds.
+"""Tables by nodes in files: options of elastic systems whose numbers a CSV file holds.
 
 ``throughput: table.csv`` or ``throughput: {file: table.csv, column: samples_per_s}`` becomes the
 list of numbers that it stands for: with all nodes of the job first, then with a unit fewer and so
-on, as far as the table goes. The entry `policy` takes ``elastic: {speed: table.csv}`` likewise, as
-speeds relative to all nodes. So what is dumped of a scenario holds the numbers themselves.
+on, as far as the table goes. Of stalls, as ``restarts: {file: table.csv, column: restart_s}``, the
+first is that with a unit missing, and the column's name ends in their unit. The entry `policy`
+takes ``elastic: {speed: table.csv}`` likewise, as speeds relative to all nodes. So what is dumped
+of a scenario holds the numbers themselves.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ from cprsim.scenario.yaml_text import Plain
 NODES, UNIT = "nodes", "unit_nodes"  # a column, and an option of the systems
 SPEED = ("elastic", "speed")  # of a policy that the scenario writes
 BY_NODES = ("throughput", "speed")  # options that a table by nodes may give
+TABLE, STALLS = "table", "stalls"  # kinds of options
+UNITS = ("s", "min", "h")  # of stalls: a column's name ends in one
 MOST_BYTES = 1_000_000
 KEYS = {"file", "column"}
-HOW = "give a list of numbers, a .csv file, or {file: table.csv, column: samples_per_s}"
+HOW = "give a list, a .csv file, or {file: table.csv, column: samples_per_s}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class OptionTable:
     entry: int
     path: tuple[str, ...]  # of its key below the options
     written: Any  # as the scenario has it
+    is_stalls: bool = False
 
     @property
     def key(self) -> str:
@@ -52,10 +57,10 @@ def tables_in(data: Mapping[str, Plain]) -> list[OptionTable]:
     """Options of scenarios that name a file instead of a list of numbers."""
     entries: Any = data.get("recovery")
     return [
-        OptionTable(i, path, said)
+        OptionTable(i, path, said, is_stalls)
         for i, entry in enumerate(entries if isinstance(entries, list) else ())
         if isinstance(entry, dict)
-        for path in _table_options(entry.get("strategy"))
+        for path, is_stalls in _table_options(entry.get("strategy"))
         if isinstance(said := _at(entry.get("options"), path), str | dict)
     ]
 
@@ -67,16 +72,16 @@ def _at(section: Any, path: tuple[str, ...]) -> Any:
     return section
 
 
-def _table_options(strategy: object) -> Iterator[tuple[str, ...]]:
+def _table_options(strategy: object) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Where options stand that a file may give, and whether they are stalls."""
     system = SYSTEMS.get(strategy) if isinstance(strategy, str) else None
     if strategy == "policy":
-        yield SPEED
+        yield SPEED, False
     elif system is not None:
-        yield from (
-            (option.name,)
-            for option in fields(system.options)
-            if option.metadata.get("kind") == "table" and option.name in BY_NODES
-        )
+        for option in fields(system.options):
+            kind = option.metadata.get("kind")
+            if kind == STALLS or (kind == TABLE and option.name in BY_NODES):
+                yield (option.name,), kind == STALLS
 
 
 def with_values(
@@ -104,10 +109,10 @@ def file_of(written: Any) -> tuple[str, str | None]:
     return file, named
 
 
-def throughput_from(
+def values_from(
     path: Path, named: str | None, scenario: Scenario, table: OptionTable
-) -> list[float]:
-    """The numbers of an option.
+) -> list[float] | list[str]:
+    """What an option says: numbers, or stalls with their unit.
 
     Parameters
     ----------
@@ -118,20 +123,22 @@ def throughput_from(
     ------
     ParameterError : the file is no such table, or does not know the job's number of nodes
     """
-    by_nodes = read_table(path, named)
+    name, by_nodes = read_table(path, named)
     n_nodes_of, around = scenario.cluster.n_nodes_of, table.path[:-1]
     section = _at(scenario.recovery[table.entry].options or {}, around)
     role = (section.get("role") if around else None) or scenario.cluster.state_role
     if role not in n_nodes_of:
         raise ParameterError(f"the cluster has no role `{one_line(role)}`")
-    n, step = n_nodes_of[role], section.get(UNIT) or 1
+    step = section.get(UNIT) or 1
+    n = n_nodes_of[role] - (step if table.is_stalls else 0)
     numbers = []
     while n in by_nodes and n > 0:
         numbers.append(by_nodes[n])
         n -= step
     first = n + step * len(numbers)
     if not numbers:
-        raise ParameterError(f"{path.name} has no row for the job's {first} nodes")
+        whose = "" if table.is_stalls else "the job's "
+        raise ParameterError(f"{path.name} has no row for {whose}{first} nodes")
     below = [nodes for nodes in by_nodes if nodes < n and (first - nodes) % step == 0]
     if below:
         raise ParameterError(
@@ -139,11 +146,27 @@ def throughput_from(
         )
     if table.is_relative and not numbers[0] > 0:
         raise ParameterError(f"{path.name}: the job's {first} nodes do nothing")
+    if table.is_stalls:
+        return _with_unit(path, name, numbers)
     return [one / numbers[0] for one in numbers] if table.is_relative else numbers
 
 
-def read_table(path: Path, named: str | None) -> dict[int, float]:
-    """A column of a CSV file by its column `nodes`. Raises ParameterError for what is wrong."""
+def _with_unit(path: Path, name: str, numbers: list[float]) -> list[str]:
+    """Stalls as a scenario writes them, in the unit that their column's name ends in."""
+    unit = name.rpartition("_")[2]
+    if unit not in UNITS:
+        raise ParameterError(
+            f"{path.name}: the name of column `{one_line(name)}` says no unit of its times: let it "
+            "end in _s, _min or _h, as restart_s"
+        )
+    return [f"{one!r} {unit}" for one in numbers]
+
+
+def read_table(path: Path, named: str | None) -> tuple[str, dict[int, float]]:
+    """A column of a CSV file, its name and its numbers by the column `nodes`.
+
+    Raises ParameterError for what is wrong.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ParameterError(f"{path.name} has more than {MOST_BYTES:,} bytes: is it a table?")
@@ -158,7 +181,7 @@ def read_table(path: Path, named: str | None) -> dict[int, float]:
                 by_nodes[nodes] = value
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParameterError(f"{path.name} can't be read: {one_line(str(error), 200)}") from error
-    return by_nodes
+    return name, by_nodes
 
 
 def _column(path: Path, names: list[str], named: str | None) -> str:
@@ -181,7 +204,7 @@ def _numbers(place: str, row: Mapping[str, Any], name: str) -> tuple[int, float]
     except (TypeError, ValueError):
         text = f"{row.get(NODES)}, {row.get(name)}"
         raise ParameterError(
-            f"{place}: `{one_line(text)}` is no number of nodes and no throughput"
+            f"{place}: `{one_line(text)}` is no number of nodes, or no number behind it"
         ) from None
     if nodes < 1 or not isfinite(value) or value < 0:
         raise ParameterError(f"{place}: {nodes} nodes, {value}: at least 1 node, nothing negative")

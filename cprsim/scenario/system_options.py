@@ -19,18 +19,23 @@ from cprsim.units import SIZE, TIME
 RECORDS = "records"  # kind of an option that is records of a policy
 TAG = "as:"  # begins the names of a union's members in pydantic's locations
 _TIME = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
-_NUMBERS_OR_FILE = {  # a file is read, and the numbers put in its place: `option_tables`
-    "anyOf": [
-        {"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 4096},
-        {"type": "string", "pattern": r"\.csv$"},
-        {
-            "type": "object",
-            "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
-            "required": ["file"],
-            "additionalProperties": False,
-        },
-    ]
-}
+_FILE = (
+    {"type": "string", "pattern": r"\.csv$"},
+    {
+        "type": "object",
+        "properties": {"file": {"type": "string"}, "column": {"type": "string"}},
+        "required": ["file"],
+        "additionalProperties": False,
+    },
+)
+
+
+def _or_file(item: str) -> WithJsonSchema:
+    """A list, or a file, which is read, and its values put in its place: `option_tables`."""
+    listed = {"type": "array", "items": {"type": item}, "minItems": 1, "maxItems": 4096}
+    return WithJsonSchema({"anyOf": [listed, *_FILE]})
+
+
 _TYPES: dict[str, Any] = {
     "time": _TIME,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
@@ -41,7 +46,10 @@ _TYPES: dict[str, Any] = {
     "table": Annotated[
         tuple[float, ...],
         SchemaField(min_length=1, max_length=4096),
-        WithJsonSchema(_NUMBERS_OR_FILE),
+        _or_file("number"),
+    ],
+    "stalls": Annotated[
+        tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096), _or_file("string")
     ],
     "times": Annotated[tuple[_TIME, ...], SchemaField(min_length=1, max_length=4096)],
     "word": Annotated[str, SchemaField(strict=True, max_length=60)],

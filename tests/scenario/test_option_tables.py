@@ -8,6 +8,7 @@ import pytest
 
 from cprsim.errors import ScenarioError
 from cprsim.scenario import dump_scenario, load_scenario
+from cprsim.scenario.system_options import options_of
 
 SCENARIO = """\
 name: elastic
@@ -95,7 +96,7 @@ def test_a_table_of_a_policy_that_does_not_fit_is_one_error(load, said, instead,
     ("options", "table", "problem"),
     [
         ("{throughput: none.csv}", TABLE, "is not there"),
-        ("{throughput: table.txt}", TABLE, "give a list of numbers, a .csv file"),
+        ("{throughput: table.txt}", TABLE, "give a list, a .csv file"),
         ("{throughput: {file: table.csv, colum: a}}", TABLE, "is no table"),
         ("{throughput: table.csv}", "node,a\n8,1\n", "has no column `nodes`; it has: node, a"),
         (
@@ -118,6 +119,33 @@ def test_what_is_no_table_is_one_clear_error(load, options, table, problem) -> N
     assert problem in str(error.value)
     assert "scenario.yaml:8" in str(error.value)
     assert "recovery.0.options.throughput" in str(error.value)
+
+
+STALLS = "nodes,rate,restart_min\n8,100,1\n7,85,2.5\n6,70,2\n4,40,9\n"
+
+
+def test_stalls_by_nodes_are_read_from_one_unit_missing_on(load) -> None:
+    said = "{restarts: {file: table.csv, column: restart_min}, unit_nodes: 2}"
+    loaded = load(said, STALLS, "recovery.0.strategy=varuna")
+    restarts = options_of("varuna", loaded.scenario.recovery[0].options).restarts
+    assert restarts == pytest.approx((2 / 60, 9 / 60))
+
+
+@pytest.mark.parametrize(
+    ("column", "table", "problem"),
+    [
+        ("rate", STALLS.replace("4,40,9\n", ""), "column `rate` says no unit of its times"),
+        ("restart_min", "nodes,restart_min\n8,1\n", "has no row for 7 nodes"),
+        ("restart_min", STALLS, "no row for 5 nodes, but one for 4"),
+        ("restart_min", "nodes,restart_min\n7,soon\n", "table.csv:2: `7, soon`"),
+    ],
+)
+def test_a_damaged_table_of_stalls_is_one_clear_error(load, column, table, problem) -> None:
+    with pytest.raises(ScenarioError) as error:
+        load(f"{{restarts: {{file: table.csv, column: {column}}}}}", table,
+             "recovery.0.strategy=varuna")  # fmt: skip
+    assert problem in str(error.value)
+    assert "recovery.0.options.restarts" in str(error.value)
 
 
 def test_other_errors_are_told_too(load) -> None:

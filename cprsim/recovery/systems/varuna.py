@@ -57,7 +57,7 @@ class Options:
     )
     restarts: tuple[float, ...] | None = option(
         None,
-        "times",
+        "stalls",
         "the same with one unit missing, with two and so on, instead of one `restart`",
     )
 
