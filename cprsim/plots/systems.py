@@ -12,12 +12,13 @@ from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
 from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
 from cprsim.systems_compared import Comparison, Standing, standings
-from cprsim.systems_compared.standings import BEST, TIED
+from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED
 from cprsim.systems_compared.words import (
     columns_of_fates,
     every,
     fate_in_words,
     intervals_in_words,
+    name_of,
     overhead,
 )
 
@@ -33,8 +34,8 @@ Column = tuple[str, Callable[[Standing], str]]
 def systems_figure(comparison: Comparison, *, narrow: bool = False) -> Figure:
     """A row per system, the cheapest on top: stacked overhead with its interval, and cells.
 
-    A star marks the best of those that keep accuracy, ≈ those that can't be told from it. Systems
-    that do not finish all jobs have no bar.
+    ★ marks the best of those that keep accuracy, ≈ those of them that can't be told from it, *
+    what loses accuracy that nothing prices. Systems that do not finish all jobs have no bar.
 
     Parameters
     ----------
@@ -89,12 +90,16 @@ def _bars(axes: Axes, found: Sequence[Standing], parts: Sequence[str]) -> None:
             axes.annotate("→", (edge, y), ha="right", va="center", fontweight="bold")
     axes.set_xlim(0, edge)
     axes.set_ylim(len(found) - 0.5, -0.5)
-    names = [f"{MARKS.get(one.verdict, '')}{one.name}" for one in found]
+    names = [f"{_mark(one)}{name_of(one)}" for one in found]
     axes.set_yticks(range(len(found)), names)
     axes.tick_params(axis="y", length=0)
     percent_axis(axes.xaxis)
     axes.xaxis.grid(True)
     axes.set_xlabel(OVERHEAD_LABEL)
+
+
+def _mark(one: Standing) -> str:
+    return MARKS.get(one.verdict, "") if one.accuracy in ELIGIBLE else ""
 
 
 def _columns(found: Sequence[Standing]) -> list[Column]:

@@ -43,10 +43,10 @@ from cprsim.systems_compared.words import (
     every,
     fate_in_words,
     intervals_in_words,
+    name_of,
     overhead,
 )
 
-UNSURE = " *"  # behind the name of what loses accuracy that nothing prices
 GBIT_S_OF_BYTES_PER_H = 8 / 3600 / 1e9
 GROUPS = {  # columns of the second table: the parts that each adds up
     "lost\nwork": ("lost",),
@@ -168,8 +168,7 @@ def _costs(found: Sequence[Standing]) -> Table:
 
 
 def _cost(one: Standing) -> tuple[str, ...]:
-    name = one.name + (UNSURE if one.accuracy == UNPRICED else "")
-    return name, every(one), overhead(one), difference(one), _fixed(one, "ettr")
+    return name_of(one), every(one), overhead(one), difference(one), _fixed(one, "ettr")
 
 
 def _accuracy_lost(one: Standing) -> str:

@@ -106,7 +106,8 @@ def _changes(
 def _digest(varied: LoadedScenario, lineup: Lineup) -> str:
     """Of everything that decides the numbers of a point."""
     limit = lineup.limit and encode(lineup.limit)
-    return digest_of(["compare-systems", lineup.fixed, digests_of(varied)[0], limit])
+    who = sorted(one.name for one in lineup.entrants)
+    return digest_of(["compare-systems", lineup.fixed, digests_of(varied)[0], limit, who])
 
 
 def run_points(

@@ -9,7 +9,12 @@ from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
 from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
 from cprsim.systems_compared.folder import Comparison
-from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, Standing
+from cprsim.systems_compared.standings import BEST, LESS, MORE, TIED, UNPRICED, Standing
+
+
+def name_of(one: Standing) -> str:
+    """Its name, with a star behind that of what loses accuracy that nothing prices."""
+    return one.name + (" *" if one.accuracy == UNPRICED else "")
 
 
 def every(one: Standing) -> str:

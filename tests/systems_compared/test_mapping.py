@@ -108,6 +108,16 @@ def test_a_longer_axis_computes_its_new_points_alone(program, monkeypatch) -> No
     assert len(computed) == 6
 
 
+def test_a_map_of_other_systems_takes_no_points_of_this_one(program) -> None:
+    assert program(*SAVES, *LOADS, *ONLY).exit_code == 0
+    other = (*ONLY[:-2], "--only", "same")
+    found = json.loads(program(*SAVES, *LOADS, *other, "--json").stdout)
+    assert {one["name"] for point in found["points"] for one in point["systems"]} == {
+        "full",
+        "same",
+    }
+
+
 def test_the_other_shares_keep_their_ratio(tmp_path) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text(ONE_FAILURE, "utf-8")
