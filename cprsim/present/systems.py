@@ -153,7 +153,7 @@ def _costs(found: Sequence[Standing]) -> Table:
     beside: dict[str, Callable[[Standing], str]] = {}
     if any(_fixed(one, "ettr_paid") != _fixed(one, "ettr") for one in found):
         beside["ETTR\npaid"] = lambda one: _fixed(one, "ettr_paid")
-    if any(not isnan(one.summary["auc_loss"].mean) and one.accuracy != KEPT for one in found):
+    if any(one.accuracy not in (KEPT, UNPRICED) for one in found):
         beside["AUC lost\n×10⁻⁴"] = _accuracy_lost
     if any(one.policy.extra_memory_fraction for one in found):
         beside["memory\n%"] = lambda one: percent_number(one.policy.extra_memory_fraction)
@@ -174,11 +174,9 @@ def _cost(one: Standing) -> tuple[str, ...]:
 def _accuracy_lost(one: Standing) -> str:
     """What it loses of AUC, in 0.0001."""
     loss = one.summary["auc_loss"]
-    if one.accuracy == KEPT:
-        return "0"
-    if one.accuracy == UNPRICED or isnan(loss.mean):
-        return UNPRICED
-    return with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
+    if one.accuracy in (KEPT, UNPRICED):
+        return "0" if one.accuracy == KEPT else UNPRICED
+    return NO_NUMBER if isnan(loss.mean) else with_interval(1e4 * loss.mean, 1e4 * loss.half_width)
 
 
 def _fixed(one: Standing, quantity: str) -> str:
@@ -350,7 +348,7 @@ def _system(one: Standing) -> dict[str, Any]:
         "verdict": one.verdict,
         **{name: finite_or_none(one.summary[name].mean) for name in MEANS},
         "accuracy": one.accuracy,
-        "auc_loss": interval(one.summary["auc_loss"]),
+        "auc_loss": None if one.accuracy == UNPRICED else interval(one.summary["auc_loss"]),
         "extra_nodes": policy.extra_nodes,
         "extra_memory_fraction": policy.extra_memory_fraction,
         "traffic": asdict(beside.traffic),
