@@ -94,10 +94,8 @@ def test_one_failure_costs_each_what_its_rules_say(program) -> None:
     best = of(found, found["best"])["overhead_fraction"]["mean"]
     kept = [one for one in found["systems"] if one["accuracy"] == "kept"]
     assert best == min(one["overhead_fraction"]["mean"] for one in kept)
-    assert (hsdp["accuracy"], hsdp["auc_loss"]) == (
-        "not priced",
-        None,
-    )  # smaller batches while a group is missing
+    # steps are on smaller batches while a group is missing
+    assert (hsdp["accuracy"], hsdp["auc_loss"]) == ("not priced", None)
     assert any(said.startswith("hsdp: what smaller batches") for said in found["said"])
     assert found["left_out"]["ecrm"] == "a second name of another system"
     more = none["more_than_best"]
