@@ -134,7 +134,7 @@ def _needs(policy: Policy, found: dict[str, FailureOutcome]) -> Iterator[str]:
     if Medium.PMEM in media:
         yield "persistent memory"
     if policy.tax.nodes:
-        yield f"{policy.tax.nodes:g} more nodes"
+        yield f"{policy.tax.nodes:g} more node{'' if policy.tax.nodes == 1 else 's'}"
     if any(capture.on_notice for capture in policy.captures):
         yield "notice"
     taken = found["node"].rule
