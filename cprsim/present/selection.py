@@ -31,7 +31,7 @@ from cprsim.present.selection_sentences import (
     warnings,
 )
 from cprsim.results.manifest import read_manifest
-from cprsim.results.money import OVERHEAD, JobPrices, JobUse, prices_in
+from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of, prices_in
 from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
 from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.folder import read_selection
@@ -182,10 +182,16 @@ def every(one: Candidate) -> str:
 
 def money(selection: Selection, prices: JobPrices | None) -> list[Block]:
     """What each candidate costs in all, and which is the cheapest, where there are prices."""
-    if prices is None:
+    bills = bills_of_selection(selection, prices)
+    if not bills:
         return []
+    return [money_table(bills), Words([cheapest(bills, selection.chosen.strategy)])]
+
+
+def bills_of_selection(selection: Selection, prices: JobPrices | None) -> Bills:
+    """What each candidate at its best costs, where there are prices."""
     used = {name: (one.policy, _use(selection, one)) for name, one in _finishing(selection)}
-    return [money_table(prices, used), Words([cheapest(prices, used)])] if used else []
+    return bills_of(prices, used)
 
 
 def _finishing(selection: Selection) -> Iterator[tuple[str, Candidate]]:

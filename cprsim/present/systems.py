@@ -9,7 +9,7 @@ from typing import Any
 from cprsim.codec import finite_or_none
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
-from cprsim.compare_systems.standings import BEST, TIED
+from cprsim.compare_systems.standings import BEST, ELIGIBLE, TIED
 from cprsim.compare_systems.words import (
     columns_of_fates,
     difference,
@@ -30,12 +30,14 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.money import money_of
+from cprsim.present.money import bills_as_json, cheapest, money_of, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
+from cprsim.prices import ACCURACY
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
+from cprsim.results.money import Bills, bills_in
 from cprsim.results.words import (
     NO_NUMBER,
     count,
@@ -79,7 +81,7 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
         Words([heading]),
         *tables_of(found),
         *money_of(result),
-        Words(answer(found)),
+        Words([*answer(found), *answer_in_money(comparison, found)]),
         Words(careful(comparison, found)),
         Words(not_compared(comparison)),
         Words([TO_RUN]),
@@ -91,19 +93,24 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = standings(comparison), comparison.result
-    others = not_compared(comparison)
+    others, bill = not_compared(comparison), money_section(result)
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
             f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
         ),
-        answer=[*answer(found), *careful(comparison, found)],
+        answer=[
+            *answer(found),
+            *answer_in_money(comparison, found),
+            *careful(comparison, found),
+        ],
         sections=[
             Section(
                 "All that can run the job",
-                [_picture(comparison), *tables_of(found), *money_of(result)],
+                [_picture(comparison), *tables_of(found)],
             ),
+            *([Section("What it costs in all", bill)] if bill else []),
             *([Section("What can't run it", [Words(others)])] if others else []),
             Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
             *origin(result.manifest, result.path),
@@ -241,6 +248,23 @@ def answer(found: Sequence[Standing]) -> list[str]:
     return sentences
 
 
+def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """Which system is the cheapest in all of those that may be the best, where there are prices."""
+    bills = bills_that_count(comparison, found)
+    best = next((one.name for one in found if one.verdict == BEST), None)
+    return [cheapest(bills, best)] if bills else []
+
+
+def bills_that_count(comparison: Comparison, found: Sequence[Standing]) -> Bills:
+    """The bills of the systems that keep accuracy, or whose loss of it has a price."""
+    accuracy = {one.name: one.accuracy for one in found}
+    return {
+        name: one
+        for name, one in bills_in(comparison.result).items()
+        if accuracy[name] in ELIGIBLE or (accuracy[name] == "priced" and ACCURACY in one.job.cents)
+    }
+
+
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """What the hours do not show."""
     sentences = [*_accuracy(comparison, found)]
@@ -307,7 +331,12 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "cant_be_told": [one.name for one in found if one.verdict == TIED],
         "systems": [_system(one) for one in found],
         "left_out": dict(comparison.left_out),
-        "said": [*answer(found), *careful(comparison, found)],
+        "said": [
+            *answer(found),
+            *answer_in_money(comparison, found),
+            *careful(comparison, found),
+        ],
+        **bills_as_json(bills_in(result)),
     }
 
 

@@ -16,12 +16,15 @@ from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.recovery import STRATEGIES
 from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
 
-BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
+BESIDE_THE_NUMBERS = {  # sections that decide none of them
+    "name", "kernel", "accuracy", "sweep", "prices", "unknown",
+}  # fmt: skip
 BESIDE_THE_FAILURES = {"costs", "storage", "recovery", "simulation"}  # of which the seed counts
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 
@@ -37,6 +40,7 @@ class Point:
     strategies : what each entry of `recovery` asks for, in the order of the policies
     digest : hexadecimal, of all that decides its numbers
     failures_digest : of what decides which failures it meets; points share them where it is equal
+    prices : applied to its numbers afterwards; None: nothing has a price
     """
 
     coordinates: tuple[int | None, ...]
@@ -44,6 +48,7 @@ class Point:
     strategies: tuple[RecoverySection, ...]
     digest: str
     failures_digest: str
+    prices: JobPrices | None = None
 
     @property
     def reference(self) -> str:
@@ -88,7 +93,10 @@ def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | N
 
 def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
     varied = varied_at(loaded, axes, where, _changes)
-    return Point(where, assemble(varied), varied.scenario.recovery, *digests_of(varied))
+    scenario = varied.scenario
+    return Point(
+        where, assemble(varied), scenario.recovery, *digests_of(varied), prices_of(scenario)
+    )
 
 
 Changes = Callable[[LoadedScenario, str, Any, Place], Iterable[tuple[str, Any]]]

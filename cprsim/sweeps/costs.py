@@ -1,0 +1,75 @@
+"""What each strategy costs at a point of a sweep, by the prices that hold there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import Any
+
+from cprsim.codec import number_from
+from cprsim.estimate import Estimate
+from cprsim.prices import Bill
+from cprsim.results.money import JobPrices, at_overhead, use_of
+from cprsim.results.store import Body
+from cprsim.sweeps.points import Point
+
+COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
+OVERHEAD = "overhead_fraction"
+
+Costs = Mapping[str, Mapping[str, Estimate]]  # by strategy and quantity
+
+
+def costs_at(points: Sequence[Point], bodies: Sequence[Body]) -> list[Costs]:
+    """What a job and a month cost at each point, in all and by part, in the prices' currency.
+
+    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
+    of the overhead. Every strategy has the same quantities; NaN where not all jobs finish.
+    """
+    found = [_costs(*pair) for pair in zip(points, bodies, strict=True)]
+    names = dict.fromkeys(name for of in found for costs in of.values() for name in costs)
+    return [{name: {**_blank(names, costs), **costs} for name, costs in of.items()} for of in found]
+
+
+def _blank(names: Mapping[str, None], costs: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Parts that a strategy has not cost nothing, where it finishes at all."""
+    return dict.fromkeys(names, Estimate(0.0 if costs else nan))
+
+
+def _costs(point: Point, body: Body) -> Costs:
+    prices = point.prices
+    return {
+        one["name"]: {} if prices is None else dict(_of_strategy(prices, point, one))
+        for one in body["strategies"]
+    }
+
+
+def _of_strategy(
+    prices: JobPrices, point: Point, strategy: Mapping[str, Any]
+) -> Iterator[tuple[str, Estimate]]:
+    policy = next(one for one in point.experiment.policies if one.name == strategy["name"])
+    summary = {
+        name: Estimate(*(number_from(number) for number in numbers[:3]))
+        for name, numbers in strategy["quantities"].items()
+    }
+    use = use_of(point.experiment.useful_h, summary)
+    if use is None:
+        return
+    billed, overhead = prices.billed(policy, use), summary[OVERHEAD]
+    low, high = (
+        None if isnan(end) else prices.billed(policy, at_overhead(use, end))
+        for end in (overhead.low, overhead.high)
+    )
+    yield from _named(COST_JOB, billed.job, low and low.job, high and high.job)
+    yield from _named(COST_MONTH, billed.month, low and low.month, high and high.month)
+
+
+def _named(
+    name: str, bill: Bill, low: Bill | None, high: Bill | None
+) -> Iterator[tuple[str, Estimate]]:
+    yield name, Estimate(_amount(bill), _amount(low), _amount(high))
+    for part, cents in bill.cents.items():
+        yield f"{name} {part}", Estimate(cents / 100)
+
+
+def _amount(bill: Bill | None) -> float:
+    return nan if bill is None else bill.total_cents / 100
