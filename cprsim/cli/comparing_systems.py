@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +15,11 @@ from cprsim.compare_systems.best import run_of
 from cprsim.compare_systems.folder import compared, comparison_of
 from cprsim.compare_systems.map_folder import SystemsMap, write_map
 from cprsim.compare_systems.mapping import axes_of, points_of, run_points
+from cprsim.compare_systems.standings import BEST, ELIGIBLE, bills_that_count, standings
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
+from cprsim.making.deciding import sensitivity_of
 from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import limit_if_any
 from cprsim.plots.save import save_figure
@@ -25,6 +27,8 @@ from cprsim.plots.systems import systems_figure
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.results import Result, write_result
 from cprsim.results.folder import ResultTarget, write_record
+from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
+from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario, load_scenario
 from cprsim.scenario.sweep import Axis
@@ -141,6 +145,9 @@ def compare_into(target: ResultTarget, wanted: CompareRequest) -> Comparison:
 
     def finish(result: Result) -> None:
         comparison = compared(result, loaded.scenario, lineup, found, dropped)
+        with counting("values of unknown inputs") as on_priced:
+            unsure = _sensitivity(loaded, comparison, on_priced)
+        comparison = replace(comparison, sensitivity=unsure)
         write_record(result.path / BESIDE, comparison)
         save_figure(systems_figure(comparison), result.path / "systems")
 
@@ -154,3 +161,22 @@ def compare_into(target: ResultTarget, wanted: CompareRequest) -> Comparison:
         warnings=warnings(experiment),
     )
     return comparison_of(made)
+
+
+def _sensitivity(
+    loaded: LoadedScenario, comparison: Comparison, on_priced: Callable[[], None]
+) -> Sensitivity | None:
+    """What would make another system the cheapest of those that may be the best."""
+    found = standings(comparison)
+    bills = bills_of(prices_of(loaded.scenario), used_in(comparison.result))
+    counted = bills_that_count(found, bills)
+    costs = {name: float(one.month.total_cents) for name, one in counted.items()}
+    best = cheapest_of(counted) if counted else None
+    if not bills:
+        able = [one for one in found if one.accuracy in ELIGIBLE and one.finishes]
+        costs = {one.name: one.overhead.mean for one in able}
+        best = next((one.name for one in found if one.verdict == BEST), None)
+    if best is None:
+        return None
+    entries = {name: one.text for name, one in comparison.beside.items()}
+    return sensitivity_of(loaded, entries, costs, best, on_priced)

@@ -123,8 +123,8 @@ def _print(
     if as_json:
         from cprsim.codec import encode
         from cprsim.present.money import bills_as_json
-        from cprsim.present.selection import bills_of_selection
         from cprsim.results.money import prices_in
+        from cprsim.selector.bills import bills_of_selection
         from cprsim.selector.words import entries
 
         shown = {"name": asked.name, "results": str(folder), **encode(selection)}

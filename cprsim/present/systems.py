@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cprsim.codec import finite_or_none
+from cprsim.codec import encode, finite_or_none
 from cprsim.compare_systems import Comparison, Standing, standings
 from cprsim.compare_systems.best import FOUND
-from cprsim.compare_systems.standings import BEST, ELIGIBLE, TIED
+from cprsim.compare_systems.standings import BEST, TIED, bills_that_count
 from cprsim.compare_systems.words import (
     columns_of_fates,
     difference,
@@ -33,11 +33,11 @@ from cprsim.present.document import (
 from cprsim.present.money import bills_as_json, cheapest, money_of, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
-from cprsim.prices import ACCURACY
+from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
-from cprsim.results.money import Bills, bills_in
+from cprsim.results.money import bills_in
 from cprsim.results.words import (
     NO_NUMBER,
     count,
@@ -249,20 +249,12 @@ def answer(found: Sequence[Standing]) -> list[str]:
 
 
 def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
-    """Which system is the cheapest in all of those that may be the best, where there are prices."""
-    bills = bills_that_count(comparison, found)
+    """Which system of those that may be the best is the cheapest in all; what would change that."""
+    bills = bills_that_count(found, bills_in(comparison.result))
     best = next((one.name for one in found if one.verdict == BEST), None)
-    return [cheapest(bills, best)] if bills else []
-
-
-def bills_that_count(comparison: Comparison, found: Sequence[Standing]) -> Bills:
-    """The bills of the systems that keep accuracy, or whose loss of it has a price."""
-    accuracy = {one.name: one.accuracy for one in found}
-    return {
-        name: one
-        for name, one in bills_in(comparison.result).items()
-        if accuracy[name] in ELIGIBLE or (accuracy[name] == "priced" and ACCURACY in one.job.cents)
-    }
+    said = [cheapest(bills, best)] if bills else []
+    unsure = comparison.sensitivity
+    return said if unsure is None else [*said, *sensitivity_sentences(unsure)]
 
 
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
@@ -337,6 +329,7 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
             *careful(comparison, found),
         ],
         **bills_as_json(bills_in(result)),
+        "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite, isnan
@@ -214,6 +214,34 @@ def bills_of(prices: JobPrices | None, used: Used) -> Bills:
 def bills_in(result: Result) -> Bills:
     """The same of a result, by the prices of its folder. Raises ResultError."""
     return bills_of(prices_in(result.path), used_in(result))
+
+
+def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
+    """What several jobs cost together, and 730.5 h of their useful work.
+
+    Parameters
+    ----------
+    useful_h : of each job
+    """
+    parts = dict.fromkeys(part for one in bills for part in one.job.cents)
+    cents = {part: sum(one.job.cents.get(part, 0) for one in bills) for part in parts}
+    per_month = HOURS_PER_MONTH / sum(useful_h)
+    month = {part: round(of * per_month) for part, of in cents.items()}
+    shares = [of / sum(useful_h) for of in useful_h]
+    currency = bills[0].job.currency
+    return Billed(
+        Bill(currency, cents),
+        Bill(currency, month),
+        _weighted([one.energy_kwh for one in bills], shares),
+        _weighted([one.carbon_kg for one in bills], shares),
+    )
+
+
+def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return sum(value * share for value, share in zip(known, shares, strict=True))
 
 
 def cheapest_of(bills: Bills) -> str:
