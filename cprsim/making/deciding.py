@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class _Lab:
         self, loaded: LoadedScenario, entries: Mapping[str, str], on_priced: Callable[[], None]
     ) -> None:
         text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
-        listed = read_document(text, loaded.path).data["recovery"]
+        listed = cast(dict[str, Plain], read_document(text, loaded.path).data)["recovery"]
         n = loaded.scenario.simulation.replications or N_REPLICATIONS
         self._fixed: dict[str, Plain] = {
             "recovery": listed,

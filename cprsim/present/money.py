@@ -123,7 +123,7 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     counted = all(ACCURACY in one.job.cents for one in bills.values())
     words = "accuracy counted" if counted else "accuracy not counted"
     said = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
-    if by_overhead in bills and by_overhead != first:
+    if by_overhead is not None and by_overhead in others:
         return f"{said}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}."
     if not others:
         return f"{said}."

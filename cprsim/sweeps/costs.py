@@ -9,7 +9,7 @@ from typing import Any
 from cprsim.codec import number_from
 from cprsim.estimate import Estimate
 from cprsim.prices import Bill
-from cprsim.results.money import JobPrices, at_overhead, use_of
+from cprsim.results.money import Billed, JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
 from cprsim.sweeps.points import Point
 
@@ -47,10 +47,7 @@ def _of_strategy(
     prices: JobPrices, point: Point, strategy: Mapping[str, Any]
 ) -> Iterator[tuple[str, Estimate]]:
     policy = next(one for one in point.experiment.policies if one.name == strategy["name"])
-    summary = {
-        name: Estimate(*(number_from(number) for number in numbers[:3]))
-        for name, numbers in strategy["quantities"].items()
-    }
+    summary = {name: _estimate(*of[:3]) for name, of in strategy["quantities"].items()}
     use = use_of(point.experiment.useful_h, summary)
     if use is None:
         return
@@ -59,17 +56,24 @@ def _of_strategy(
         None if isnan(end) else prices.billed(policy, at_overhead(use, end))
         for end in (overhead.low, overhead.high)
     )
-    yield from _named(COST_JOB, billed.job, low and low.job, high and high.job)
-    yield from _named(COST_MONTH, billed.month, low and low.month, high and high.month)
-
-
-def _named(
-    name: str, bill: Bill, low: Bill | None, high: Bill | None
-) -> Iterator[tuple[str, Estimate]]:
-    yield name, Estimate(_amount(bill), _amount(low), _amount(high))
-    for part, cents in bill.cents.items():
-        yield f"{name} {part}", Estimate(cents / 100)
+    for name, bill in ((COST_JOB, _job), (COST_MONTH, _month)):
+        total, least, most = (_amount(end and bill(end)) for end in (billed, low, high))
+        yield name, Estimate(total, least, most)
+        for part, cents in bill(billed).cents.items():
+            yield f"{name} {part}", Estimate(cents / 100)
 
 
 def _amount(bill: Bill | None) -> float:
     return nan if bill is None else bill.total_cents / 100
+
+
+def _job(billed: Billed) -> Bill:
+    return billed.job
+
+
+def _month(billed: Billed) -> Bill:
+    return billed.month
+
+
+def _estimate(mean: Any, low: Any, high: Any) -> Estimate:
+    return Estimate(number_from(mean), number_from(low), number_from(high))

@@ -14,7 +14,7 @@ from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery import STRATEGIES, Strategy
 from cprsim.results.identity import file_digest, source_digest
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
@@ -134,17 +134,21 @@ def _changes(
     if section != "recovery" or takes is None or option in [entry.name for entry in entries]:
         yield key, value
         return
-    taking = [f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(entry)]
+    taking = [
+        f"recovery.{n}.{option}"
+        for n, entry in enumerate(entries)
+        if entry.strategy in STRATEGIES and takes(STRATEGIES[entry.strategy])
+    ]
     if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
     yield from ((each, value) for each in taking)
 
 
-TAKES: dict[str, Callable[[RecoverySection], bool]] = {
-    "interval": lambda entry: STRATEGIES[entry.strategy].default_interval is not None,
-    "target_pls": lambda entry: STRATEGIES[entry.strategy].takes_target_pls,
+TAKES: dict[str, Callable[[Strategy], bool]] = {
+    "interval": lambda strategy: strategy.default_interval is not None,
+    "target_pls": lambda strategy: strategy.takes_target_pls,
 }
-"""Whether an entry of `recovery` takes an option that an axis gives to all that do."""
+"""Whether a strategy takes an option that an axis gives to all that do; systems take none."""
 
 
 def digests_of(loaded: LoadedScenario) -> tuple[str, str]:

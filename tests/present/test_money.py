@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from math import isnan
 from pathlib import Path
 
 import pytest
 
-from cprsim.backtest.replaying import backtests
 from cprsim.compare_systems import load_comparison
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
 from cprsim.history.exporting import exported, write_events
-from cprsim.history.ledger import ledgers
-from cprsim.history.reading import read_logs
 from cprsim.making.deciding import sensitivity_of
 from cprsim.present.money import money_of, money_section
 from cprsim.results import load_result
@@ -125,7 +121,7 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(
 
 
 def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path) -> None:
-    """Saves behind the job cost no hours but bytes; the price of a byte at which it turns is told."""
+    """Saves behind the job cost bytes instead of hours; the price at which that turns is told."""
     unknown = "unknown={prices.storage_written: {low: 0 USD, high: 0.01 USD}}"
     names = [part for name in ("full", "checkfreq") for part in ("--only", name)]
     options = ["--fixed", "--replications", 100, "--set", unknown, *names]
@@ -165,8 +161,8 @@ def test_the_parts_are_the_total_in_a_selection(scenario: Path) -> None:
 
 def test_node_hours_decide_without_prices(scenario: Path) -> None:
     """Rare saves are cheapest where failures are rare; the MTBF at which both cost the same."""
-    unknown = "unknown={failures.mtbf: {low: 2 h, high: 80 h}}"
-    loaded = load_scenario(scenario, ["prices=null", unknown])
+    unknown = "unknown={failures.mtbf: {low: 6 h, high: 30 h}}"
+    loaded = load_scenario(scenario, ["prices=null", "costs.save=10 min", unknown])
     entries = {
         "full": "{strategy: full, interval: 1 h}",
         "rare": "{strategy: full, name: rare, interval: 4 h}",
@@ -174,9 +170,8 @@ def test_node_hours_decide_without_prices(scenario: Path) -> None:
     found = sensitivity_of(loaded, entries, {"full": 1.0, "rare": 2.0}, "full")
     assert found is not None
     (flip,) = found.flips
-    # saves cost save/interval, failures lose half of it each: even at half (4 h + 1 h) / (saves)
-    save_h = loaded.scenario.cluster.shard_bytes * 4 / (25e9 / 8) / 3600
-    even_h = (4 - 1) / 2 / (save_h * (1 - 1 / 4))
+    # to first order an hour costs save / interval, and interval / 2 / MTBF
+    even_h = (4 - 1) / 2 / (1 / 6 * (1 - 1 / 4))
     assert flip.becomes == "rare"
     assert flip.at == pytest.approx(even_h, rel=0.35)
 
@@ -188,8 +183,8 @@ def test_what_is_not_unknown_is_not_tried(scenario: Path) -> None:
 def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
     experiment = assemble(load_scenario(scenario, ["recovery=[{strategy: full, interval: 1 h}]"]))
     for number in range(2):
-        (log,) = replay(experiment, number).values()
-        write_events(exported(log, experiment), Path(f"{number}.jsonl"))
+        events = exported(replay(experiment, number)["full"], f"j{number}", step_s=1.0)
+        write_events(Path(f"{number}.jsonl"), events)
     prices = [f"prices.{key}" for key in ("node_hour=2.5 USD", "watts=700", "kwh=0.12 USD")]
     options = [part for key in prices for part in ("--set", key)]
     said = said_by(
@@ -197,8 +192,7 @@ def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
         "--draws", 2, *options,
     )  # fmt: skip
     assert_adds_up(said["money"])
-    jobs = ledgers(read_logs(["0.jsonl", "1.jsonl"], None), seed=0)
-    found, _ = backtests(jobs, ["{strategy: full, interval: 30 min}"], n_draws=2)
-    assert isnan(sum(one.useful_h for one in (each.facts for each in found))) is False
-    useful = sum(round(100 * 8 * 2.5 * one.facts.useful_h) for one in found)
-    assert said["money"]["costs"]["full"]["job"]["cents"]["useful"] == pytest.approx(useful, abs=2)
+    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["jobs"])
+    for one in said["money"]["costs"].values():
+        assert one["job"]["cents"]["useful"] == useful
+        assert one["month"]["cents"]["useful"] == pytest.approx(100 * 8 * 2.5 * 730.5, abs=1)
