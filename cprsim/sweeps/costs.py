@@ -57,14 +57,12 @@ def _of_strategy(
         for end in (overhead.low, overhead.high)
     )
     for name, bill in ((COST_JOB, _job), (COST_MONTH, _month)):
-        total, least, most = (_amount(end and bill(end)) for end in (billed, low, high))
+        total, least, most = (
+            nan if end is None else bill(end).total_cents / 100 for end in (billed, low, high)
+        )
         yield name, Estimate(total, least, most)
         for part, cents in bill(billed).cents.items():
             yield f"{name} {part}", Estimate(cents / 100)
-
-
-def _amount(bill: Bill | None) -> float:
-    return nan if bill is None else bill.total_cents / 100
 
 
 def _job(billed: Billed) -> Bill:
