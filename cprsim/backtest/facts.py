@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from cprsim.failures.injected import Injected
 from cprsim.history.ledger import JobLedger
 from cprsim.records import STOPPED_BEYOND, Clock, Floats
 from cprsim.recovery import STRATEGIES
-from cprsim.scenario import load_scenario
+from cprsim.results.money import JobPrices, prices_of
+from cprsim.scenario import LoadedScenario, load_scenario
 
 AS_IT_RAN = "as it ran"
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
@@ -212,17 +213,24 @@ def distinct(at_h: Sequence[float]) -> list[float]:
 
 
 def experiment_of(text: str, overrides: Sequence[str]) -> Experiment:
-    """The scenario as records.
+    """The scenario as records. Raises ParameterError where it makes no sense, with its message."""
+    return _made_of(text, overrides, assemble)
 
-    Raises
-    ------
-    ParameterError : it makes no sense; the message is that of the scenario
-    """
+
+def prices_of_job(text: str, overrides: Sequence[str]) -> JobPrices | None:
+    """The prices that the overrides give a job; None: none. Raises ParameterError as above."""
+    return _made_of(text, overrides, lambda loaded: prices_of(loaded.scenario))
+
+
+Made = TypeVar("Made")
+
+
+def _made_of(text: str, overrides: Sequence[str], make: Callable[[LoadedScenario], Made]) -> Made:
     with TemporaryDirectory(prefix="cprsim-") as folder:
         path = Path(folder) / "backtest.yaml"
         path.write_text(text, "utf-8")
         try:
-            return assemble(load_scenario(path, list(overrides)))
+            return make(load_scenario(path, list(overrides)))
         except ScenarioError as error:
             said = "\n".join(f"{one.key}: {one.message}" for one in error.problems)
             raise ParameterError(f"as a scenario, the job can't be simulated: {said}") from error

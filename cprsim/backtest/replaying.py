@@ -15,6 +15,7 @@ from cprsim.backtest.facts import (
     experiment_of,
     facts_of,
     failures_of,
+    prices_of_job,
     scenario_text,
     with_own_costs,
 )
@@ -23,7 +24,8 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import simulate
 from cprsim.history.ledger import JobLedger
-from cprsim.records import PARTS, Floats
+from cprsim.records import PARTS, Floats, RecoveryPolicy
+from cprsim.results.money import Billed, Bills, JobPrices, JobUse, summed
 from cprsim.streams import stream
 
 N_DRAWS = 20
@@ -37,12 +39,20 @@ MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 class Replayed:
     """One job under one system: (n_draws,) each."""
 
-    system: str
-    interval_h: float
+    policy: RecoveryPolicy
+    n_saves: float  # mean
     overhead_h: Floats
     parts_h: dict[str, float]  # means
     pls: Floats
     finished: bool
+
+    @property
+    def system(self) -> str:
+        return self.policy.name
+
+    @property
+    def interval_h(self) -> float:
+        return self.policy.save_interval_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Backtest:
     observed_h: Estimate  # of overhead
     observed_parts_h: dict[str, float]
     systems: tuple[Replayed, ...]  # the one that ran first
+    prices: JobPrices | None = None  # None: nothing has a price
 
     def saved_h(self, system: str) -> Floats:
         """Hours that a system saves beside the one that ran, both simulated: (n_draws,)."""
@@ -110,7 +121,8 @@ def _replayed(
     job: JobLedger, facts: LoggedJob, recovery: Sequence[str], n_nodes: int,
     overrides: Sequence[str], n_draws: int, seed: int, number: int,
 ) -> Backtest:  # fmt: skip
-    experiment = experiment_of(scenario_text(facts, recovery, n_nodes, Factors()), overrides)
+    text = scenario_text(facts, recovery, n_nodes, Factors())
+    experiment = experiment_of(text, overrides)
     rng = stream(seed, number, "backtest")
     n_known = len(job.draws["useful"])
     draws = [int(one) for one in np.linspace(0, n_known - 1, n_draws)]
@@ -118,7 +130,8 @@ def _replayed(
     systems = tuple(_together([run[place] for run in runs]) for place in range(len(runs[0])))
     observed = Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
     parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
-    return Backtest(job.job, facts, observed, parts, systems)
+    prices = prices_of_job(text, overrides)
+    return Backtest(job.job, facts, observed, parts, systems, prices)
 
 
 def _simulated(
@@ -139,23 +152,46 @@ def _simulated(
         parts = {name: float(costs.hours_of(name).mean()) for name in costs.parts}
         found.append(
             Replayed(
-                one.policy.name, one.policy.save_interval_h, overhead_h, parts,
-                np.array([pls]), finished,
+                one.policy,
+                float(costs.n_saves.mean()),
+                overhead_h,
+                parts,
+                np.array([pls]),
+                finished,
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _together(runs: Sequence[Replayed]) -> Replayed:
     first = runs[0]
     return Replayed(
-        first.system,
-        first.interval_h,
+        first.policy,
+        float(np.mean([one.n_saves for one in runs])),
         np.concatenate([one.overhead_h for one in runs]),
         {name: float(np.mean([one.parts_h.get(name, 0.0) for one in runs])) for name in PARTS},
         np.concatenate([one.pls for one in runs]),
         all(one.finished for one in runs),
     )
+
+
+def bills(found: Sequence[Backtest]) -> Bills:
+    """What all jobs cost together under each system under which all of them finish."""
+    names = [one.system for one in found[0].systems]
+    each = {name: [_bill(one, place) for one in found] for place, name in enumerate(names)}
+    return {
+        name: summed([one for one in of if one is not None], [one.facts.useful_h for one in found])
+        for name, of in each.items()
+        if None not in of
+    }
+
+
+def _bill(one: Backtest, place: int) -> Billed | None:
+    system = one.systems[place]
+    if one.prices is None or not system.finished:
+        return None
+    use = JobUse(one.facts.useful_h, system.parts_h, system.n_saves)
+    return one.prices.billed(system.policy, use)
 
 
 # --------------------------------------------------------------------------- the advice

@@ -35,7 +35,7 @@ def backtest(
     """Replay the failures of jobs under other recovery systems and intervals.
 
     The system that ran is replayed too. What a system needs beside the logs (cluster.link,
-    cluster.shard_size or cluster.state, storage.bandwidth) --set says.
+    cluster.shard_size or cluster.state, storage.bandwidth) --set says; so it says prices.
     """
     from cprsim.backtest.replaying import advice, backtests
     from cprsim.history.ledger import ledgers

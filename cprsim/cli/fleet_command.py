@@ -55,7 +55,8 @@ def fleet(
 
     The scenario says what a typical job is, its section `fleet` how many there are, how they
     differ and what they share. Every option meets the same failures. It ends with the cheapest
-    option, what that saves per month, and which unknown input would reverse it.
+    option, what that saves per month, and which unknown input would reverse it. Finished histories
+    are kept: the same command goes on where it was stopped, further options run alone.
     """
     started = datetime.now(UTC)
     from cprsim.scenario import load_scenario
@@ -66,8 +67,10 @@ def fleet(
     said += [] if histories is None else [f"fleet.histories={histories}"]
     loaded = load_scenario(scenario, said)
     from cprsim.cli.fleeting import axes_of, fleet_into
+    from cprsim.cli.interrupts import telling_what_is_kept
 
-    result, again = fleet_into(out, loaded, axes_of(over), by, started)
+    with telling_what_is_kept() as kept:
+        result, again = fleet_into(out, loaded, axes_of(over), by, started, kept)
     _print(result, as_json=as_json, found_again=again)
 
 

@@ -8,17 +8,19 @@ from datetime import datetime
 from pathlib import Path
 
 from cprsim.cli.finished import finished_or_make, target_of
+from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import progress
 from cprsim.errors import ParameterError
 from cprsim.fleet.course import prepare
 from cprsim.fleet.deciding import decide, knees
 from cprsim.fleet.folder import FleetResult, load_fleet, write_fleet
 from cprsim.fleet.options import SHORT, OptionAxis, points_of, run_options, varied
-from cprsim.fleet.population import SOURCE
+from cprsim.fleet.population import table_of
 from cprsim.foreign import one_line
 from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests
 from cprsim.results.identity import identity_of
+from cprsim.results.store import FOLDER, PointStore
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import values_along
 from cprsim.scenario.yaml_text import Plain
@@ -54,8 +56,13 @@ def fleet_into(
     axes: Sequence[OptionAxis],
     workers: Workers,
     started: datetime,
+    kept: Kept,
 ) -> tuple[FleetResult, bool]:
     """Simulate a fleet and write its folder under `root`, or find it there.
+
+    Parameters
+    ----------
+    kept : learns that finished histories are
 
     Returns
     -------
@@ -63,15 +70,17 @@ def fleet_into(
 
     Raises
     ------
-    CprsimError : of whatever goes wrong; nothing is written then
+    CprsimError : of whatever goes wrong; finished histories are kept
     """
     target = target_of(root, loaded, started, identity=_identity(loaded, axes))
+    store = PointStore(target.root)
 
     def make() -> FleetResult:
+        kept.hold(lambda: f"finished histories are kept in {store.root / FOLDER}")
         with progress("histories") as on_progress:
-            options = run_options(loaded, points, workers, "--over", on_progress)
+            options = run_options(loaded, points, workers, "--over", on_progress, store=store)
         with progress("unknown inputs") as on_progress:
-            decision = decide(loaded, options, axes, workers, on_progress)
+            decision = decide(loaded, options, axes, workers, on_progress, store)
         return write_fleet(
             target,
             loaded,
@@ -106,6 +115,6 @@ def _identity(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> Identity:
     inputs = dict(identity.inputs)
     table = None if loaded.scenario.fleet is None else loaded.scenario.fleet.table
     if table is not None:
-        path = loaded.input_file(table, "fleet.table", SOURCE)
-        inputs |= {f"jobs {name}": digest for name, digest in input_digests([path]).items()}
+        digests = input_digests([table_of(loaded, table)])
+        inputs |= {f"jobs {name}": digest for name, digest in digests.items()}
     return replace(identity, scenario_yaml=over + identity.scenario_yaml, inputs=inputs)

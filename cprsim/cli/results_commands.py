@@ -27,6 +27,7 @@ def compare(
     listed.
     """
     from cprsim.present.comparison import comparison_as_json, comparison_of_two
+    from cprsim.present.money import money_of_two_as_json
     from cprsim.results import compare as differences
     from cprsim.results import different, inputs_of, load_result, same_failures, shared_errors
 
@@ -36,7 +37,8 @@ def compare(
     if as_json:
         inputs = different([inputs_of(result.path, result.manifest) for result in results])
         paired, errors = same_failures(*results), shared_errors(*results)
-        say_json(comparison_as_json(differences(*results), paired, inputs, errors))
+        plain = comparison_as_json(differences(*results), paired, inputs, errors)
+        say_json(plain | money_of_two_as_json(*results))
         return
     from cprsim.cli.terminal import Terminal
     from cprsim.present.terminal import show

@@ -122,11 +122,14 @@ def _print(
 ) -> None:
     if as_json:
         from cprsim.codec import encode
+        from cprsim.present.money import bills_as_json
+        from cprsim.results.money import prices_in
+        from cprsim.selector.bills import bills_of_selection
         from cprsim.selector.words import entries
 
         shown = {"name": asked.name, "results": str(folder), **encode(selection)}
         shown["entries"] = entries(selection)
-        say_json(shown)
+        say_json(shown | bills_as_json(bills_of_selection(selection, prices_in(folder))))
         return
     from cprsim.cli.terminal import Terminal
     from cprsim.present.provenance import FOUND_AGAIN, places

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Annotated, Any
 
 import numpy as np
 
+from cprsim.codec import FieldMark, decode, encode
 from cprsim.fleet.course import PreparedFleet
 from cprsim.fleet.records import JobRows
 from cprsim.prices import (
@@ -48,7 +50,7 @@ class FleetCell:
     statistics: Mapping[str, float]
     usage: Usage
     window_h: float
-    by_kind: Floats
+    by_kind: Annotated[Floats, FieldMark.NOT_STORED]
     usage_by_kind: tuple[Usage, ...]
     by_events: bool
 
@@ -56,6 +58,17 @@ class FleetCell:
     def months(self) -> float:
         """How many months the fleet's window is."""
         return self.window_h / HOURS_PER_MONTH
+
+
+def cell_as_plain(cell: FleetCell) -> dict[str, Any]:
+    """What JSON can hold of a cell: all of it."""
+    return {"cell": encode(cell), "by_kind": cell.by_kind.tolist()}
+
+
+def cell_from(plain: Mapping[str, Any]) -> FleetCell:
+    """The cell that `cell_as_plain` made plain."""
+    by_kind = np.array(plain["by_kind"], dtype=np.float64)
+    return decode(FleetCell, plain["cell"], by_kind=by_kind)
 
 
 STATISTICS = {

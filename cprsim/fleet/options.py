@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+import cprsim
+from cprsim.codec import digest_of
 from cprsim.errors import Place, ScenarioError
 from cprsim.estimate import HIGH, LOW, Estimate, How
-from cprsim.fleet.cells import FleetCell, PricedCell, cell_of, priced
+from cprsim.fleet.cells import (
+    FleetCell,
+    PricedCell,
+    cell_as_plain,
+    cell_from,
+    cell_of,
+    priced,
+)
 from cprsim.fleet.course import prepare, run_history
+from cprsim.fleet.population import table_of
 from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats
+from cprsim.results.identity import input_digests, source_digest
+from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.streams import stream
 from cprsim.workers import Workers, run_each
 
+BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
+    **dict.fromkeys(("name", "kernel", "accuracy", "sweep", "prices", "unknown", "recovery"), True),
+    "fleet": {"histories"},
+}
 N_RESAMPLED = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
 MOST_HERE = 20_000  # jobs in all that are run in this very process
@@ -43,11 +60,12 @@ class OptionAxis:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One history under one strategy, at some values."""
+    """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
 
     loaded: LoadedScenario
     strategy: int
     history: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +173,15 @@ def run_options(
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
     strategies: Sequence[Sequence[int]] | None = None,
+    store: PointStore | None = None,
 ) -> list[Option]:
     """Simulate every strategy at every point; point after point, in the scenario's order.
 
     Parameters
     ----------
     strategies : the numbers of those wanted at each point; default all
+    store : keeps each history as soon as it is finished, and has those of before; None: nothing is
+        kept
 
     Raises
     ------
@@ -177,20 +198,65 @@ def run_options(
         wanted = range(len(names)) if strategies is None else strategies[number]
         for strategy in wanted:
             labels.append((number, where, names[strategy]))
-            tasks.append([Task(scenario, strategy, n) for n in range(fleet.histories)])
+            digests = _digests(scenario, strategy, fleet.histories)
+            tasks.append([Task(scenario, strategy, *one) for one in enumerate(digests)])
     flat = [task for some in tasks for task in some]
-    cells: list[FleetCell | None] = [None] * len(flat)
     by = workers if workers.backend == "dask" or _is_much(flat) else Workers(1)
-    for n_done, (number, cell) in enumerate(run_each(_run, flat, by, _named(flat)), start=1):
-        cells[number] = cell
-        if on_progress is not None:
-            on_progress(n_done, len(flat))
+    cells = _run_all(flat, by, store, on_progress)
     found, rest = [], iter(cells)
     for (number, where, name), some in zip(labels, tasks, strict=True):
-        mine = tuple(cell for _, cell in zip(some, rest, strict=False) if cell is not None)
+        mine = tuple(next(rest) for _ in some)
         prices = prices_of(scenarios[number])
         found.append(Option(where, name, mine, tuple(priced(cell, prices) for cell in mine)))
     return found
+
+
+def _run_all(
+    tasks: Sequence[Task],
+    workers: Workers,
+    store: PointStore | None,
+    on_progress: Callable[[int, int], None] | None,
+) -> list[FleetCell]:
+    """The cells of all tasks, in their order; those that are in the store are not run again."""
+    if store is None:
+        cells: list[FleetCell | None] = [None] * len(tasks)
+        each = run_each(_run, tasks, workers, _named(tasks))
+        for n_done, (number, cell) in enumerate(each, start=1):
+            cells[number] = cell
+            if on_progress is not None:
+                on_progress(n_done, len(tasks))
+        return [cell for cell in cells if cell is not None]
+    bodies, _ = finish_points(tasks, store, workers, _to_compute, on_progress)
+    return [cell_from(body) for body in bodies]
+
+
+def _to_compute(tasks: Sequence[Task]) -> list[PointsTask]:
+    named = _named(tasks)
+    return [
+        PointsTask(named(number), (task.digest,), _bodies, task)
+        for number, task in enumerate(tasks)
+    ]
+
+
+def _bodies(task: Task) -> list[Body]:
+    return [cell_as_plain(_run(task))]
+
+
+def _digests(loaded: LoadedScenario, strategy: int, n: int) -> Iterator[str]:
+    """Of each history of one strategy: of what decides its numbers, wherever it is asked for."""
+    scenario = loaded.scenario
+    assert scenario.fleet is not None, "who asks has a fleet"
+    files = [] if scenario.fleet.table is None else [table_of(loaded, scenario.fleet.table)]
+    files += [] if loaded.trace_path is None else [loaded.trace_path]
+    common = {
+        "scenario": scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        "strategy": scenario.recovery[strategy].model_dump(mode="json"),
+        "inputs": input_digests(files),
+        "version": cprsim.__version__,
+        "source": source_digest(),
+    }
+    for history in range(n):
+        yield digest_of({**common, "history": history})
 
 
 def _is_much(tasks: Sequence[Task]) -> bool:

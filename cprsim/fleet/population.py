@@ -101,8 +101,12 @@ def population_of(loaded: LoadedScenario) -> Population:
         raise ScenarioError.at(loaded.place(""), message, key="fleet")
     if fleet.table is None:
         return Population(drawn_kinds(loaded, fleet, fleet.n_kinds))
-    path = loaded.input_file(fleet.table, "fleet.table", SOURCE)
-    return _read(path)
+    return _read(table_of(loaded, fleet.table))
+
+
+def table_of(loaded: LoadedScenario, table: str) -> Path:
+    """The file of a fleet's jobs. Raises ScenarioError where it is not there."""
+    return loaded.input_file(table, "fleet.table", SOURCE)
 
 
 def drawn_kinds(loaded: LoadedScenario, fleet: Fleet, n: int) -> tuple[JobKind, ...]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from cprsim.curves import chosen_curve, curve_path
 from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import assemble
+from cprsim.making.deciding import sensitivity_of
 from cprsim.making.running import logbook_of, with_numbers
 from cprsim.making.selecting import Load, limit_if_any
 from cprsim.making.watch import Watch
 from cprsim.results import Result, write_result
 from cprsim.results.folder import ResultTarget, write_record
+from cprsim.results.money import bills_of, cheapest_of, prices_of, used_in
+from cprsim.results.sensitivity import Sensitivity
 from cprsim.results.warnings import warnings
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
@@ -26,6 +29,7 @@ from cprsim.systems_compared.best import run_of
 from cprsim.systems_compared.folder import compared, comparison_of
 from cprsim.systems_compared.map_folder import SystemsMap, write_map
 from cprsim.systems_compared.mapping import axes_of, points_of, run_points
+from cprsim.systems_compared.standings import BEST, ELIGIBLE, bills_that_count, standings
 from cprsim.workers import Workers
 
 
@@ -154,6 +158,9 @@ def compare_into(
 
     def finish(result: Result) -> None:
         comparison = compared(result, loaded.scenario, lineup, found, dropped)
+        with watch.counting("values of unknown inputs") as on_priced:
+            unsure = _sensitivity(loaded, comparison, on_priced)
+        comparison = replace(comparison, sensitivity=unsure)
         write_record(result.path / BESIDE, comparison)
         if draws:
             watch.doing("drawing figures")
@@ -177,3 +184,22 @@ def draw_systems(comparison: Comparison, folder: Path) -> None:
     from cprsim.plots.systems import systems_figure
 
     save_figure(systems_figure(comparison), folder / "systems")
+
+
+def _sensitivity(
+    loaded: LoadedScenario, comparison: Comparison, on_priced: Callable[[], None]
+) -> Sensitivity | None:
+    """What would make another system the cheapest of those that may be the best."""
+    found = standings(comparison)
+    bills = bills_of(prices_of(loaded.scenario), used_in(comparison.result))
+    counted = bills_that_count(found, bills)
+    costs = {name: float(one.month.total_cents) for name, one in counted.items()}
+    best = cheapest_of(counted) if counted else None
+    if not bills:
+        able = [one for one in found if one.accuracy in ELIGIBLE and one.finishes]
+        costs = {one.name: one.overhead.mean for one in able}
+        best = next((one.name for one in found if one.verdict == BEST), None)
+    if best is None:
+        return None
+    entries = {name: one.text for name, one in comparison.beside.items()}
+    return sensitivity_of(loaded, entries, costs, best, on_priced)

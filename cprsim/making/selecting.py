@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import relpath
 from pathlib import Path
 
 from cprsim.curves import chosen_curve, shipped_names
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
+from cprsim.making.deciding import sensitivity_of
 from cprsim.making.watch import Watch
 from cprsim.records import SubSaves
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import ResultTarget
+from cprsim.results.money import cheapest_of, prices_of
+from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario import LoadedScenario
 from cprsim.selector import (
     NO_LIMIT,
@@ -25,9 +28,11 @@ from cprsim.selector import (
     select,
     ways_of,
 )
+from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.folder import write_selection
 from cprsim.selector.parameters import variants
 from cprsim.selector.pricing import Way, affordable
+from cprsim.selector.words import entries
 from cprsim.staleness import StalenessCurve
 
 LIMITS = {
@@ -213,12 +218,27 @@ def select_into(
         selection = select(
             experiment, wanted.curve, wanted.limit, wanted.ways, on_priced, draws=varied
         )
+        selection = replace(selection, sensitivity=_sensitivity(wanted, selection, on_priced))
 
     def draw(folder: Path) -> None:
         watch.doing("drawing figures")
         draw_selection(selection, wanted.name, folder)
 
     return write_selection(target, selection, draw if draws else lambda folder: None)
+
+
+def _sensitivity(
+    wanted: SelectRequest, selection: Selection, on_priced: Callable[[], None]
+) -> Sensitivity | None:
+    """What would make another candidate the cheapest of those that keep the limit."""
+    bills = bills_of_selection(selection, prices_of(wanted.loaded.scenario))
+    found = entries(selection)
+    if bills:
+        costs = {name: float(one.month.total_cents) for name, one in bills.items()}
+        return sensitivity_of(wanted.loaded, found, costs, cheapest_of(bills), on_priced)
+    shown = [selection.full, *(one for one in selection.best.values() if one is not None)]
+    costs = {one.strategy: one.overhead.mean for one in shown if one.finished_fraction == 1}
+    return sensitivity_of(wanted.loaded, found, costs, selection.chosen.strategy, on_priced)
 
 
 def draw_selection(selection: Selection, name: str, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Figures of a sweep, chosen by its shape.
 
+- With prices, what a month costs along the same axes, too.
 - One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
   choice.
 - Two axes or more: curves along one for values of another; where both are numbers, also a map of
@@ -17,6 +18,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from cprsim.plots.save import save_figures
+from cprsim.plots.sweep_axes import OVERHEAD_HEIGHT, Height, money_height
 from cprsim.plots.sweep_curves import curves_figure, family_figure
 from cprsim.plots.sweep_map import compared, map_figure
 from cprsim.plots.sweep_tornado import tornado_figure
@@ -40,13 +42,23 @@ def sweep_figures(result: SweepResult, *, narrow: bool = False) -> dict[str, Fig
     if result.mode != "grid":
         return {"tornado": tornado_figure(result, narrow=narrow)}
     along, *others = _in_order(result.axes)
-    if not others:
-        return {"curves": curves_figure(result, along, narrow=narrow)}
-    figures = {"curves": family_figure(result, along, others[0], narrow=narrow)}
+    figures = {"curves": _along(result, along, others, OVERHEAD_HEIGHT, narrow=narrow)}
+    if result.cheapest is not None:
+        height = money_height(result)
+        figures["money"] = _along(result, along, others, height, narrow=narrow)
     numeric = [axis for axis in (along, *others) if axis.numeric]
     if len(numeric) > 1 and compared(result):
         figures["map"] = map_figure(result, numeric[0], numeric[1], narrow=narrow)
     return figures
+
+
+def _along(
+    result: SweepResult, along: AxisColumn, others: Sequence[AxisColumn], height: Height, *,
+    narrow: bool,
+) -> Figure:  # fmt: skip
+    if not others:
+        return curves_figure(result, along, height, narrow=narrow)
+    return family_figure(result, along, others[0], height, narrow=narrow)
 
 
 def _in_order(axes: Sequence[AxisColumn]) -> list[AxisColumn]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import log_scale, words_of_key
+from cprsim.plots.axes import OVERHEAD_LABEL, log_scale, words_of_key
 from cprsim.records import Floats
 from cprsim.results.words import count
 from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.units import unit_factor
 
-OVERHEAD = "overhead_fraction"
 NARROW_IN = 3.9  # of a figure for a telephone
 WIDEST_IN = 10.4  # of a figure that a page of 1,280 pixels shows whole
 MOST_BESIDE, BY_TWO = 3, 4  # panels in a row; so many stand two by two
@@ -48,9 +49,31 @@ def panels(
     return figure, axes[:n]
 
 
-def rows_on(result: SweepResult, shown: Sequence[AxisColumn]) -> tuple[pd.DataFrame, str]:
-    """Overheads with the other axes at their middle value, and words that say so."""
-    rows, held = result.of(OVERHEAD), []
+@dataclass(frozen=True, slots=True)
+class Height:
+    """What a figure shows upwards: a quantity of the table, times `scale`."""
+
+    quantity: str
+    scale: float
+    label: str
+    title: str
+    from_zero: bool = True
+
+
+OVERHEAD_HEIGHT = Height(OVERHEAD, 100.0, OVERHEAD_LABEL, "Overhead")
+
+
+def money_height(result: SweepResult) -> Height:
+    """What 730.5 h of useful work cost in all, where the sweep has prices."""
+    label = f"{result.currency or 'cost'} for 730.5 h of useful work"
+    return Height(COST_MONTH, 1.0, label, "Cost of a month", from_zero=False)
+
+
+def rows_on(
+    result: SweepResult, shown: Sequence[AxisColumn], quantity: str = OVERHEAD
+) -> tuple[pd.DataFrame, str]:
+    """Rows of a quantity with the other axes at their middle value, and words that say so."""
+    rows, held = result.of(quantity), []
     for axis in result.axes:
         if axis not in shown:
             values = list(dict.fromkeys(rows[axis.column]))

@@ -12,10 +12,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cprsim.plots.axes import OVERHEAD_LABEL, title_axes, title_figure
+from cprsim.plots.axes import title_axes, title_figure
 from cprsim.plots.omissions import Omissions
 from cprsim.plots.style import CAPTION, FAINT, INK, Line, line_of_many, series_line, style
 from cprsim.plots.sweep_axes import (
+    OVERHEAD_HEIGHT,
+    Height,
     axis_words,
     dress_x,
     dress_y,
@@ -39,42 +41,54 @@ MINIMUM: Any = {"marker": "o", "ms": 11, "mfc": "none", "mec": INK, "mew": 1.3, 
 CHOICE: Any = {"marker": "X", "ms": 7, "mfc": "white", "mec": INK, "ls": "none", "zorder": 5}
 
 
-def curves_figure(result: SweepResult, along: AxisColumn, *, narrow: bool = False) -> Figure:
+def curves_figure(
+    result: SweepResult,
+    along: AxisColumn,
+    height: Height = OVERHEAD_HEIGHT,
+    *,
+    narrow: bool = False,
+) -> Figure:
     """Overhead of every strategy along one axis, with 95 % intervals.
 
     Over a save interval: the minimum of each strategy that saves, and what Young's, Daly's and
     CPR's formulas choose.
     """
-    rows, held = rows_on(result, [along])
+    rows, held = rows_on(result, [along], height.quantity)
     names = list(dict.fromkeys(rows[along.column]))
     with style():
         figure, (axes,) = panels(1, (7.6, 4.6), narrow=narrow)
         omissions = Omissions()
         for number, (label, line) in enumerate(_lines(result.strategies, rows).items()):
-            _draw_line(axes, along, names, line, series_line(number), label, omissions)
+            look = series_line(number)
+            _draw_line(axes, along, names, line, height.scale, look, label, omissions)
             if along.is_interval and line["mean"].nunique() > 1:
-                _mark_minimum(axes, along, names, line)
+                _mark_minimum(axes, along, names, line, height.scale)
         if along.is_interval:
             axes.plot([], [], **MINIMUM, label="lowest")
             _rules(axes, along, rows)
-        _dress(axes, along, names, rows, OVERHEAD_LABEL)
+        _dress(axes, along, names, rows, height, height.label)
         omissions.annotate(axes, WHY_NONE)
         if narrow:
             figure.legend(loc="outside lower center")
         else:
-            title_axes(axes, f"Overhead: {result.name}", subtitle(result, held))
+            title_axes(axes, f"{height.title}: {result.name}", subtitle(result, held))
             axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
 def family_figure(
-    result: SweepResult, along: AxisColumn, second: AxisColumn, *, narrow: bool = False
+    result: SweepResult,
+    along: AxisColumn,
+    second: AxisColumn,
+    height: Height = OVERHEAD_HEIGHT,
+    *,
+    narrow: bool = False,
 ) -> Figure:
     """A panel per strategy: its overhead along one axis, a curve for each value of a second one.
 
     Over a save interval a ring marks the minimum of each curve, a cross Young's choice.
     """
-    rows, held = rows_on(result, [along, second])
+    rows, held = rows_on(result, [along, second], height.quantity)
     names = list(dict.fromkeys(rows[along.column]))
     values = list(dict.fromkeys(rows[second.column]))
     chosen = evenly(values, MOST_CURVES)
@@ -88,17 +102,18 @@ def family_figure(
             for number, value in enumerate(chosen):
                 line = rows[(rows["strategy"] == strategy) & (rows[second.column] == value)]
                 look = line_of_many(number, len(chosen))
-                _draw_line(axes, along, names, line, look, value_text(value, second), omissions)
+                label = value_text(value, second)
+                _draw_line(axes, along, names, line, height.scale, look, label, omissions)
                 if along.is_interval:
-                    _mark_minimum(axes, along, names, line)
-                    _mark_young(axes, along, line)
-            _dress(axes, along, names, rows, "")
+                    _mark_minimum(axes, along, names, line, height.scale)
+                    _mark_young(axes, along, line, height.scale)
+            _dress(axes, along, names, rows, height, "")
             omissions.annotate(axes, WHY_NONE)
             axes.set_title(fill(strategy, 28), fontsize=9.5)
         for axes in every:
             place = axes.get_subplotspec()
             if place is not None and place.is_first_col():
-                axes.set_ylabel(OVERHEAD_LABEL)
+                axes.set_ylabel(height.label)
         left = _not_shown(result.strategies, shown, values, chosen, second)
         if left:
             figure.supxlabel(left, fontsize=6.5, color=CAPTION)
@@ -111,7 +126,7 @@ def family_figure(
             figure.legend(handles, labels, title=second_words, loc="outside lower center", ncols=2)
         else:
             figure.legend(handles, labels, title=second_words, loc="outside right center")
-            title_figure(figure, f"Overhead: {result.name}", subtitle(result, held))
+            title_figure(figure, f"{height.title}: {result.name}", subtitle(result, held))
     return figure
 
 
@@ -156,6 +171,7 @@ def _draw_line(
     along: AxisColumn,
     names: Sequence[Any],
     line: pd.DataFrame,
+    scale: float,
     look: Line,
     label: str,
     omissions: Omissions,
@@ -163,7 +179,7 @@ def _draw_line(
     """Draw a line with its intervals; points at which jobs do not finish leave a gap."""
     colour, marker, dashes = look
     x = places(along, line[along.column], names)
-    mean, low, high = (100 * line[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
+    mean, low, high = (scale * line[name].to_numpy(np.float64) for name in ("mean", "low", "high"))
     omissions.add(x, mean, low, high, colour)
     few = len(x) <= FEW
     every = None if few else max(1, len(x) // 8)
@@ -178,22 +194,24 @@ def _draw_line(
         axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
 
 
-def _mark_minimum(axes: Axes, along: AxisColumn, names: Sequence[Any], line: pd.DataFrame) -> None:
+def _mark_minimum(
+    axes: Axes, along: AxisColumn, names: Sequence[Any], line: pd.DataFrame, scale: float
+) -> None:
     finished = line[line["mean"].notna()]
     if not len(finished):
         return
     best = finished.iloc[[int(finished["mean"].to_numpy().argmin())]]
     x = places(along, best[along.column], names)
-    axes.plot(x, 100 * best["mean"].to_numpy(), **MINIMUM)
+    axes.plot(x, scale * best["mean"].to_numpy(), **MINIMUM)
 
 
-def _mark_young(axes: Axes, along: AxisColumn, line: pd.DataFrame) -> None:
+def _mark_young(axes: Axes, along: AxisColumn, line: pd.DataFrame, scale: float) -> None:
     """Mark Young's choice on a curve, between the points that were simulated."""
     finished = line[line["mean"].notna()]
     x = finished[along.column].to_numpy(np.float64)
     chosen = hours_on(along, float(line["young_h"].iloc[0]))
     if len(x) > 1 and x.min() <= chosen <= x.max():
-        y = np.interp(np.log(chosen), np.log(x), 100 * finished["mean"].to_numpy(np.float64))
+        y = np.interp(np.log(chosen), np.log(x), scale * finished["mean"].to_numpy(np.float64))
         axes.plot([chosen], [y], **CHOICE)
 
 
@@ -212,9 +230,17 @@ def _rules(axes: Axes, along: AxisColumn, rows: pd.DataFrame) -> None:
 
 
 def _dress(
-    axes: Axes, along: AxisColumn, names: Sequence[Any], rows: pd.DataFrame, label: str
+    axes: Axes,
+    along: AxisColumn,
+    names: Sequence[Any],
+    rows: pd.DataFrame,
+    height: Height,
+    label: str,
 ) -> None:
     dress_x(axes, along, names)
-    means, highs = (100 * rows[name].to_numpy(np.float64) for name in ("mean", "high"))
-    dress_y(axes, means, highs)
+    means, highs = (height.scale * rows[name].to_numpy(np.float64) for name in ("mean", "high"))
+    if height.from_zero:
+        dress_y(axes, means, highs)
+    else:
+        axes.yaxis.grid(True)
     axes.set_ylabel(label)

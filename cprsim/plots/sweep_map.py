@@ -18,7 +18,6 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from cprsim.plots.axes import log_scale, title_figure
 from cprsim.plots.style import INK, style
 from cprsim.plots.sweep_axes import (
-    OVERHEAD,
     axis_label,
     is_wide,
     panels,
@@ -27,6 +26,7 @@ from cprsim.plots.sweep_axes import (
 )
 from cprsim.records import Floats
 from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.costs import OVERHEAD
 
 MOST_PANELS = 3
 MOST_LINES = 7

@@ -14,8 +14,9 @@ from matplotlib.patches import Patch
 
 from cprsim.plots.axes import OVERHEAD_LABEL, title_figure
 from cprsim.plots.style import INK, SERIES, style
-from cprsim.plots.sweep_axes import OVERHEAD, axis_words, panels, subtitle, value_text
+from cprsim.plots.sweep_axes import axis_words, panels, subtitle, value_text
 from cprsim.sweeps import AxisColumn, SweepResult
+from cprsim.sweeps.costs import OVERHEAD
 
 MOST_PANELS = 4
 BELOW: Any = {"facecolor": SERIES[5].colour, "hatch": "////", "edgecolor": "white", "linewidth": 0}

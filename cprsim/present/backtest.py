@@ -7,12 +7,13 @@ from math import isfinite
 from typing import Any
 
 from cprsim.backtest.facts import AS_IT_RAN
-from cprsim.backtest.replaying import Advice, Backtest, Replayed, interval_words
+from cprsim.backtest.replaying import Advice, Backtest, Replayed, bills, interval_words
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
 from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
+from cprsim.present.money import bills_as_json, cheapest, money_table
 from cprsim.results.words import NO_NUMBER, count
 
 NEVER = "never ends"
@@ -24,18 +25,26 @@ def backtest_blocks(
     """What a terminal shows: each job under each system, and the advice."""
     table = _one_job(found[0]) if len(found) == 1 else _many_jobs(found, MOST_JOBS_BRIEF)
     remarks = [*_assumptions(found), *(f"note: left out: {why}" for why in left_out)]
-    return [Words([_subject(found)]), table, Words(remarks), Words([advice_words(advised)])]
+    return [
+        Words([_subject(found)]),
+        table,
+        *_money(found),
+        Words(remarks),
+        Words([advice_words(advised), *_in_money(found, advised)]),
+    ]
 
 
 def page_of_backtest(found: Sequence[Backtest], advised: Advice, left_out: Sequence[str]) -> Page:
     """Everything about a backtest."""
     tables = [_many_jobs(found, MOST_JOBS)] if len(found) > 1 else []
+    money = _money(found)
     document = Document(
         title=f"{count(len(found), 'job')} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
-        answer=[advice_words(advised), _subject(found)],
+        answer=[advice_words(advised), *_in_money(found, advised), _subject(found)],
         sections=[
             Section("Hours beyond useful work", [*tables, *map(_one_job, found[:MOST_JOBS_BRIEF])]),
+            *([Section("What all jobs cost", money)] if money else []),
             Section("What is assumed", [Words(_assumptions(found))]),
             *([Section("Left out", [Words(left_out)])] if left_out else []),
         ],
@@ -58,6 +67,17 @@ def advice_words(advised: Advice) -> str:
         f"{hours_text(advised.of_h)} h, {share:.2g} %. What would change that: "
         f"{advised.reversed_by}."
     )
+
+
+def _money(found: Sequence[Backtest]) -> list[Block]:
+    """What all jobs cost under each system, where there are prices."""
+    costs = bills(found)
+    return [money_table(costs, "all jobs" if len(found) > 1 else "the job")] if costs else []
+
+
+def _in_money(found: Sequence[Backtest], advised: Advice) -> list[str]:
+    costs = bills(found)
+    return [cheapest(costs, advised.system)] if costs else []
 
 
 def _subject(found: Sequence[Backtest]) -> str:
@@ -144,6 +164,7 @@ def backtest_as_json(
             "runner_up": advised.runner_up,
             "reversed_by": advised.reversed_by,
         },
+        **bills_as_json(bills(found)),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.estimate import Estimate
 from cprsim.fleet.cells import STATISTICS, USEFUL
-from cprsim.fleet.deciding import Knee, OptionFlip
+from cprsim.fleet.deciding import Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
@@ -24,6 +24,7 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
+from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.prices import shown
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
@@ -255,7 +256,7 @@ def recommendation(result: FleetResult) -> list[str]:
         said.append(
             f"Left out: {count(decision.n_left_out, 'option')} under which not all jobs finish."
         )
-    return [*said, *_unknowns(result)]
+    return [*said, *sensitivity_sentences(decision.sensitivity)]
 
 
 def _advice(result: FleetResult) -> str:
@@ -280,29 +281,6 @@ def _advice(result: FleetResult) -> str:
         f"Recommendation: {decision.best}. Beside {decision.present} it saves {amount} per "
         f"{MONTH}.{unsure}"
     )
-
-
-def _unknowns(result: FleetResult) -> list[str]:
-    decision = result.decision
-    if not decision.n_draws:
-        return ["No input is said to be unknown (fleet.unknown), so none is tried for a reversal."]
-    said = [_flip(flip) for flip in decision.flips]
-    others = ", ".join(f"{name} {n:,}" for name, n in decision.others.items())
-    draws = (
-        f"If all of them vary at once, it is the cheapest of those tried in "
-        f"{round(decision.share * decision.n_draws):,} of {decision.n_draws:,} joint draws"
-        + (f" (others: {others})." if others else ".")
-    )
-    return [*said, draws]
-
-
-def _flip(flip: OptionFlip) -> str:
-    unit = f" {flip.unit}" if flip.unit else ""
-    span = f"{significant(flip.low)} to {significant(flip.high)}{unit}"
-    if flip.at is None:
-        return f"{flip.key}: no value from {span} reverses it."
-    at = f"{significant(flip.at)}{unit}"
-    return f"{flip.key} (from {span}): at {at}, {flip.becomes} costs as little."
 
 
 # ------------------------------------------------------------------------------ JSON

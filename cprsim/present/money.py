@@ -2,65 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
-from cprsim.present.document import Column, Table
+from cprsim.codec import finite_or_none
+from cprsim.present.document import Block, Column, Table
 from cprsim.prices import ACCURACY, Bill, shown
-from cprsim.records import RecoveryPolicy
 from cprsim.results import Result
-from cprsim.results.money import JobPrices, JobUse, prices_in, use_of
+from cprsim.results.money import Billed, Bills, bills_in, cheapest_of
+from cprsim.results.words import significant
 
-Used = Mapping[str, tuple[RecoveryPolicy, JobUse]]  # by strategy
+MONTH = "a month: 730.5 h of useful work"
 
 
-def used_in(result: Result) -> Used:
-    """What a job uses under each strategy of a result under which all jobs finish."""
-    found = result.spreads()
-    uses = {one.name: (one, use_of(result.useful_h, found[one.name])) for one in result.policies}
-    return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
+def unit_of(bills: Bills) -> str:
+    """The label of the amounts, in words where there is none."""
+    return next((one.job.currency for one in bills.values()), "") or "units of the prices"
 
 
 def money_of(result: Result) -> list[Table]:
     """The bill of a result, where its scenario has prices."""
-    prices, used = prices_in(result.path), used_in(result)
-    return [] if prices is None or not used else [money_table(prices, used)]
+    bills = bills_in(result)
+    return [money_table(bills)] if bills else []
 
 
-def money_table(prices: JobPrices, used: Used) -> Table:
-    """A row per part, a column per strategy; the last rows are the sum, and that of a month."""
-    bills = {name: prices.bill(*of) for name, of in used.items()}
-    monthly = [shown(prices.monthly(*of).total_cents, "") for of in used.values()]
-    parts = dict.fromkeys(part for bill in bills.values() for part in bill.cents)
-    rows = [
-        (part, *(shown(bill.cents.get(part, 0), "") for bill in bills.values()))
-        for part in parts
-        if any(bill.cents.get(part) for bill in bills.values())
+def money_section(result: Result) -> list[Block]:
+    """The same for a page: of a job, and of a month."""
+    bills = bills_in(result)
+    if not bills:
+        return []
+    return [money_table(bills), month_table(bills)]
+
+
+def money_table(bills: Bills, of: str = "a job") -> Table:
+    """A row per part, a column per strategy; the last rows are the sum, and what a month takes."""
+    unit, found = unit_of(bills), list(bills.values())
+    totals = [
+        ("total", *(shown(one.job.total_cents, "") for one in found)),
+        ("a month", *(shown(one.month.total_cents, "") for one in found)),
+        *_energy(found),
     ]
-    totals = [shown(bill.total_cents, "") for bill in bills.values()]
-    unit = prices.prices.currency or "units of the prices"
     return Table(
-        caption=f"What a job costs on average, in {unit}, and a month: 730.5 h of useful work",
-        columns=[Column(f"{unit} a job", is_number=False), *map(Column, bills)],
-        rows=[*rows, ("total", *totals), ("a month", *monthly)],
-        n_totals=2,
+        caption=f"What {of} costs on average, in {unit}, and {MONTH}",
+        columns=[Column(f"{unit} {of}", is_number=False), *map(Column, bills)],
+        rows=[*_parts([one.job for one in found]), *totals],
+        n_totals=len(totals),
     )
+
+
+def month_table(bills: Bills) -> Table:
+    """The parts of a month, and their sum."""
+    unit, months = unit_of(bills), [one.month for one in bills.values()]
+    total = ("total", *(shown(one.total_cents, "") for one in months))
+    return Table(
+        caption=f"What {MONTH} costs on average, in {unit}",
+        columns=[Column(f"{unit} a month", is_number=False), *map(Column, bills)],
+        rows=[*_parts(months), total],
+        n_totals=1,
+    )
+
+
+def _parts(bills: list[Bill]) -> list[tuple[str, ...]]:
+    """A row for each part that costs anything."""
+    parts = dict.fromkeys(part for bill in bills for part in bill.cents)
+    return [
+        (part, *(shown(bill.cents.get(part, 0), "") for bill in bills))
+        for part in parts
+        if any(bill.cents.get(part) for bill in bills)
+    ]
+
+
+def _energy(found: list[Billed]) -> list[tuple[str, ...]]:
+    rows = {
+        "kWh a month": [one.energy_kwh for one in found],
+        "kg of CO2 a month": [one.carbon_kg for one in found],
+    }
+    return [
+        (name, *(significant(value) for value in values if value is not None))
+        for name, values in rows.items()
+        if None not in values
+    ]
 
 
 def money_differences(a: Result, b: Result) -> list[Table]:
     """What a job and a month cost in two results, strategy by strategy."""
-    both = prices_in(a.path), prices_in(b.path)
-    if both[0] is None or both[1] is None:
+    bills = bills_in(a), bills_in(b)
+    if not all(bills) or unit_of(bills[0]) != unit_of(bills[1]):
         return []
-    if both[0].prices.currency != both[1].prices.currency:
-        return []
-    bills = [_totals(prices, used_in(one)) for prices, one in zip(both, (a, b), strict=True)]
-    unit = both[0].prices.currency or "units of the prices"
     rows = [
         (name, what, *(shown(cents, "") for cents in (x, y, y - x)))
-        for name in bills[0]
-        if name in bills[1]
-        for what, x, y in zip(("a job", "a month"), bills[0][name], bills[1][name], strict=True)
+        for name, of_a in bills[0].items()
+        if (of_b := bills[1].get(name)) is not None
+        for what, x, y in (
+            ("a job", of_a.job.total_cents, of_b.job.total_cents),
+            ("a month", of_a.month.total_cents, of_b.month.total_cents),
+        )
     ]
+    unit = unit_of(bills[0])
     return [
         Table(
             caption=f"What it costs in all, in {unit}",
@@ -75,29 +112,73 @@ def money_differences(a: Result, b: Result) -> list[Table]:
     ]
 
 
-def _totals(prices: JobPrices | None, used: Used) -> dict[str, tuple[int, int]]:
-    assert prices is not None, "only results with prices are compared"
+def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
+    """Which strategy is the cheapest in all, and what it saves per month beside the next.
+
+    Parameters
+    ----------
+    by_overhead : who is recommended by overhead; where that is another one, why is said
+    """
+    first, *others = sorted(bills, key=lambda name: bills[name].month.total_cents)
+    counted = all(ACCURACY in one.job.cents for one in bills.values())
+    words = "accuracy counted" if counted else "accuracy not counted"
+    said = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
+    if by_overhead is not None and by_overhead in others:
+        return f"{said}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}."
+    if not others:
+        return f"{said}."
+    return f"{said}; {others[0]} costs {_more(bills, others[0], first)} more."
+
+
+def _why_more(bills: Bills, name: str, first: str) -> str:
+    """``which costs 12.00 USD more a month: 20.00 USD of it are storage written``."""
+    a, b = bills[name].month.cents, bills[first].month.cents
+    more = {part: a.get(part, 0) - b.get(part, 0) for part in {**a, **b}}
+    part = max(more, key=lambda part: more[part])
+    most = shown(more[part], bills[name].month.currency)
+    return (
+        f"which costs {_more(bills, name, first)} more a month: the part `{part}` alone costs "
+        f"{most} more"
+    )
+
+
+def _more(bills: Bills, name: str, first: str) -> str:
+    cents = bills[name].month.total_cents - bills[first].month.total_cents
+    return shown(cents, bills[name].month.currency)
+
+
+def _amount(bill: Bill) -> str:
+    return shown(bill.total_cents, bill.currency)
+
+
+# ------------------------------------------------------------------------------ for scripts
+
+
+def bills_as_json(bills: Bills) -> dict[str, Any]:
+    """The keys of an object that say what it costs; none where nothing has a price."""
+    if not bills:
+        return {}
+    costs = {name: _billed_as_json(one) for name, one in bills.items()}
+    label = next(iter(bills.values())).job.currency
+    return {"money": {"currency": label, "cheapest": cheapest_of(bills), "costs": costs}}
+
+
+def money_of_two_as_json(a: Result, b: Result) -> dict[str, Any]:
+    """The same of two results that are compared."""
+    both = {"a": bills_as_json(bills_in(a)), "b": bills_as_json(bills_in(b))}
+    return (
+        {"money": {name: one["money"] for name, one in both.items()}} if all(both.values()) else {}
+    )
+
+
+def _billed_as_json(one: Billed) -> dict[str, Any]:
     return {
-        name: (prices.bill(*of).total_cents, prices.monthly(*of).total_cents)
-        for name, of in used.items()
+        "job": _bill_as_json(one.job),
+        "month": _bill_as_json(one.month),
+        "energy_kwh_per_month": None if one.energy_kwh is None else finite_or_none(one.energy_kwh),
+        "carbon_kg_per_month": None if one.carbon_kg is None else finite_or_none(one.carbon_kg),
     }
 
 
-def cheapest(prices: JobPrices, used: Used) -> str:
-    """Which strategy is the cheapest in all, and what it saves per month beside the next."""
-    totals = {name: prices.monthly(*of).total_cents for name, of in used.items()}
-    first, *others = sorted(totals, key=lambda name: totals[name])
-    counted = "accuracy counted" if _counts_accuracy(prices, used) else "accuracy not counted"
-    said = f"Cheapest in all, {counted}: {first}, {_money(prices, totals[first])} a month"
-    if not others:
-        return f"{said}."
-    return f"{said}; {others[0]} costs {_money(prices, totals[others[0]] - totals[first])} more."
-
-
-def _counts_accuracy(prices: JobPrices, used: Used) -> bool:
-    bills: list[Bill] = [prices.bill(*of) for of in used.values()]
-    return all(ACCURACY in bill.cents for bill in bills)
-
-
-def _money(prices: JobPrices, cents: int) -> str:
-    return shown(cents, prices.prices.currency)
+def _bill_as_json(bill: Bill) -> dict[str, Any]:
+    return {"cents": dict(bill.cents), "total_cents": bill.total_cents}

@@ -30,6 +30,7 @@ from cprsim.present.document import (
     Table,
     Words,
 )
+from cprsim.present.money import bills_as_json, money_of, money_section
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
 from cprsim.present.run_sentences import (
     accuracy_sentences,
@@ -48,6 +49,7 @@ from cprsim.recovery.giving_up import n_saves_due
 from cprsim.results import FINISHED, Result
 from cprsim.results.accuracy_rows import further_losses
 from cprsim.results.metrics import BESIDE, parts_among
+from cprsim.results.money import bills_in
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
 from cprsim.results.words import (
     NO_NUMBER,
@@ -92,18 +94,24 @@ def print_run(console: Console, result: Result, *, found_again: bool = False) ->
 
 def summary(result: Result) -> list[Block]:
     """What is said of a result where there is little room."""
-    return [Words([_heading(result)]), costs_table(result), *map(Words, _remarks(result))]
+    return [
+        Words([_heading(result)]),
+        costs_table(result),
+        *money_of(result),
+        *map(Words, _remarks(result)),
+    ]
 
 
 def document_of_run(result: Result) -> Document:
     """Everything about one result of ``cprsim run``. Raises ResultError for an unreadable file."""
-    whole = result.replay is None
+    whole, bill = result.replay is None, money_section(result)
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
         answer=answer(result),
         sections=[
             Section("What failures cost, and why", _costs(result)),
+            *([Section("What it costs in all", bill)] if bill else []),
             *([Section("How bad a run can get", _badness(result))] if whole else []),
             timeline_section(result),
             *origin(result.manifest, result.path, AS_RUN),
@@ -482,6 +490,7 @@ def run_as_json(result: Result) -> dict[str, Any]:
         "log_notes": list(result.log_notes),
         "worth_seeing": worth_seeing(result),
         "strategies": [_strategy(policy, result) for policy in result.policies],
+        **bills_as_json(bills_in(result)),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,13 @@ from cprsim.present.selection_sentences import (
     sentences,
     warnings,
 )
+from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.results.manifest import read_manifest
-from cprsim.results.money import OVERHEAD, JobPrices, JobUse, prices_in
+from cprsim.results.money import JobPrices, prices_in
 from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
 from cprsim.selector import Candidate, Limit, Selection
+from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.folder import read_selection
-from cprsim.selector.limit import LimitedQuantity
 from cprsim.selector.words import decimals, entries, quantity_of, typed
 
 CHOSEN = "*"
@@ -63,6 +64,7 @@ def summary(
         candidates_table(selection),
         *money(selection, prices),
         *map(Words, sentences(selection)),
+        Words(sensitivity(selection)),
         Words([HOW_TO_RUN]),
         ListingBlock("", entries_text(selection)),
     ]
@@ -182,23 +184,18 @@ def every(one: Candidate) -> str:
 
 def money(selection: Selection, prices: JobPrices | None) -> list[Block]:
     """What each candidate costs in all, and which is the cheapest, where there are prices."""
-    if prices is None:
+    bills = bills_of_selection(selection, prices)
+    if not bills:
         return []
-    used = {name: (one.policy, _use(selection, one)) for name, one in _finishing(selection)}
-    return [money_table(prices, used), Words([cheapest(prices, used)])] if used else []
+    return [money_table(bills), Words([cheapest(bills, selection.chosen.strategy)])]
 
 
-def _finishing(selection: Selection) -> Iterator[tuple[str, Candidate]]:
-    for name, one in {"full": selection.full, **selection.best}.items():
-        if one is not None and one.finished_fraction == 1:
-            yield name, one
-
-
-def _use(selection: Selection, one: Candidate) -> JobUse:
-    overhead = {OVERHEAD: one.overhead.mean * selection.useful_h}
-    is_auc = selection.limit.quantity is LimitedQuantity.AUC and isfinite(one.loss.mean)
-    loss = 0.0 if not one.policy.leaves_stale else one.loss.mean if is_auc else None
-    return JobUse(selection.useful_h, overhead, one.n_saves, loss)
+def sensitivity(selection: Selection) -> list[str]:
+    """Which unknown input would make another candidate the cheapest, where some are unknown."""
+    found = selection.sensitivity
+    if found is None:
+        return []
+    return ["At the intervals above, by cost in all:", *sensitivity_sentences(found)]
 
 
 # ------------------------------------------------------------------------------ a page
@@ -232,6 +229,7 @@ def document_of_selection(made: Selected) -> Document:
             [
                 *formula(chosen),
                 *flips(chosen),
+                *sensitivity(chosen),
                 *drawn(chosen),
                 *left_out(chosen),
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +23,16 @@ from cprsim.present.document import (
     Table,
     Words,
 )
+from cprsim.present.money import MONTH
 from cprsim.present.provenance import origin, places
 from cprsim.present.run import loss_column
 from cprsim.present.terminal import show
+from cprsim.prices import shown
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import NO_NUMBER, count, hours, suited, ten_thousandths, with_interval
 from cprsim.sweeps import Extreme, StrategySummary, SweepResult, summaries
-from cprsim.sweeps.summary import OVERHEAD
+from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +42,7 @@ CAPTIONS = {
     "curves": "Overhead along the sweep",
     "map": "What the strategies cost beside the reference",
     "tornado": "How far each value moves the overhead",
+    "money": "What a month costs along the sweep",
 }
 
 
@@ -49,7 +53,8 @@ def print_sweep(console: Console, result: SweepResult, n_computed: int) -> None:
     ----------
     n_computed : points that were not there already
     """
-    remarks = Words([*result.accuracy, *(f"Warning: {one}" for one in result.warnings)])
+    warned = [f"Warning: {one}" for one in result.warnings]
+    remarks = Words([*cheapest_point(result), *result.accuracy, *warned])
     n_there = result.n_points - n_computed
     note = f" ({n_there:,} of the points were there already)" if n_there > 0 else ""
     files = places(result.path, _figures(result), note)
@@ -97,8 +102,8 @@ def extremes_table(result: SweepResult) -> Table:
         rows=[
             [
                 summary.strategy,
-                *_end_cells(summary.lowest, names, result.losses),
-                *_end_cells(summary.highest, names, result.losses),
+                *_end_cells(summary.lowest, names, result),
+                *_end_cells(summary.highest, names, result),
                 *_compared(summary, result.reference),
             ]
             for summary in summaries(result)
@@ -111,7 +116,9 @@ def _end_columns(end: str, result: SweepResult) -> list[Column]:
         Column(f"{end} overhead, %", brief=f"{end}\noverhead"),
         Column("at", is_number=False),
     ]
-    return [*columns, *map(loss_column, result.losses)]
+    unit = result.currency or "cost"
+    money = [] if result.currency is None else [Column(f"{unit} a month", brief=f"{unit}\na month")]
+    return [*columns, *money, *map(loss_column, result.losses)]
 
 
 def _short_names(result: SweepResult) -> dict[str, str]:
@@ -125,17 +132,36 @@ def _short_names(result: SweepResult) -> dict[str, str]:
 
 
 def _end_cells(
-    extreme: Extreme | None, names: Mapping[str, str], losses: Sequence[str]
+    extreme: Extreme | None, names: Mapping[str, str], result: SweepResult
 ) -> tuple[str, ...]:
-    """Overhead, where it is so, and where losses are priced what it costs there."""
+    """Overhead, where it is so, and where there are prices or priced losses what it costs there."""
+    losses, has_money = result.losses, result.currency is not None
     if extreme is None:
         nowhere = NO_NUMBER, "no point at which every replication finishes"
-        return (*nowhere, *[NO_NUMBER] * len(losses))
+        return (*nowhere, *[NO_NUMBER] * (len(losses) + has_money))
     half_width = 100 * (extreme.high - extreme.low) / 2
-    shown = with_interval(float(100 * extreme.mean), half_width)
+    overhead = with_interval(float(100 * extreme.mean), half_width)
     there = extreme.where.items()
     where = ", ".join(_at(column, names[column], value) for column, value in there)
-    return (shown, where, *(_loss(extreme.losses.get(quantity)) for quantity in losses))
+    money = [_amount(extreme.cost_month)] if has_money else []
+    return (overhead, where, *money, *(_loss(extreme.losses.get(quantity)) for quantity in losses))
+
+
+def _amount(cost: Estimate | None) -> str:
+    return NO_NUMBER if cost is None or isnan(cost.mean) else f"{cost.mean:,.2f}"
+
+
+def cheapest_point(result: SweepResult) -> list[str]:
+    """Which strategy is the cheapest in all, and where, if there are prices."""
+    best = result.cheapest
+    if best is None:
+        return []
+    names = _short_names(result)
+    there = {axis.column: best[axis.column] for axis in result.axes}
+    where = ", ".join(_at(key, names[key], v) for key, v in there.items() if not pd.isna(v))
+    amount = shown(100 * float(best["mean"]), result.currency or "")
+    at = f" at {where}" if where else " at the scenario's own values"
+    return [f"Cheapest in all: {best['strategy']}{at}, {amount} for 730.5 h of useful work."]
 
 
 def _loss(found: Estimate | None) -> str:
@@ -190,8 +216,8 @@ def _pictures(result: SweepResult, axes: str) -> list[Block]:
         Picture(
             caption=CAPTIONS.get(name, name),
             alternative=(
-                f"{CAPTIONS.get(name, name)}: overhead of each strategy in percent of useful time "
-                f"over {axes}. The table of all points has the numbers."
+                f"{CAPTIONS.get(name, name)}: {_drawn(result, name)} of each strategy over {axes}. "
+                "The table of all points has the numbers."
             ),
             draw=partial(draw, name),
         )
@@ -199,9 +225,16 @@ def _pictures(result: SweepResult, axes: str) -> list[Block]:
     ]
 
 
+def _drawn(result: SweepResult, name: str) -> str:
+    if name == "money":
+        return f"{result.currency or 'cost'} for {MONTH}"
+    return "overhead in percent of useful time"
+
+
 def _answer(result: SweepResult, found: Sequence[StrategySummary]) -> list[str]:
     """Who costs less than the reference, and where; then how far each strategy's cost goes."""
     against = [_against(one) for one in found if one.strategy != result.reference]
+    money = cheapest_point(result)
     ranges = [
         f"{one.strategy} {_percent(one.lowest)} to {_percent(one.highest)}"
         for one in found
@@ -210,7 +243,8 @@ def _answer(result: SweepResult, found: Sequence[StrategySummary]) -> list[str]:
     beside = [f"Beside {result.reference}: {'; '.join(against)}."] if against else []
     if not ranges:
         return [*beside, "At no point does every replication of any strategy finish."]
-    return [*beside, f"Overhead over the whole sweep, in % of useful time: {'; '.join(ranges)}."]
+    over_all = f"Overhead over the whole sweep, in % of useful time: {'; '.join(ranges)}."
+    return [*beside, over_all, *money]
 
 
 def _against(one: StrategySummary) -> str:
@@ -226,15 +260,22 @@ def _percent(extreme: Extreme) -> str:
 def _points(result: SweepResult) -> list[Block]:
     rows = result.of(OVERHEAD)
     names = [axis.column for axis in result.axes]
+    unit = result.currency or "cost"
+    costs = [] if result.currency is None else result.of(COST_MONTH)["mean"].tolist()
     table = Table(
-        caption="Mean overhead in % of useful time, with its 95 % interval",
+        caption="Mean overhead in % of useful time, with its 95 % interval"
+        + (f"; {unit} for {MONTH}" if costs else ""),
         columns=[
             Column("strategy", is_number=False),
             *(Column(name) for name in names),
             Column("overhead, %"),
             Column("95 % interval"),
+            *([Column(f"{unit} a month")] if costs else []),
         ],
-        rows=[_point(row, names) for row in records_of(rows.head(MOST_ROWS))],
+        rows=[
+            [*_point(row, names), *(_amount(Estimate(cost)) for cost in costs[n : n + 1])]
+            for n, row in enumerate(records_of(rows.head(MOST_ROWS)))
+        ],
     )
     left = len(rows) - MOST_ROWS
     more = [Words([f"{left:,} further rows are in sweep.csv of the results folder."])]
@@ -266,6 +307,8 @@ def sweep_as_json(result: SweepResult, n_computed: int) -> dict[str, Any]:
         "points": result.n_points,
         "computed": n_computed,
         "reference": result.reference,
+        "currency": result.currency,
+        "cheapest": _cheapest_as_json(result),
         "accuracy": list(result.accuracy),
         "warnings": list(result.warnings),
         "results": str(result.path),
@@ -286,10 +329,24 @@ def _as_json(summary: StrategySummary) -> dict[str, Any]:
     }
 
 
+def _cheapest_as_json(result: SweepResult) -> dict[str, Any] | None:
+    best = result.cheapest
+    if best is None:
+        return None
+    there = {axis.column: best[axis.column] for axis in result.axes}
+    where = {key: value for key, value in there.items() if not pd.isna(value)}
+    return {
+        "strategy": best["strategy"],
+        "where": where,
+        "cost_month": finite_or_none(best["mean"]),
+    }
+
+
 def _extreme_as_json(extreme: Extreme) -> dict[str, Any]:
     return {
         "where": dict(extreme.where),
         "save_interval_h": finite_or_none(extreme.save_interval_h),
         **interval(extreme),
+        **({} if extreme.cost_month is None else {COST_MONTH: interval(extreme.cost_month)}),
         **{quantity: interval(loss) for quantity, loss in extreme.losses.items()},
     }

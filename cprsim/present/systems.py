@@ -7,7 +7,7 @@ from dataclasses import asdict
 from math import isnan
 from typing import Any
 
-from cprsim.codec import finite_or_none
+from cprsim.codec import encode, finite_or_none
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
@@ -20,12 +20,14 @@ from cprsim.present.document import (
     Table,
     Words,
 )
-from cprsim.present.money import money_of
+from cprsim.present.money import bills_as_json, cheapest, money_of, money_section
 from cprsim.present.provenance import origin
 from cprsim.present.run import places_of_run
+from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
+from cprsim.results.money import bills_in
 from cprsim.results.words import (
     NO_NUMBER,
     count,
@@ -36,7 +38,7 @@ from cprsim.results.words import (
 )
 from cprsim.systems_compared import Comparison, Standing, standings
 from cprsim.systems_compared.best import FOUND
-from cprsim.systems_compared.standings import BEST, KEPT, UNPRICED, tied_names
+from cprsim.systems_compared.standings import BEST, KEPT, UNPRICED, bills_that_count, tied_names
 from cprsim.systems_compared.words import (
     columns_of_fates,
     difference,
@@ -81,7 +83,7 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
         Words([heading]),
         *tables_of(found),
         *money_of(result),
-        Words(answer(found)),
+        Words([*answer(found), *answer_in_money(comparison, found)]),
         Words(careful(comparison, found)),
         Words(not_compared(comparison)),
         Words([TO_RUN]),
@@ -93,19 +95,24 @@ def systems_blocks(comparison: Comparison, *, found_again: bool = False) -> list
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     found, result = standings(comparison), comparison.result
-    others = not_compared(comparison)
+    others, bill = not_compared(comparison), money_section(result)
     return Document(
         title=f"Which recovery system: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
             f"{result.n_nodes} nodes least, {intervals_in_words(comparison)}?"
         ),
-        answer=[*answer(found), *careful(comparison, found)],
+        answer=[
+            *answer(found),
+            *answer_in_money(comparison, found),
+            *careful(comparison, found),
+        ],
         sections=[
             Section(
                 "All that can run the job",
-                [_picture(comparison), *tables_of(found), *money_of(result)],
+                [_picture(comparison), *tables_of(found)],
             ),
+            *([Section("What it costs in all", bill)] if bill else []),
             *([Section("What can't run it", [Words(others)])] if others else []),
             Section("How to run them", [ListingBlock("For the scenario", entries_text(found))]),
             *origin(result.manifest, result.path),
@@ -252,6 +259,15 @@ def answer(found: Sequence[Standing]) -> list[str]:
     return sentences
 
 
+def answer_in_money(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
+    """Which system of those that may be the best is the cheapest in all; what would change that."""
+    bills = bills_that_count(found, bills_in(comparison.result))
+    best = next((one.name for one in found if one.verdict == BEST), None)
+    said = [cheapest(bills, best)] if bills else []
+    unsure = comparison.sensitivity
+    return said if unsure is None else [*said, *sensitivity_sentences(unsure)]
+
+
 def careful(comparison: Comparison, found: Sequence[Standing]) -> list[str]:
     """What the hours do not show."""
     sentences = [*_accuracy(comparison, found)]
@@ -328,7 +344,13 @@ def comparison_as_json(comparison: Comparison) -> dict[str, Any]:
         "cant_be_told": tied_names(found),
         "systems": [_system(one) for one in found],
         "left_out": dict(comparison.left_out),
-        "said": [*answer(found), *careful(comparison, found)],
+        "said": [
+            *answer(found),
+            *answer_in_money(comparison, found),
+            *careful(comparison, found),
+        ],
+        **bills_as_json(bills_in(result)),
+        "sensitivity": comparison.sensitivity and encode(comparison.sensitivity),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite, isnan
@@ -19,6 +19,8 @@ from cprsim.prices import (
     Prices,
     Usage,
     bill_of,
+    carbon_kg,
+    energy_kwh,
     mean_node_hour,
     to_cents,
     watts_of,
@@ -28,6 +30,8 @@ from cprsim.recovery.remote import remote_share
 from cprsim.results.folder import SCENARIO
 from cprsim.results.inputs import stored_scenario
 from cprsim.results.metrics import parts_among
+from cprsim.results.run import Result
+from cprsim.scenario import Scenario
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import SYNC_PS, TRAINER
 from cprsim.scenario.prices import PricesSection
@@ -58,6 +62,16 @@ class JobUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Billed:
+    """What a strategy costs: one job, and a month, 730.5 h of useful work, with its energy."""
+
+    job: Bill
+    month: Bill
+    energy_kwh: float | None  # a month; None: nobody said what a node draws
+    carbon_kg: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobPrices:
     """Prices, and what they are paid for: nodes by role, and the bytes of a save."""
 
@@ -65,15 +79,31 @@ class JobPrices:
     nodes: Mapping[str, int]
     state_bytes: float  # 0 where the scenario does not say
 
-    def bill(self, policy: RecoveryPolicy, use: JobUse) -> Bill:
-        """Of one job: a line per part, in whole cents."""
-        return self._bill(policy, use, 1.0)
+    @property
+    def currency(self) -> str:
+        """The label of the amounts, in words where there is none."""
+        return self.prices.currency or "units of the prices"
 
-    def monthly(self, policy: RecoveryPolicy, use: JobUse) -> Bill:
-        """Of as many such jobs as do the useful work of a month, 730.5 h of it."""
-        return self._bill(policy, use, HOURS_PER_MONTH / use.useful_h)
+    def billed(self, policy: RecoveryPolicy, use: JobUse) -> Billed:
+        """A line per part, in whole cents; a month has as many jobs as do its useful work."""
+        n_jobs, prices = HOURS_PER_MONTH / use.useful_h, self._with_system()
+        usage = self._usage(policy, use, n_jobs)
+        return Billed(
+            self._bill(policy, use, 1.0),
+            self._bill(policy, use, n_jobs),
+            energy_kwh(prices, usage) if prices.watts else None,
+            carbon_kg(prices, usage),
+        )
 
     def _bill(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Bill:
+        bill = bill_of(self._with_system(), self._usage(policy, use, n_jobs))
+        price = self.prices.auc_loss
+        if price is None or use.auc_loss is None:
+            return bill
+        lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * price)
+        return replace(bill, cents={**bill.cents, ACCURACY: lost})
+
+    def _usage(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Usage:
         hours = {USEFUL: use.useful_h, **use.overhead}
         node_h = {
             part: {role: n_jobs * n * part_h for role, n in self.nodes.items()}
@@ -82,17 +112,11 @@ class JobPrices:
         if policy.extra_nodes:
             node_h[SYSTEM] = {SYSTEM: n_jobs * policy.extra_nodes * use.wall_h}
         keeps = n_jobs * self.state_bytes / GB if policy.save_interval_h < use.useful_h else 0.0
-        usage = Usage(
+        return Usage(
             node_h,
             keeps * use.wall_h / HOURS_PER_MONTH,
             n_jobs * use.n_saves * self._bytes_per_save(policy, use.useful_h) / GB,
         )
-        bill = bill_of(self._with_system(), usage)
-        price = self.prices.auc_loss
-        if price is None or use.auc_loss is None:
-            return bill
-        lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * price)
-        return replace(bill, cents={**bill.cents, ACCURACY: lost})
 
     def _bytes_per_save(self, policy: RecoveryPolicy, useful_h: float) -> float:
         share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
@@ -126,12 +150,26 @@ def prices_in(folder: Path) -> JobPrices | None:
 def _prices(document: Mapping[str, Any]) -> JobPrices | None:
     if not document.get("prices"):
         return None
-    prices = PricesSection.model_validate(document["prices"]).record()
+    return _job_prices(
+        PricesSection.model_validate(document["prices"]),
+        ClusterSection.model_validate(document["cluster"]),
+        int((document.get("sync") or {}).get("servers") or 0),
+    )
+
+
+def prices_of(scenario: Scenario) -> JobPrices | None:
+    """The prices of a scenario, and what its job has; None where nothing has a price."""
+    if scenario.prices is None:
+        return None
+    n_sync = 0 if scenario.sync is None else scenario.sync.servers or 0
+    return _job_prices(scenario.prices, scenario.cluster, n_sync)
+
+
+def _job_prices(section: PricesSection, cluster: ClusterSection, n_sync: int) -> JobPrices | None:
+    prices = section.record()
     if not prices.has_money:
         return None
-    cluster = ClusterSection.model_validate(document["cluster"])
     roles = {**cluster.n_nodes_of_stateful, TRAINER: cluster.trainers, **cluster.others}
-    n_sync = int((document.get("sync") or {}).get("servers") or 0)
     nodes = {role: n for role, n in {**roles, SYNC_PS: n_sync}.items() if n}
     held = sum(cluster.n_nodes_of_stateful.values())
     return JobPrices(prices, nodes, (cluster.shard_bytes or 0.0) * held)
@@ -150,3 +188,62 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
         summary["saves"].mean,
         loss.mean if loss is not None and isfinite(loss.mean) else None,
     )
+
+
+def at_overhead(use: JobUse, share: float) -> JobUse:
+    """The same at another overhead, as a share of useful time, whose parts are not told apart."""
+    return replace(use, overhead={OVERHEAD: share * use.useful_h})
+
+
+Used = Mapping[str, tuple[RecoveryPolicy, JobUse]]  # by strategy
+Bills = Mapping[str, Billed]  # by strategy
+
+
+def used_in(result: Result) -> Used:
+    """What a job uses under each strategy of a result under which all jobs finish."""
+    found = result.spreads()
+    uses = {one.name: (one, use_of(result.useful_h, found[one.name])) for one in result.policies}
+    return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
+
+
+def bills_of(prices: JobPrices | None, used: Used) -> Bills:
+    """What each strategy costs; none where nothing has a price."""
+    return {} if prices is None else {name: prices.billed(*of) for name, of in used.items()}
+
+
+def bills_in(result: Result) -> Bills:
+    """The same of a result, by the prices of its folder. Raises ResultError."""
+    return bills_of(prices_in(result.path), used_in(result))
+
+
+def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
+    """What several jobs cost together, and 730.5 h of their useful work.
+
+    Parameters
+    ----------
+    useful_h : of each job
+    """
+    parts = dict.fromkeys(part for one in bills for part in one.job.cents)
+    cents = {part: sum(one.job.cents.get(part, 0) for one in bills) for part in parts}
+    per_month = HOURS_PER_MONTH / sum(useful_h)
+    month = {part: round(of * per_month) for part, of in cents.items()}
+    shares = [of / sum(useful_h) for of in useful_h]
+    currency = bills[0].job.currency
+    return Billed(
+        Bill(currency, cents),
+        Bill(currency, month),
+        _weighted([one.energy_kwh for one in bills], shares),
+        _weighted([one.carbon_kg for one in bills], shares),
+    )
+
+
+def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return sum(value * share for value, share in zip(known, shares, strict=True))
+
+
+def cheapest_of(bills: Bills) -> str:
+    """The strategy that costs least a month, the first of several."""
+    return min(bills, key=lambda name: bills[name].month.total_cents)

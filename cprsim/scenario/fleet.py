@@ -93,13 +93,6 @@ class VarySection(Model):
     )
 
 
-class Unknown(Model):
-    """An input that is not known exactly: between which values it lies."""
-
-    low: str | float = Field(description="The least, as the scenario would say it.")
-    high: str | float = Field(description="The most, as the scenario would say it.")
-
-
 class Fleet(Model):
     """Many jobs on one cluster; the scenario says what a typical one is."""
 
@@ -164,13 +157,6 @@ class Fleet(Model):
         1,
         description="Histories of the whole fleet, a count; from 2 on they make the intervals, "
         "else the kinds of jobs do.",
-    )
-    unknown: dict[str, Unknown] = Field(
-        default_factory=dict,
-        max_length=20,
-        description="Inputs that are not known exactly, by key: {low, high}. Which of them would "
-        "change the decision is told.",
-        examples=[{"failures.mtbf": {"low": "14 h", "high": "30 h"}}],
     )
 
     @property

@@ -14,7 +14,7 @@ from cprsim.scenario.quantities import Model, predicate
 
 LABEL = r"[A-Za-z$€£¥]{1,12}"
 MOST = Decimal(10) ** 9
-_PRICE = re.compile(rf"\s*(\d+(?:\.\d*)?|\.\d+)\s*({LABEL})?\s*")
+_PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
 
 
 def _price(value: Any) -> Money:

@@ -36,6 +36,7 @@ from cprsim.scenario.scopes import Scopes
 from cprsim.scenario.sweep import Sweep
 from cprsim.scenario.sync import Sync
 from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.unknown import Unknown
 from cprsim.scenario.yaml_text import dump_plain
 
 SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
@@ -88,6 +89,13 @@ class Scenario(Model):
         "it aside.",
     )
     prices: PricesSection | None = Field(None, description="What is paid for, in one currency.")
+    unknown: dict[str, Unknown] | None = Field(
+        None,
+        max_length=20,
+        description="Inputs that are not known exactly, by key: {low, high}. `fleet`, `select` and "
+        "`compare-systems` say which of them would change the decision.",
+        examples=[{"failures.mtbf": {"low": "14 h", "high": "30 h"}}],
+    )
     sweep: Sweep | None = Field(
         None, description="What `cprsim sweep` varies; every other command leaves it aside."
     )

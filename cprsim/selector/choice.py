@@ -11,6 +11,7 @@ from typing import Annotated
 from cprsim.codec import Endless, FieldMark, Key
 from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy
+from cprsim.results.sensitivity import Sensitivity
 from cprsim.selector.limit import Limit
 
 
@@ -89,6 +90,8 @@ class Selection:
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
     front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
+    # what would make another one the cheapest; None: no input is said to be unknown
+    sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
 
     def __post_init__(self) -> None:
         """Raise ValueError where the strategy that is recommended is not there."""

@@ -10,6 +10,7 @@ and a longer axis computes its new points only (``docs/adr/0013-sweeps-are-point
 
 from __future__ import annotations
 
+from cprsim.results.store import PointStore
 from cprsim.sweeps.folder import (
     AxisColumn,
     SweepResult,
@@ -20,7 +21,6 @@ from cprsim.sweeps.folder import (
 )
 from cprsim.sweeps.points import Point, points_of, require_sweep
 from cprsim.sweeps.running import run_points
-from cprsim.sweeps.store import PointStore
 from cprsim.sweeps.summary import Extreme, StrategySummary, summaries
 from cprsim.sweeps.table import column
 

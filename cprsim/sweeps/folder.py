@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -15,6 +15,7 @@ from cprsim.errors import ResultError
 from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
 from cprsim.records import OnFailure
+from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
 from cprsim.results.folder import (
     ResultTarget,
@@ -26,13 +27,14 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.manifest import read_manifest
+from cprsim.results.store import Body
 from cprsim.results.warnings import warnings
 from cprsim.results.words import count, priced_by
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.staleness import Metric, strategy_key
+from cprsim.sweeps.costs import COST_MONTH
 from cprsim.sweeps.points import Point, require_sweep
-from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column, sweep_table
 
 TABLE = "sweep.parquet"
@@ -77,6 +79,7 @@ class SweepResult:
     table: Annotated[pd.DataFrame, FieldMark.NOT_STORED]
     accuracy: tuple[str, ...] = ()  # which staleness curve prices losses, in sentences
     warnings: tuple[str, ...] = ()
+    currency: str | None = None  # of what it costs; None: nothing has a price
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity."""
@@ -102,6 +105,13 @@ class SweepResult:
         rows = self.of(quantity)
         reloads = rows["on_failure"].isin([OnFailure.RELOAD.value, OnFailure.BY_RULES.value])
         return bool(rows.loc[reloads, "mean"].notna().any())
+
+    @property
+    def cheapest(self) -> dict[str, Any] | None:
+        """The row of the least cost a month over all points; None where nothing has a price."""
+        rows = self.of(COST_MONTH)
+        rows = rows[rows["mean"].notna()]
+        return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property
     def n_points(self) -> int:
@@ -131,6 +141,7 @@ def sweep_result(
         table=sweep_table(axes, points, bodies),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
+        currency=next((one.prices.currency for one in points if one.prices is not None), None),
     )
 
 

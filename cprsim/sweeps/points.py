@@ -14,14 +14,17 @@ from cprsim.codec import digest_of
 from cprsim.curves import curve_path
 from cprsim.errors import Place, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
-from cprsim.recovery import STRATEGIES
+from cprsim.recovery import STRATEGIES, Strategy
 from cprsim.results.identity import file_digest, source_digest
+from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.loading import nearest
 from cprsim.scenario.recovery import RecoverySection
 from cprsim.scenario.sweep import Axis, Sweep
 
-BESIDE_THE_NUMBERS = {"name", "kernel", "accuracy", "sweep"}  # sections that decide none of them
+BESIDE_THE_NUMBERS = {  # sections that decide none of them
+    "name", "kernel", "accuracy", "sweep", "prices", "unknown",
+}  # fmt: skip
 BESIDE_THE_FAILURES = {"costs", "storage", "recovery", "simulation"}  # of which the seed counts
 EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 
@@ -37,6 +40,7 @@ class Point:
     strategies : what each entry of `recovery` asks for, in the order of the policies
     digest : hexadecimal, of all that decides its numbers
     failures_digest : of what decides which failures it meets; points share them where it is equal
+    prices : applied to its numbers afterwards; None: nothing has a price
     """
 
     coordinates: tuple[int | None, ...]
@@ -44,6 +48,7 @@ class Point:
     strategies: tuple[RecoverySection, ...]
     digest: str
     failures_digest: str
+    prices: JobPrices | None = None
 
     @property
     def reference(self) -> str:
@@ -88,7 +93,10 @@ def _coordinates(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[int | N
 
 def _point(loaded: LoadedScenario, axes: tuple[Axis, ...], where: tuple[int | None, ...]) -> Point:
     varied = varied_at(loaded, axes, where, _changes)
-    return Point(where, assemble(varied), varied.scenario.recovery, *digests_of(varied))
+    scenario = varied.scenario
+    return Point(
+        where, assemble(varied), scenario.recovery, *digests_of(varied), prices_of(scenario)
+    )
 
 
 Changes = Callable[[LoadedScenario, str, Any, Place], Iterable[tuple[str, Any]]]
@@ -126,17 +134,21 @@ def _changes(
     if section != "recovery" or takes is None or option in [entry.name for entry in entries]:
         yield key, value
         return
-    taking = [f"recovery.{n}.{option}" for n, entry in enumerate(entries) if takes(entry)]
+    taking = [
+        f"recovery.{n}.{option}"
+        for n, entry in enumerate(entries)
+        if entry.strategy in STRATEGIES and takes(STRATEGIES[entry.strategy])
+    ]
     if not taking:
         raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")
     yield from ((each, value) for each in taking)
 
 
-TAKES: dict[str, Callable[[RecoverySection], bool]] = {
-    "interval": lambda entry: STRATEGIES[entry.strategy].default_interval is not None,
-    "target_pls": lambda entry: STRATEGIES[entry.strategy].takes_target_pls,
+TAKES: dict[str, Callable[[Strategy], bool]] = {
+    "interval": lambda strategy: strategy.default_interval is not None,
+    "target_pls": lambda strategy: strategy.takes_target_pls,
 }
-"""Whether an entry of `recovery` takes an option that an axis gives to all that do."""
+"""Whether a strategy takes an option that an axis gives to all that do; systems take none."""
 
 
 def digests_of(loaded: LoadedScenario) -> tuple[str, str]:

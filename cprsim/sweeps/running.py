@@ -11,9 +11,9 @@ from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.pipeline import compile_engine
 from cprsim.results.metrics import FINISHED
+from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.results.streaming import Moments, summarise
 from cprsim.sweeps.points import Point
-from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
 from cprsim.workers import Workers
 
 MOST_TOGETHER = 16  # points of one task: what a kill may cost, against drawing failures anew

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import pandas as pd
 
 from cprsim.estimate import Estimate
+from cprsim.records import Bools
 from cprsim.results import records_of
+from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 from cprsim.sweeps.folder import SweepResult
 
-OVERHEAD, LOSSES = "overhead_fraction", "losses"
+LOSSES, COST = "losses", "cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Extreme:
     low: float
     high: float
     losses: Mapping[str, Estimate]  # there, by quantity; none where no staleness curve prices it
+    cost_month: Estimate | None = None  # in the currency of the prices; None: nothing has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,13 @@ def _summary(result: SweepResult, strategy: str) -> StrategySummary:
     finished = rows["mean"].notna().to_numpy()
     there = records_of(rows[finished])
     for quantity in result.priced:
-        priced = _rows(result, quantity, strategy)
-        for row, loss in zip(there, records_of(priced[finished]), strict=True):
-            estimate = Estimate(loss["mean"], loss["low"], loss["high"], loss["n"])
-            row.setdefault(LOSSES, {})[quantity] = estimate
+        for row, loss in zip(there, _estimates(result, quantity, strategy, finished), strict=True):
+            row.setdefault(LOSSES, {})[quantity] = loss
+    if result.currency is not None:
+        for row, cost in zip(
+            there, _estimates(result, COST_MONTH, strategy, finished), strict=True
+        ):
+            row[COST] = None if isnan(cost.mean) else cost
     return StrategySummary(
         strategy=strategy,
         lowest=_extreme(result, min(there, key=_mean)) if there else None,
@@ -67,6 +74,13 @@ def _summary(result: SweepResult, strategy: str) -> StrategySummary:
         n_points=int(rows["difference"].notna().sum()),
         engines=tuple(sorted(set(rows["engine"]))),
     )
+
+
+def _estimates(
+    result: SweepResult, quantity: str, strategy: str, finished: Bools
+) -> Iterator[Estimate]:
+    for row in records_of(_rows(result, quantity, strategy)[finished]):
+        yield Estimate(row["mean"], row["low"], row["high"], row["n"])
 
 
 def _rows(result: SweepResult, quantity: str, strategy: str) -> pd.DataFrame:
@@ -87,4 +101,5 @@ def _extreme(result: SweepResult, row: Mapping[str, Any]) -> Extreme:
         low=float(row["low"]),
         high=float(row["high"]),
         losses=row.get(LOSSES, {}),
+        cost_month=row.get(COST),
     )

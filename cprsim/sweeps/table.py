@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from cprsim.recovery.intervals import cpr_h, daly_h, young_h
+from cprsim.results.store import Body
 from cprsim.scenario.sweep import Axis
+from cprsim.sweeps.costs import Costs, costs_at
 from cprsim.sweeps.points import Point
-from cprsim.sweeps.store import Body
 
 VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
@@ -38,12 +39,14 @@ def sweep_table(
     interval_rule; young_h, daly_h, cpr_h, what these rules would choose [h], NaN where a rule has
     no answer; engine; quantity, mean, low, high (95 %), n; reference, difference, difference_low,
     difference_high: paired by replication, to the reference strategy, with their own interval.
+    Where there are prices, `costs.costs_at` says which further quantities there are, without
+    differences.
     """
-    rows = [row for pair in zip(points, bodies, strict=True) for row in _rows(axes, *pair)]
-    return pd.DataFrame(rows)
+    each = zip(points, bodies, costs_at(points, bodies), strict=True)
+    return pd.DataFrame([row for one in each for row in _rows(axes, *one)])
 
 
-def _rows(axes: Sequence[Axis], point: Point, body: Body) -> list[dict[str, Any]]:
+def _rows(axes: Sequence[Axis], point: Point, body: Body, costs: Costs) -> list[dict[str, Any]]:
     place = _place(axes, point)
     rules = _rules(point)
     rows = []
@@ -57,14 +60,13 @@ def _rows(axes: Sequence[Axis], point: Point, body: Body) -> list[dict[str, Any]
             **rules[strategy["name"]],
             "engine": strategy["engine"],
         }
+        beside = {"n": strategy["n"], "reference": body["reference"]}
         for quantity, numbers in strategy["quantities"].items():
             found = {name: _number(n, nan) for name, n in zip(NUMBERS, numbers, strict=True)}
-            rows.append(
-                {
-                    **head, "quantity": quantity, "n": strategy["n"],
-                    "reference": body["reference"], **found,
-                }
-            )  # fmt: skip
+            rows.append({**head, "quantity": quantity, **beside, **found})
+        for quantity, cost in costs.get(strategy["name"], {}).items():
+            found = dict(zip(NUMBERS, (*cost.triple, nan, nan, nan), strict=True))
+            rows.append({**head, "quantity": quantity, **beside, **found})
     return rows
 
 

@@ -19,6 +19,7 @@ from cprsim.recovery.policy import Capture, Groups, Outside, Policy, Ring
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.run import Result, load_result
+from cprsim.results.sensitivity import Sensitivity
 from cprsim.scenario.schema import Scenario
 from cprsim.systems_compared.best import Found
 from cprsim.systems_compared.lineup import Lineup
@@ -61,6 +62,8 @@ class Comparison:
     beside: Annotated[Mapping[str, Beside], Key("systems")]  # by the system's name
     left_out: Mapping[str, str]  # why, by name
     result: Annotated[Result, FieldMark.NOT_STORED]
+    # what would make another system the cheapest; None: no input is said to be unknown
+    sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
 
 
 def compared(

@@ -12,8 +12,8 @@ import pandas as pd
 from cprsim.codec import FieldMark, Key
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
+from cprsim.results.store import Body
 from cprsim.scenario.sweep import Axis
-from cprsim.sweeps.store import Body
 from cprsim.sweeps.table import column
 from cprsim.systems_compared.mapping import MapPoint, tied_with_best
 

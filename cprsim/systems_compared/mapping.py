@@ -20,10 +20,10 @@ from cprsim.estimate import Estimate
 from cprsim.experiments import pipeline
 from cprsim.records import Floats
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.store import Body, PointsTask, PointStore, finish_points
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.sweep import Axis
 from cprsim.sweeps.points import digests_of, varied_at
-from cprsim.sweeps.store import Body, PointsTask, PointStore, finish_points
 from cprsim.systems_compared.best import Found, best_policies, run_of
 from cprsim.systems_compared.lineup import Lineup
 from cprsim.systems_compared.standings import (

@@ -9,8 +9,10 @@ from math import inf, isfinite, isnan
 import numpy as np
 
 from cprsim.estimate import Estimate
+from cprsim.prices import ACCURACY
 from cprsim.records import Floats, RecoveryPolicy
 from cprsim.results.metrics import FINISHED
+from cprsim.results.money import Bills
 from cprsim.systems_compared.best import FOUND
 from cprsim.systems_compared.folder import Beside, Comparison
 
@@ -90,6 +92,16 @@ def standings(comparison: Comparison) -> list[Standing]:
         for policy in result.policies
     ]
     return sorted(found, key=_place)
+
+
+def bills_that_count(found: Sequence[Standing], bills: Bills) -> Bills:
+    """The bills of the systems that keep accuracy, or whose loss of it has a price."""
+    accuracy = {one.name: one.accuracy for one in found}
+    return {
+        name: one
+        for name, one in bills.items()
+        if accuracy[name] in ELIGIBLE or (accuracy[name] == "priced" and ACCURACY in one.job.cents)
+    }
 
 
 def _place(one: Standing) -> tuple[float, float]:

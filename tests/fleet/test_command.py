@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ResultError
+from cprsim.fleet.course import run_history
 from cprsim.fleet.folder import load_fleet
 from tests.fleet.making import JOB
 from tests.making import call
@@ -36,7 +37,7 @@ def test_it_says_what_to_do_and_keeps_it(scenario: Path) -> None:
     assert "Recommendation: " in shown.output
     assert "per month of 730.5 h" in shown.output
     assert "are cheapest in all" in shown.output
-    (folder,) = (path for path in Path("results").iterdir() if not path.name.startswith("."))
+    (folder,) = Path("results").glob("small-fleet-*")
     result = load_fleet(folder)
     assert [one.where["fleet.spares"] for one in result.options] == [2, 2, 0, 0, 16, 16]
     assert all(sum(one.cents.values()) == one.cost for one in result.options)
@@ -78,3 +79,25 @@ def test_an_option_that_makes_no_scenario_is_refused(scenario: Path) -> None:
     shown = call("fleet", scenario, "--over", "nodes=60,3")
     assert shown.exit_code == 2
     assert "it can't start" in shown.output
+
+
+def test_finished_histories_are_not_run_again(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A longer axis simulates its new options only, and comes to what it would from nothing."""
+    ran = []
+
+    def counted(fleet, strategy, history):
+        ran.append((fleet.section.spares, strategy, history))
+        return run_history(fleet, strategy, history)
+
+    monkeypatch.setattr("cprsim.fleet.options.run_history", counted)
+    call("fleet", scenario, "--over", "spares=0,2")
+    assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
+    longer = call("fleet", scenario, "--over", "spares=0,2,16", "--json")
+    assert ran[4:] == [(16, 0, 0), (16, 1, 0)]
+    anew = call("fleet", scenario, "--over", "spares=0,2,16", "--out", "anew", "--json")
+    assert len(ran) == 12
+    mine, theirs = (json.loads(one.stdout) for one in (longer, anew))
+    assert mine["options"] == theirs["options"]
+    assert mine["decision"] == theirs["decision"]

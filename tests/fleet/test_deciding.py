@@ -9,8 +9,9 @@ import pytest
 
 from cprsim.cli.fleeting import axes_of
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleet.deciding import crossing, decide, knees
+from cprsim.fleet.deciding import decide, knees
 from cprsim.fleet.options import points_of, run_options, saving
+from cprsim.results.sensitivity import crossing
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
 
@@ -34,11 +35,11 @@ def test_lines_cross_where_they_do() -> None:
 
 def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -> None:
     """Two strategies differ in node-hours and in bytes: their costs are lines in each price."""
-    unknown = ", unknown: {prices.storage_written: {low: 0 USD, high: 5 USD}}"
+    unknown = "unknown: {prices.storage_written: {low: 0 USD, high: 5 USD}}\n"
     recovery = (
         "recovery=[{strategy: full, interval: 1 h}, {strategy: full, name: rare, interval: 9 h}]"
     )
-    scenario = loaded(tmp_path, KINDS % unknown, recovery, job=PRICED)
+    scenario = loaded(tmp_path, KINDS % "", recovery, job=PRICED + unknown)
     often, rare = options = run_options(scenario, [{}], HERE)
     assert often.cost < rare.cost
 
@@ -49,12 +50,12 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
     gb = [one.cells[0].usage.written_gb / one.cells[0].months for one in options]
     price = (without_bytes(rare) - without_bytes(often)) / 100 / (gb[0] - gb[1])
     decision = decide(scenario, options, (), HERE)
-    (flip,) = decision.flips
+    (flip,) = decision.sensitivity.flips
     assert decision.best == "full"
     assert flip.becomes == "rare"
     assert flip.at == pytest.approx(price, rel=1e-3)
-    assert decision.share == pytest.approx(price / 5, abs=0.002)  # uniform from 0 to 5
-    assert decision.others == {"rare": round(1000 * (1 - decision.share))}
+    assert decision.sensitivity.share == pytest.approx(price / 5, abs=0.002)  # uniform from 0 to 5
+    assert decision.sensitivity.others == {"rare": round(1000 * (1 - decision.sensitivity.share))}
 
 
 def test_what_is_saved_is_the_paired_difference(tmp_path: Path) -> None:
@@ -108,17 +109,17 @@ def test_without_prices_node_hours_decide(tmp_path: Path) -> None:
     ]
     assert decision.saves.mean == pytest.approx(abs(lost[0] - lost[1]))
     assert decision.saves.low < decision.saves.mean < decision.saves.high
-    assert decision.n_draws == 0
+    assert decision.sensitivity.n_draws == 0
 
 
 def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
-    unknown = ", unknown: {failures.mtbf: {low: 5 h, high: 50 h}}"
-    scenario = loaded(tmp_path, "{jobs: 6, kinds: 1" + unknown + "}")
+    unknown = "unknown: {failures.mtbf: {low: 5 h, high: 50 h}}\n"
+    scenario = loaded(tmp_path, "{jobs: 6, kinds: 1}", job=JOB + unknown)
     decision = decide(scenario, run_options(scenario, [{}], HERE), (), HERE)
-    (flip,) = decision.flips
+    (flip,) = decision.sensitivity.flips
     assert (flip.simulated, flip.unit, flip.low, flip.high) == (True, "h", 5.0, 50.0)
-    assert decision.n_draws == 16
-    assert decision.share + sum(decision.others.values()) / 16 == 1.0
+    assert decision.sensitivity.n_draws == 16
+    assert decision.sensitivity.share + sum(decision.sensitivity.others.values()) / 16 == 1.0
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,7 @@ def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
     ],
 )
 def test_an_unknown_that_can_not_be_is_refused(tmp_path: Path, unknown: str, message: str) -> None:
-    scenario = loaded(tmp_path, f"{{jobs: 4, kinds: 1, unknown: {{{unknown}}}}}", job=PRICED)
+    job = f"{PRICED}unknown: {{{unknown}}}\n"
+    scenario = loaded(tmp_path, "{jobs: 4, kinds: 1}", job=job)
     with pytest.raises(ScenarioError, match=message):
         decide(scenario, run_options(scenario, [{}], HERE), (), HERE)

@@ -11,7 +11,7 @@ from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.prices import Prices
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.money import JobPrices, JobUse, prices_in
+from cprsim.results.money import JobPrices, JobUse, bills_of, prices_in
 
 PRICES = Prices(
     "USD",
@@ -30,7 +30,7 @@ CPR = JobUse(40.0, {"lost": 0.0, "save": 0.3}, 4.0, 0.0002)
 
 
 def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
-    cents = JOB.bill(OFTEN, FULL).cents
+    cents = JOB.billed(OFTEN, FULL).job.cents
     per_h = 20 * 2.50 + 18 * 0.81
     assert cents["useful"] == round(100 * 40 * per_h)
     assert cents["lost"] == round(100 * 1.234 * per_h)
@@ -38,14 +38,15 @@ def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
     assert cents["storage kept"] == round(100 * 900 * 42.011 / 730.5 * 0.02)
     assert cents["energy"] == round(100 * 38 * 42.011 * 0.7 * 0.12)
     assert cents["accuracy"] == 0
-    assert JOB.bill(STALE, CPR).cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
+    assert JOB.billed(STALE, CPR).job.cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
 
 
 def test_the_parts_that_are_shown_add_up_to_the_total_to_the_cent() -> None:
-    table = money_table(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)})
+    table = money_table(bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)}))
     for column in (1, 2):
         amounts = [Decimal(str(row[column]).replace(",", "")) for row in table.rows]
-        *parts, total, month = amounts
+        *parts, total, month, kwh = amounts
+        assert 730.5 * 38 * 0.7 < kwh < 1.06 * 730.5 * 38 * 0.7
         assert sum(parts) == total
         assert float(month) == pytest.approx(float(total) * 730.5 / 40, abs=0.5)
 
@@ -53,14 +54,14 @@ def test_the_parts_that_are_shown_add_up_to_the_total_to_the_cent() -> None:
 @pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
 def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
     prices = JobPrices(Prices("USD", PRICES.node_hour, auc_loss=Decimal(price)), JOB.nodes, 0.0)
-    said = cheapest(prices, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)})
+    said = cheapest(bills_of(prices, {"full": (OFTEN, FULL), "cpr": (STALE, CPR)}))
     assert said.startswith(f"Cheapest in all, accuracy counted: {first}, ")
 
 
 def test_a_loss_that_nobody_knows_is_not_free() -> None:
     unknown = JobUse(40.0, {"save": 0.3}, 4.0, None)
-    assert "accuracy" not in JOB.bill(STALE, unknown).cents
-    said = cheapest(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
+    assert "accuracy" not in JOB.billed(STALE, unknown).job.cents
+    said = cheapest(bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)}))
     assert "accuracy not counted" in said
 
 

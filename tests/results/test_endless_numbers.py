@@ -15,9 +15,9 @@ from cprsim.errors import CurveError, ResultError, TraceError
 from cprsim.failures.traces import read_infinitehbd
 from cprsim.results.journal import read_journal
 from cprsim.results.run import read_folder
+from cprsim.results.store import PointStore
 from cprsim.selector.folder import read_selection
 from cprsim.sweeps.folder import _read as read_sweep
-from cprsim.sweeps.store import PointStore
 
 ENDLESS = 10**400
 LONGER = 5_000 * "9"  # Python itself reads no number as long

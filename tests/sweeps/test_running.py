@@ -23,10 +23,10 @@ from cprsim.results import METRICS, differences, summarise
 from cprsim.results.accuracy_rows import BEYOND, QUANTITIES
 from cprsim.results.publish import sole
 from cprsim.results.rows import replication_rows
+from cprsim.results.store import run_task
 from cprsim.scenario import load_scenario
 from cprsim.sweeps import PointStore, load_sweep, run_points
 from cprsim.sweeps import running as running_module
-from cprsim.sweeps.store import run_task
 from cprsim.workers import Workers
 from tests.making import PROGRAM, call
 from tests.sweeps.conftest import Points
@@ -256,7 +256,7 @@ def fill_after(n_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
         left[0] -= 1
         replace(draft, path)
 
-    monkeypatch.setattr("cprsim.sweeps.store.os.replace", into_a_full_disk)
+    monkeypatch.setattr("cprsim.results.store.os.replace", into_a_full_disk)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"half a po", b"\xff\xfe"])

@@ -17,10 +17,10 @@ from cprsim.errors import ResultError
 from cprsim.estimate import Estimate
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.results.folder import write_parquet
+from cprsim.results.store import PointStore
 from cprsim.staleness import Metric, Response, StalenessCurve
 from cprsim.sweeps.folder import ABOUT, SHOWN, TABLE, AxisColumn, _accuracy, _read, load_sweep
 from cprsim.sweeps.running import _triple
-from cprsim.sweeps.store import PointStore
 from tests.generated import anything, comparable, names
 
 numbers = st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=6)

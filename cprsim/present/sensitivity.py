@@ -1,0 +1,28 @@
+"""What would change a decision, in sentences: break-even of each unknown input, joint draws."""
+
+from __future__ import annotations
+
+from cprsim.results.sensitivity import OptionFlip, Sensitivity
+from cprsim.results.words import significant
+
+
+def sensitivity_sentences(found: Sensitivity) -> list[str]:
+    """A sentence for each unknown input, and one for all of them at once."""
+    if not found.n_draws:
+        return ["No input is said to be unknown (section `unknown`), so none is tried."]
+    others = ", ".join(f"{name} {n:,}" for name, n in found.others.items())
+    draws = (
+        f"If all of them vary at once, it is the cheapest of those tried in "
+        f"{round(found.share * found.n_draws):,} of {found.n_draws:,} joint draws"
+        + (f" (others: {others})." if others else ".")
+    )
+    return [*map(_flip, found.flips), draws]
+
+
+def _flip(flip: OptionFlip) -> str:
+    unit = f" {flip.unit}" if flip.unit else ""
+    span = f"{significant(flip.low)} to {significant(flip.high)}{unit}"
+    if flip.at is None:
+        return f"{flip.key}: no value from {span} reverses it."
+    at = f"{significant(flip.at)}{unit}"
+    return f"{flip.key} (from {span}): at {at}, {flip.becomes} costs as little."

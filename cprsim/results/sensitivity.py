@@ -1,0 +1,165 @@
+"""Which unknown input would change a decision: break-even of each, and joint draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+
+from cprsim.codec import Finite
+from cprsim.records import Floats
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.sweep import Values
+from cprsim.scenario.unknown import PRICES, unknown_values
+from cprsim.scenario.yaml_text import Plain
+from cprsim.streams import stream
+
+N_DRAWS, N_PRICED_DRAWS = 16, 1000  # of all unknown inputs together
+MOST_CONTENDERS = 6  # options that are tried at other values of what is unknown
+WIDE = 5.0  # high over low, from which on values lie by factors
+
+CostsOf = Callable[[Sequence[Mapping[str, Plain]]], Mapping[str, Floats]]
+"""Of each option its costs under each of some changes of the scenario, (n_changes,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionFlip:
+    """At which value of an unknown input another option is the cheapest; None: at none of its own.
+
+    Parameters
+    ----------
+    low, high : between which it lies, in `unit`
+    becomes : the option that is cheapest beyond `at`
+    simulated : whether each value was simulated; else prices alone were changed
+    """
+
+    key: str
+    unit: str
+    low: float
+    high: float
+    at: float | None
+    becomes: str | None
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What would make another option the cheapest.
+
+    Parameters
+    ----------
+    share : of the joint draws of all unknown inputs, in which it is the cheapest
+    n_draws : how many there were; 0 where nothing is unknown
+    others : how often other options were
+    """
+
+    flips: tuple[OptionFlip, ...]
+    share: Finite
+    n_draws: int
+    others: Mapping[str, int]
+
+
+def sensitivity(
+    loaded: LoadedScenario,
+    best: str,
+    costs_of: CostsOf,
+    unknown: Mapping[str, Values] | None = None,
+) -> Sensitivity:
+    """What would make another option cheaper than the best.
+
+    Parameters
+    ----------
+    unknown : the values to try by key; None: those of the scenario
+
+    Raises
+    ------
+    ScenarioError : an unknown input that can't be varied
+    """
+    unknown = unknown_values(loaded) if unknown is None else unknown
+    flips = tuple(_flip(costs_of, key, values, best) for key, values in unknown.items())
+    n_draws, counted = _joint(costs_of, unknown, loaded.scenario.simulation.seed)
+    return Sensitivity(
+        flips,
+        counted[best] / n_draws if n_draws else float("nan"),
+        n_draws,
+        {name: n for name, n in counted.most_common() if name != best},
+    )
+
+
+def only_prices(all_changes: Sequence[Mapping[str, Plain]]) -> bool:
+    """Whether nothing has to be simulated anew."""
+    return all(key.startswith(PRICES) for changes in all_changes for key in changes)
+
+
+def _flip(costs_of: CostsOf, key: str, values: Values, best: str) -> OptionFlip:
+    """Where the best option stops to be the cheapest, nearest to where the input is now."""
+    assert values.numbers is not None
+    costs = costs_of([{key: value} for value in values.written])
+    at, becomes = crossing(np.array(values.numbers), costs, best)
+    return OptionFlip(
+        key, values.unit, values.numbers[0], values.numbers[-1], at, becomes,
+        not key.startswith(PRICES),
+    )  # fmt: skip
+
+
+def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float | None, str | None]:
+    """Where another option becomes cheaper than the best, and which; None where none does.
+
+    The costs lie on lines between the values. Where the best is cheapest in the middle of its
+    values, the crossing that takes the least change from there counts.
+    """
+    lead = {name: costs[name] - costs[best] for name in costs if name != best}  # above 0: best is
+    found: list[tuple[float, float, str]] = []
+    holds = np.all([one >= 0 for one in lead.values()], axis=0) if lead else np.ones(len(x), bool)
+    if not holds.any():
+        name = min(lead, key=lambda name: float(lead[name].min()))
+        return float(x[0]), name
+    middle = float(x[holds].mean())
+    for name, gap in lead.items():
+        for left in np.nonzero((gap[:-1] >= 0) != (gap[1:] >= 0))[0].tolist():
+            a, b = float(gap[left]), float(gap[left + 1])
+            share = a / (a - b) if np.isfinite(a - b) else 0.5
+            at = float(x[left] + share * (x[left + 1] - x[left]))
+            found.append((abs(at - middle), at, name))
+    if not found:
+        return None, None
+    _, at, name = min(found)
+    return at, name
+
+
+def _joint(costs_of: CostsOf, unknown: Mapping[str, Values], seed: int) -> tuple[int, Counter[str]]:
+    """How often each option is the cheapest if all unknown inputs vary at once.
+
+    A Latin hypercube: each input is uniform between its ends, or log-uniform where they are far
+    apart, independently of the others.
+    """
+    counted: Counter[str] = Counter()
+    if not unknown:
+        return 0, counted
+    n = N_PRICED_DRAWS if all(key.startswith(PRICES) for key in unknown) else N_DRAWS
+    rng = stream(seed, 0, "fleet/unknown")
+    drawn = {
+        key: _between(values, (rng.permutation(n) + rng.random(n)) / n)
+        for key, values in unknown.items()
+    }
+    costs = costs_of([{key: some[number] for key, some in drawn.items()} for number in range(n)])
+    names = list(costs)
+    table = np.array([costs[name] for name in names])
+    counted.update(names[place] for place in table.argmin(axis=0).tolist())
+    return n, counted
+
+
+def _between(values: Values, shares: Floats) -> list[Plain]:
+    """Values at shares of the way from the low to the high end, as a scenario says them."""
+    assert values.numbers is not None
+    low, high = values.numbers[0], values.numbers[-1]
+    if low > 0 and high / low >= WIDE:
+        found = [low * exp(share * log(high / low)) for share in shares.tolist()]
+    else:
+        found = [low + share * (high - low) for share in shares.tolist()]
+    if all(isinstance(value, int) for value in values.written):
+        return [round(value) for value in found]
+    return [f"{value!r} {values.unit}" if values.unit else value for value in found]

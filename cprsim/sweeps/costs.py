@@ -1,0 +1,77 @@
+"""What each strategy costs at a point of a sweep, by the prices that hold there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import Any
+
+from cprsim.codec import number_from
+from cprsim.estimate import Estimate
+from cprsim.prices import Bill
+from cprsim.results.money import Billed, JobPrices, at_overhead, use_of
+from cprsim.results.store import Body
+from cprsim.sweeps.points import Point
+
+COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
+OVERHEAD = "overhead_fraction"
+
+Costs = Mapping[str, Mapping[str, Estimate]]  # by strategy and quantity
+
+
+def costs_at(points: Sequence[Point], bodies: Sequence[Body]) -> list[Costs]:
+    """What a job and a month cost at each point, in all and by part, in the prices' currency.
+
+    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
+    of the overhead. Every strategy has the same quantities; NaN where not all jobs finish.
+    """
+    found = [_costs(*pair) for pair in zip(points, bodies, strict=True)]
+    names = dict.fromkeys(name for of in found for costs in of.values() for name in costs)
+    return [{name: {**_blank(names, costs), **costs} for name, costs in of.items()} for of in found]
+
+
+def _blank(names: Mapping[str, None], costs: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Parts that a strategy has not cost nothing, where it finishes at all."""
+    return dict.fromkeys(names, Estimate(0.0 if costs else nan))
+
+
+def _costs(point: Point, body: Body) -> Costs:
+    prices = point.prices
+    return {
+        one["name"]: {} if prices is None else dict(_of_strategy(prices, point, one))
+        for one in body["strategies"]
+    }
+
+
+def _of_strategy(
+    prices: JobPrices, point: Point, strategy: Mapping[str, Any]
+) -> Iterator[tuple[str, Estimate]]:
+    policy = next(one for one in point.experiment.policies if one.name == strategy["name"])
+    summary = {name: _estimate(*of[:3]) for name, of in strategy["quantities"].items()}
+    use = use_of(point.experiment.useful_h, summary)
+    if use is None:
+        return
+    billed, overhead = prices.billed(policy, use), summary[OVERHEAD]
+    low, high = (
+        None if isnan(end) else prices.billed(policy, at_overhead(use, end))
+        for end in (overhead.low, overhead.high)
+    )
+    for name, bill in ((COST_JOB, _job), (COST_MONTH, _month)):
+        total, least, most = (
+            nan if end is None else bill(end).total_cents / 100 for end in (billed, low, high)
+        )
+        yield name, Estimate(total, least, most)
+        for part, cents in bill(billed).cents.items():
+            yield f"{name} {part}", Estimate(cents / 100)
+
+
+def _job(billed: Billed) -> Bill:
+    return billed.job
+
+
+def _month(billed: Billed) -> Bill:
+    return billed.month
+
+
+def _estimate(mean: Any, low: Any, high: Any) -> Estimate:
+    return Estimate(number_from(mean), number_from(low), number_from(high))

@@ -1,0 +1,198 @@
+"""Money adds up: in every command that shows a bill, the parts are the total, to the cent."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from cprsim.experiments.assemble import assemble
+from cprsim.experiments.pipeline import replay
+from cprsim.history.exporting import exported, write_events
+from cprsim.making.deciding import sensitivity_of
+from cprsim.present.money import money_of, money_section
+from cprsim.results import load_result
+from cprsim.results.money import bills_in
+from cprsim.scenario import load_scenario
+from cprsim.sweeps import load_sweep
+from cprsim.systems_compared import load_comparison
+from tests.making import call
+
+PRICES = """\
+prices:
+  node_hour: {trainer: 2.57 USD, any: 0.83 USD}
+  storage_month: 0.023
+  storage_written: 0.0057
+  watts: {trainer: 713, any: 351}
+  kwh: 0.117
+  carbon_kg_per_kwh: 0.4
+"""
+SCENARIO = f"""\
+name: small
+job: {{useful: 20 h, step: 1 s}}
+cluster: {{trainers: 2, emb_ps: 4, shard_size: 50 GB}}
+failures: {{kind: job, family: exponential, mtbf: 5 h, role: any}}
+storage: {{bandwidth: 25 Gbit/s, per_server: 25 Gbit/s}}
+costs: {{save: transfer, load: transfer, detect: 1 min, reschedule: 9 min}}
+recovery:
+  - {{strategy: full, interval: 1 h}}
+  - {{strategy: partial, interval: 2 h}}
+  - {{strategy: checkfreq, options: {{snapshot: 9 s}}}}
+{PRICES}simulation: {{seed: 3, replications: 100}}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(SCENARIO, "utf-8")
+    return path
+
+
+def said_by(*command: object) -> dict:
+    done = call(*command, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def assert_adds_up(money: dict) -> None:
+    assert money["costs"]
+    for one in money["costs"].values():
+        for bill in (one["job"], one["month"]):
+            assert bill["total_cents"] == sum(bill["cents"].values()) > 0
+            assert all(isinstance(cents, int) for cents in bill["cents"].values())
+
+
+def test_the_parts_are_the_total_in_a_run_and_its_page(scenario: Path) -> None:
+    said = said_by("run", scenario)
+    assert_adds_up(said["money"])
+    result = load_result(said["results"])
+    job, month = money_section(result)
+    assert money_of(result)[0].rows == job.rows
+    for table, after in ((job, 3), (month, 0)):
+        n = len(table.rows) - after - 1
+        for column in range(1, 4):
+            amounts = [Decimal(str(row[column]).replace(",", "")) for row in table.rows[: n + 1]]
+            assert sum(amounts[:n]) == amounts[n]
+    for name, one in bills_in(result).items():
+        spread = result.spreads()[name]
+        per_h = 2 * 2.57 + 4 * 0.83
+        assert one.job.cents["useful"] == round(2000 * per_h)
+        lost = sum(one.job.cents.get(part, 0) for part in result.parts)
+        assert lost == pytest.approx(100 * per_h * spread["overhead_h"].mean, abs=4)
+        kwh = (2 * 0.713 + 4 * 0.351) * spread["wall_h"].mean
+        assert one.energy_kwh == pytest.approx(kwh * 730.5 / 20)
+        assert one.carbon_kg == pytest.approx(0.4 * one.energy_kwh)
+    page = call("report", said["results"])
+    assert page.exit_code == 0, page.output
+    assert "kg of CO2 a month" in Path("report.html").read_text("utf-8")
+    both = said_by("compare", said["results"], said["results"])
+    for letter in "ab":
+        assert both["money"][letter] == said["money"]
+
+
+def test_the_parts_are_the_total_at_each_point_of_a_sweep(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = ["--over", "recovery.interval=1 h,3 h", "--over", "prices.storage_written=0,0.1"]
+    said = said_by("sweep", scenario, *axes, "--workers", 1)
+    result = load_sweep(said["results"])
+    assert (result.n_points, said["computed"], said["currency"]) == (4, 2, "USD")
+    assert {"money.png", "money.svg"} <= {path.name for path in result.path.iterdir()}
+    where = ["strategy", *(axis.column for axis in result.axes)]
+    for name in ("cost_job", "cost_month"):
+        total = result.of(name).set_index(where)["mean"]
+        parts = result.table[result.table["quantity"].str.startswith(f"{name} ")]
+        sums = parts.groupby(where)["mean"].sum()
+        assert len(total) == 12
+        for place, amount in total.items():
+            assert round(100 * sums[place]) == round(100 * amount)
+    months = result.of("cost_month")
+    assert (months["low"] < months["mean"]).all()
+    assert said["cheapest"]["cost_month"] == months["mean"].min()
+    run = said_by("run", scenario, "--set", "recovery.full.interval=3 h")
+    there = (months["strategy"] == "full") & (months[where[1]] == 3) & (months[where[2]] == 0)
+    free = run["money"]["costs"]["full"]["month"]
+    expected = free["total_cents"] - free["cents"]["storage written"]
+    assert round(100 * months[there]["mean"].item()) == expected
+
+
+def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path) -> None:
+    """Saves behind the job cost bytes instead of hours; the price at which that turns is told."""
+    unknown = "unknown={prices.storage_written: {low: 0 USD, high: 0.01 USD}}"
+    names = [part for name in ("full", "checkfreq") for part in ("--only", name)]
+    options = ["--fixed", "--replications", 100, "--set", unknown, *names]
+    said = said_by("compare-systems", scenario, *options)
+    assert_adds_up(said["money"])
+    costs = {name: one["month"] for name, one in said["money"]["costs"].items()}
+    assert (said["best"], said["money"]["cheapest"]) == ("checkfreq", "full")
+    assert any("By overhead it is checkfreq" in one for one in said["said"])
+
+    def without(name: str) -> int:
+        return costs[name]["total_cents"] - costs[name]["cents"]["storage written"]
+
+    written = [costs[name]["cents"]["storage written"] for name in ("checkfreq", "full")]
+    even = 0.0057 * (without("full") - without("checkfreq")) / (written[0] - written[1])
+    (flip,) = said["sensitivity"]["flips"]
+    assert flip["becomes"] == "checkfreq"
+    assert flip["at"] == pytest.approx(even, rel=0.01)
+    assert said["sensitivity"]["share"] == pytest.approx(1 - even / 0.01, abs=0.01)
+    assert load_comparison(said["results"]).sensitivity.n_draws == 1000
+    page = call("report", said["results"])
+    assert page.exit_code == 0, page.output
+    assert "costs as little" in Path("report.html").read_text("utf-8")
+
+
+def test_the_parts_are_the_total_in_a_selection(scenario: Path) -> None:
+    unknown = "unknown={failures.mtbf: {low: 3 h, high: 30 h}}"
+    said = said_by(
+        "select", scenario, "--target-pls", 0.05, "--replications", 100, "--set", unknown
+    )
+    assert_adds_up(said["money"])
+    (flip,) = said["sensitivity"]["flips"]
+    assert (flip["key"], flip["simulated"]) == ("failures.mtbf", True)
+    assert said["sensitivity"]["n_draws"] == 16
+    shown = call("select", scenario, "--target-pls", 0.05, "--replications", 100, "--set", unknown)
+    assert "At the intervals above, by cost in all:" in shown.output
+
+
+def test_node_hours_decide_without_prices(scenario: Path) -> None:
+    """Rare saves are cheapest where failures are rare; the MTBF at which both cost the same."""
+    unknown = "unknown={failures.mtbf: {low: 6 h, high: 30 h}}"
+    loaded = load_scenario(scenario, ["prices=null", "costs.save=10 min", unknown])
+    entries = {
+        "full": "{strategy: full, interval: 1 h}",
+        "rare": "{strategy: full, name: rare, interval: 4 h}",
+    }
+    found = sensitivity_of(loaded, entries, {"full": 1.0, "rare": 2.0}, "full")
+    assert found is not None
+    (flip,) = found.flips
+    # to first order an hour costs save / interval, and interval / 2 / MTBF
+    even_h = (4 - 1) / 2 / (1 / 6 * (1 - 1 / 4))
+    assert flip.becomes == "rare"
+    assert flip.at == pytest.approx(even_h, rel=0.35)
+
+
+def test_what_is_not_unknown_is_not_tried(scenario: Path) -> None:
+    assert sensitivity_of(load_scenario(scenario), {}, {}, "full") is None
+
+
+def test_the_parts_are_the_total_in_a_backtest(scenario: Path) -> None:
+    experiment = assemble(load_scenario(scenario, ["recovery=[{strategy: full, interval: 1 h}]"]))
+    for number in range(2):
+        events = exported(replay(experiment, number)["full"], f"j{number}", step_s=1.0)
+        write_events(Path(f"{number}.jsonl"), events)
+    prices = [f"prices.{key}" for key in ("node_hour=2.5 USD", "watts=700", "kwh=0.12 USD")]
+    options = [part for key in prices for part in ("--set", key)]
+    said = said_by(
+        "backtest", "0.jsonl", "1.jsonl", "--recovery", "{strategy: full, interval: 30 min}",
+        "--draws", 2, *options,
+    )  # fmt: skip
+    assert_adds_up(said["money"])
+    useful = sum(round(100 * 8 * 2.5 * job["useful_h"]) for job in said["jobs"])
+    for one in said["money"]["costs"].values():
+        assert one["job"]["cents"]["useful"] == useful
+        assert one["month"]["cents"]["useful"] == pytest.approx(100 * 8 * 2.5 * 730.5, abs=1)
