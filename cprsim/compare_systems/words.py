@@ -7,9 +7,10 @@ from math import inf
 
 from cprsim.compare_systems.folder import Comparison
 from cprsim.compare_systems.standings import BEST, LESS, MORE, TIED, Standing
+from cprsim.estimate import NO_NUMBER
 from cprsim.recovery.fates import Fate, LossKind
 from cprsim.results.metrics import FINISHED
-from cprsim.results.words import NO_NUMBER, hours, percent, with_interval
+from cprsim.results.words import hours, percent, with_interval
 
 
 def every(one: Standing) -> str:

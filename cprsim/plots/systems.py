@@ -17,9 +17,10 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
-from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
+from cprsim.results.words import count, hours, percent_number, significant
 
 ROW_IN, BAR = 0.36, 0.62
 TOP_IN, NARROW_TOP_IN = 1.15, 0.1  # title and headings

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cprsim.errors import CprsimError, ParameterError
+from cprsim.estimate import NO_NUMBER
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
@@ -39,7 +40,6 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.terminal import say
-from cprsim.results.words import NO_NUMBER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,6 +18,7 @@ from cprsim.compare_systems.words import (
     intervals_in_words,
     overhead,
 )
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
@@ -37,7 +38,6 @@ from cprsim.recovery.fates import Fate
 from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     hours,
     percent_number,

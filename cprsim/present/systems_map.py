@@ -8,6 +8,7 @@ from typing import Any
 
 from cprsim.compare_systems.map_folder import SystemsMap
 from cprsim.compare_systems.mapping import tied_with_best
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import (
     Block,
@@ -20,7 +21,7 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
-from cprsim.results.words import NO_NUMBER, count, hours, suited
+from cprsim.results.words import count, hours, suited
 
 NOBODY = "-"
 WIDEST = 60  # columns of a map in letters
