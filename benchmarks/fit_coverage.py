@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import stats
-from tests.failures.test_coalescing import bursts
 
 from cprsim.failures.outages import with_lives
+from cprsim.fitting.by_group import hazard_ratios
 from cprsim.fitting.coalescing import coalesced
+from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.families import WEIBULL, Fit, fit
 from cprsim.fitting.lifetimes import uptimes
 from cprsim.fitting.rate_change import change, power
+from tests.fitting.test_coalescing import bursts
 from tests.fitting.test_competing_causes import competing
+from tests.fitting.test_groups import EVERY_H, STRUCK, WITHIN_H, batches, racks
 from tests.fitting.test_lives import fleet
 
 Held = tuple[str, float, float, float]  # what, truth, low, high
@@ -53,7 +56,27 @@ def repeats(seed: int) -> Iterator[Held]:
     yield _of(fit(WEIBULL, uptimes(log)), 1.5, "repeats, as they are")
 
 
-KINDS: tuple[Callable[[int], Iterator[Held]], ...] = (changing, causes, repeats)
+def grouped(seed: int) -> Iterator[Held]:
+    """Batches whose hazards differ, whatever their course over age."""
+    log, groups = batches(seed)
+    times = uptimes(log)
+    (ratio,) = hazard_ratios(times, groups.code[times.unit], 2)
+    if ratio is not None:
+        yield "batches: ratio of hazards", 2.0, ratio.low, ratio.high
+
+
+def domains(seed: int) -> Iterator[Held]:
+    """Racks with shocks of their own, whose nodes fail within two minutes."""
+    log, groups = racks(seed)
+    found = fit_domains(log, groups, WITHIN_H)
+    rate, struck = found.rate_per_h, found.struck
+    yield "racks: shocks of one per hour", 1 / EVERY_H, rate.low, rate.high
+    yield "racks: share that a shock strikes", STRUCK, struck.low, struck.high
+    lifetimes = fit(WEIBULL, uptimes(found.alone))
+    yield "racks: mean of nodes alone", 1000.0, lifetimes.mean.low, lifetimes.mean.high
+
+
+KINDS: tuple[Callable[[int], Iterator[Held]], ...] = (changing, causes, repeats, grouped, domains)
 
 
 def main(n_fleets: int) -> None:

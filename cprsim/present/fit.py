@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cprsim.errors import CprsimError, ParameterError
-from cprsim.estimate import NO_NUMBER
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
+from cprsim.fitting.by_group import ByGroup, OfGroup
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.fragments import (
     fragment,
     job_fragment,
@@ -71,6 +73,8 @@ class FitReport:
     more: tuple[str, ...] = ()  # sentences that belong to the verdict
     causes: tuple[OfCause, ...] = ()  # the one to fix first on top
     fragment_of_causes: str | None = None
+    groups: ByGroup | None = None
+    domains: ByDomain | None = None
 
     @classmethod
     def of(
@@ -101,6 +105,17 @@ class FitReport:
         """The fragment, or why there is none."""
         return self.fragment or f"# no fragment: {self.why_no_fragment}\n"
 
+    @property
+    def to_save(self) -> str | None:
+        """What a file gets: the fragment of what was asked for; of groups, that of each."""
+        if self.causes:
+            return self.fragment_of_causes
+        if self.domains is not None:
+            return self.domains.fragment
+        if self.groups is not None:
+            return "---\n".join(self.groups.fragments)
+        return self.fragment
+
 
 def document_of_fit(report: FitReport) -> Document:
     """All that a log says: how often a job fails, what fits, and the section `failures`."""
@@ -116,6 +131,8 @@ def document_of_fit(report: FitReport) -> Document:
             *([Section("Simulated again", blocks)] if (blocks := _circle_blocks(report)) else []),
             Section("For the scenario", _fragment_blocks(report)),
             *([Section("Causes", _cause_blocks(report))] if report.causes else []),
+            *([Section("Groups", _group_blocks(report.groups))] if report.groups else []),
+            *([Section("Domains", _domain_blocks(report.domains))] if report.domains else []),
         ],
     )
 
@@ -370,6 +387,65 @@ def _fit_line(one: OfCause) -> str:
         return f"{one_line(one.name)}: not fitted: {one.why_not}; {shares}"
     numbers = _intervals((*one.uptimes.parameters, one.uptimes.mean))
     return f"{one_line(one.name)}: weibull: {numbers}; {shares}"
+
+
+# --------------------------------------------------------------------------- groups and domains
+
+
+def _group_blocks(found: ByGroup) -> list[Block]:
+    """A row for each group, and its fragment."""
+    first = found.groups[0].name
+    headings = (
+        "nodes",
+        "failures",
+        "per node and 30 days",
+        "shape of up-times",
+        "ratio of hazards",
+    )
+    apart = f" {found.n_nodes_apart} node(s) of no known group are left out."
+    return [
+        Table(
+            f"Groups by {one_line(found.column)}",
+            [Column("group", is_number=False), *map(Column, headings)],
+            [_group_cells(one) for one in found.groups],
+        ),
+        Words([
+            f"ratio of hazards: over that of {one_line(first)}, of nodes of the same age (Cox), "
+            "with 95 % intervals that let up-times of one node resemble each other."
+            + (apart if found.n_nodes_apart else ""),
+            *(f"{one_line(one.name)}: not fitted: {one.why_not}"
+              for one in found.groups if one.uptimes is None),
+        ]),
+        *(ListingBlock(f"The nodes of {one_line(one.name)}", text)
+          for one, text in zip(found.groups, found.fragments, strict=True)),
+    ]  # fmt: skip
+
+
+def _group_cells(one: OfGroup) -> list[str]:
+    ratio = NO_NUMBER if one.ratio is None else _three(one.ratio)
+    shape = NO_NUMBER if one.uptimes is None else _three(one.uptimes.parameters[0])
+    rate = _three(one.rate_per_h, MONTH_H)
+    return [one_line(one.name, 30), str(one.n_nodes), str(one.n_failures), rate, shape, ratio]
+
+
+def _three(estimate: Estimate, factor: float = 1.0) -> str:
+    mean, low, high = (value * factor for value in estimate.triple)
+    return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def _domain_blocks(found: ByDomain) -> list[Block]:
+    """What shocks of racks and switches do, and the fragment with a source for them."""
+    one = found.fitted
+    return [
+        Words([
+            f"{one.n_shocks} shocks of {one.n_domains} domains by {one_line(one.column)} (chance "
+            f"makes {one.by_chance:.3g}), within {one.within_h:.3g} h: {one.share_of_failures:.1%} "
+            "of the failures.",
+            f"Each domain has {_three(one.rate_per_h, MONTH_H)} per 30 days; a shock strikes "
+            f"{_three(one.struck, 100.0)} % of its nodes. With 95 % intervals.",
+        ]),
+        ListingBlock("A source for nodes alone, and one for racks", found.text),
+    ]  # fmt: skip
 
 
 def since_sentences(since: Since) -> list[str]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.codec import finite_or_none
+from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
 from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
@@ -178,6 +180,47 @@ def causes_as_json(
 
 def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
     return {"estimate": estimate, "low": low, "high": high}
+
+
+def groups_as_json(found: ByGroup) -> dict[str, Any]:
+    """The same for scripts, in the same order."""
+    return {
+        "column": found.column,
+        "nodes_of_no_group": found.n_nodes_apart,
+        "groups": [
+            {
+                "group": one.name,
+                "nodes": one.n_nodes,
+                "n_failures": one.n_failures,
+                "rate_per_h": _triple(*one.rate_per_h.triple),
+                "hazard_ratio": one.ratio and _triple(*one.ratio.triple),
+                "uptimes": one.uptimes
+                and {
+                    p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)
+                },
+                "not_fitted": one.why_not or None,
+                "fragment": text,
+            }
+            for one, text in zip(found.groups, found.fragments, strict=True)
+        ],
+    }
+
+
+def domains_as_json(found: ByDomain) -> dict[str, Any]:
+    """The same for scripts."""
+    one = found.fitted
+    return {
+        "column": one.column,
+        "domains": one.n_domains,
+        "nodes_each": one.n_nodes_each,
+        "within_h": one.within_h,
+        "shocks": one.n_shocks,
+        "by_chance": one.by_chance,
+        "share_of_failures": one.share_of_failures,
+        "rate_per_h": _triple(*one.rate_per_h.triple),
+        "struck": _triple(*one.struck.triple),
+        "fragment": found.text,
+    }
 
 
 def since_as_json(since: Since) -> dict[str, Any]:
