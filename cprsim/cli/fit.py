@@ -198,6 +198,14 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    now: Annotated[
+        bool,
+        typer.Option(
+            "--now",
+            help="Write the fragment for what comes after the log, where the rate changes; "
+            "default: for the log's whole window.",
+        ),
+    ] = False,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -271,14 +279,17 @@ def fit(
         raise ParameterError("--by cause: takes all causes, --cause one alone")
     if by is not None and domain is not None:
         raise ParameterError("--by and --domain: each writes a fragment; give one of them")
+    if now and (by is not None or domain is not None):
+        raise ParameterError("--now: goes without --by and --domain, which take the whole window")
     if reach and by != "cause":
         raise ParameterError("--reach: goes with --by cause")
     outages = log.chosen
     n_job = nodes_of_job(job_nodes, outages.n_nodes)
     fitted = log.fit(bootstrap, seed)
     report = FitReport.of(
-        fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
-    )
+        fitted, one_line(trace.name), n_job_nodes=job_nodes,
+        circle_seed=seed if circle else None, now=now,
+    )  # fmt: skip
     causes = by_cause(outages, n_job, asked.first) if by == "cause" else ()
     apart = None
     if by is not None and by != "cause":
@@ -293,7 +304,12 @@ def fit(
     said = tuple(since_sentences(since)) if since else ()
     of_all = fragment_of_all(written, reaches)
     report = replace(
-        report, more=said, causes=causes, fragment_of_causes=of_all, groups=apart, domains=domains
+        report,
+        more=(*report.more, *said),
+        causes=causes,
+        fragment_of_causes=of_all,
+        groups=apart,
+        domains=domains,
     )
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if page is not None:

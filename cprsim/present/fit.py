@@ -26,6 +26,7 @@ from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.posterior_check import Compared, check_by_simulation
+from cprsim.fitting.rates import Rates, fragment_from_now, rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
@@ -75,11 +76,14 @@ class FitReport:
     fragment_of_causes: str | None = None
     groups: ByGroup | None = None
     domains: ByDomain | None = None
+    rates: Rates | None = None
+    why_no_rates: str = ""
 
     @classmethod
     def of(
-        cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None
-    ) -> FitReport:
+        cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None,
+        now: bool = False,
+    ) -> FitReport:  # fmt: skip
         """Make the fragments, and close the circle.
 
         Parameters
@@ -88,17 +92,26 @@ class FitReport:
         origin : what it is called
         n_job_nodes : nodes of the job that the fragments are for; None for all of the log's
         circle_seed : of the simulation; None for no circle
+        now : the fragment is for what comes after the log, where the rate changes
         """
-        written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+        course, why_no_rates = _rates(fitted)
         simpler = None
-        if fitted.asks_for_correlation:
-            simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
+        if now:
+            written, why_no_fragment = _from_now(fitted, course, origin, n_job_nodes)
+            why_no_fragment = why_no_rates or why_no_fragment
+        else:
+            written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+            if fitted.asks_for_correlation:
+                simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
+            if course is not None and course.changes and written is not None:
+                written = f"{WHOLE_WINDOW}\n{written}"
         circle, why_no_circle = _circle(fitted, circle_seed)
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         said = verdict(fitted, n_job)
         return cls(
-            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said
-        )
+            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
+            _now_sentences(fitted, course, n_job), rates=course, why_no_rates=why_no_rates,
+        )  # fmt: skip
 
     @property
     def text(self) -> str:
@@ -117,6 +130,42 @@ class FitReport:
         return self.fragment
 
 
+WHOLE_WINDOW = (
+    "# simulates the whole window of the log, whose rate changes; --now: what comes after it"
+)
+
+
+def _rates(fitted: TraceFit) -> tuple[Rates | None, str]:
+    try:
+        return rates(fitted.outages), ""
+    except ParameterError as error:
+        return None, str(error)
+
+
+def _from_now(
+    fitted: TraceFit, course: Rates | None, origin: str, n_job_nodes: int | None
+) -> tuple[str | None, str]:
+    if course is None:
+        return None, ""
+    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
+    try:
+        observed = fitted.observation
+        return fragment_from_now(fitted.outages, course, origin, n_job, observed), ""
+    except ParameterError as error:
+        return None, f"the last piece of the log alone: {error}"
+
+
+def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[str, ...]:
+    if course is None or not course.changes:
+        return ()
+    share = fitted.together.share_of_job(n_job, fitted.outages.n_nodes)
+    now, low, high = (1 / (rate * share) for rate in course.now_per_h.triple)
+    return (
+        f"The rate changes ({course.name}): where the log ends it is one every {now:.3g} h "
+        f"[{high:.3g}, {low:.3g}], if the model is right.",
+    )
+
+
 def document_of_fit(report: FitReport) -> Document:
     """All that a log says: how often a job fails, what fits, and the section `failures`."""
     fitted = report.fitted
@@ -127,7 +176,10 @@ def document_of_fit(report: FitReport) -> Document:
         sections=[
             Section("The log", [Words(_of_log(fitted)), _failures_picture(fitted)]),
             *(Section(HEADINGS[one.name], _subject_blocks(one)) for one in fitted.subjects),
-            Section("What one distribution can't say", [Words(_correlation_lines(fitted))]),
+            Section(
+                "What one distribution can't say",
+                [Words([*_correlation_lines(fitted), _rate_line(report)])],
+            ),
             *([Section("Simulated again", blocks)] if (blocks := _circle_blocks(report)) else []),
             Section("For the scenario", _fragment_blocks(report)),
             *([Section("Causes", _cause_blocks(report))] if report.causes else []),
@@ -297,6 +349,12 @@ def _correlation_lines(fitted: TraceFit) -> list[str]:
     if fitted.correlated is None:
         return [*lines, f"Weibull nodes: not fitted: {fitted.why_not_correlated}"]
     return [*lines, *(_form_line(form, fitted) for form in fitted.correlated.forms)]
+
+
+def _rate_line(report: FitReport) -> str:
+    if report.rates is None:
+        return f"Rate over time: {report.why_no_rates}"
+    return f"Rate over time: {report.rates.in_words()}"
 
 
 def _form_line(form: FrailtyFit, fitted: TraceFit) -> str:

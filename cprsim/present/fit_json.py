@@ -16,6 +16,7 @@ from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared
 from cprsim.fitting.rate_change import Change
+from cprsim.fitting.rates import Rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject
 from cprsim.fitting.trend import Trend
@@ -61,6 +62,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
             for form in forms
         ],
         "trend": _trend_object(fitted.trend),
+        "rates": report.rates and _rates_object(report.rates),
         "circle": [_compared_object(one) for one in report.circle],
         "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
@@ -105,6 +107,21 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
         "laplace_z": finite_or_none(trend.laplace_z),
         "borders_h": list(trend.borders_h),
         "rates_per_h": list(trend.rates_per_h),
+    }
+
+
+def _rates_object(found: Rates) -> dict[str, Any]:
+    return {
+        "model": found.name,
+        "held_out": {
+            name: {"gain": finite_or_none(gain), "standard_error": finite_or_none(error)}
+            for name, gain, error in found.gains
+        },
+        "borders_h": list(found.borders_h),
+        "pieces_per_h": [_triple(*one.triple) for one in found.pieces_per_h],
+        "now_per_h": _triple(*found.now_per_h.triple),
+        "slope_per_h": found.slope_per_h and _triple(*found.slope_per_h.triple),
+        "dispersion": found.dispersion,
     }
 
 
