@@ -23,7 +23,6 @@ from cprsim.failures.outages import Outages
 from cprsim.failures.replay import Replay
 from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
 from cprsim.fitting.fragments import fragment, job_fragment
-from cprsim.fitting.rates import fragment_from_now, rates
 from cprsim.fitting.trace_fit import TraceFit, fit_trace
 from cprsim.reproduce.distribution import JOB, N_EMB_PS, FormCosts, Overheads, line_of
 from cprsim.reproduce.logs import TITLES, missing
@@ -41,9 +40,6 @@ def fragments(fitted: TraceFit) -> Iterator[tuple[str, str]]:
     written = fragments_by_cause(causes, "log", n_job, fitted.observation)
     if (of_all := fragment_of_all(written, reaches_of(causes, {}))) is not None:
         yield "a source for each cause", of_all
-    course = rates(outages)
-    if course.changes:
-        yield "from now on", fragment_from_now(outages, course, "log", n_job, fitted.observation)
 
 
 def line(path: Path, name: str, sections: str, n_jobs: int, n_nodes: int) -> FormCosts:
