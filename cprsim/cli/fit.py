@@ -305,7 +305,7 @@ def fit(
     of_all = fragment_of_all(written, reaches)
     report = replace(
         report,
-        more=(*report.more, *said),
+        more=(*said, *report.more),
         causes=causes,
         fragment_of_causes=of_all,
         groups=apart,
