@@ -13,11 +13,11 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench promise coverage \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench promise coverage fit-coverage fragment-against-replay \
     rehearse reproduce clean
 
 help:  ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.has-run  ## Set up what running takes, then simulate the first scenario
 	@$(BIN)/cprsim run scenarios/quickstart.yaml
@@ -87,6 +87,12 @@ promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured o
 
 coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
 	@$(BIN)/python benchmarks/coverage_of_curves.py
+
+fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets
+	@$(BIN)/python -m benchmarks.fit_coverage
+
+fragment-against-replay: $(VENV)/.has-run  ## Hold fragments of fits to replays of their logs (needs CPRSIM_DATA)
+	@$(BIN)/python -m benchmarks.fragment_against_replay
 
 reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in results/reproduction
 	@$(BIN)/cprsim reproduce --keep

@@ -13,6 +13,7 @@ from scipy import special
 from cprsim.codec import FieldMark
 from cprsim.records import Floats
 
+NO_NUMBER = "–"  # stands in a table where there is none
 CONFIDENCE = 0.95
 LOW, HIGH = 0.025, 0.975  # quantiles at the ends of a 95 % interval
 Z_95 = float(special.ndtri(HIGH))  # standard errors from the middle of a normal interval to its end

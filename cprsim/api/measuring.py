@@ -14,9 +14,10 @@ from cprsim.api.keeping import Place
 from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
 from cprsim.curves import CurveFile, read_curve, write_curve
 from cprsim.errors import ParameterError
+from cprsim.estimate import NO_NUMBER
 from cprsim.present.curve import document_of_curve, with_half_width
 from cprsim.present.document import Block, Column, Document, Picture, Table
-from cprsim.results.words import NO_NUMBER, with_interval
+from cprsim.results.words import with_interval
 from cprsim.staleness import Metric, Response
 
 if TYPE_CHECKING:

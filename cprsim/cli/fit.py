@@ -25,12 +25,6 @@ class Age(StrEnum):
     unknown = "unknown"
 
 
-class By(StrEnum):
-    """What a log is taken apart by."""
-
-    cause = "cause"
-
-
 Columns = Annotated[
     list[str] | None,
     typer.Option(
@@ -103,9 +97,31 @@ def fit(
             help="Only causes that contain this text; the others' outages censor the up-times."
         ),
     ] = None,
+    together: Annotated[
+        str | None,
+        typer.Option(
+            help="Failures of nodes within so long of the one before are one event, e.g. '1 min'; "
+            "default: those of one instant.",
+            show_default=False,
+        ),
+    ] = None,
     by: Annotated[
-        By | None,
-        typer.Option(help="cause: a fit for each cause, and which to fix first."),
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="cause: a fit for each cause, and which to fix first; or a column, such as "
+            "batch: a fit for each group of nodes, and the ratios of their hazards.",
+            show_default=False,
+        ),
+    ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that names each node's rack, switch or chassis: their own shocks, and "
+            "a fragment with a source for them.",
+            show_default=False,
+        ),
     ] = None,
     reach: Annotated[
         list[str] | None,
@@ -182,6 +198,14 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    now: Annotated[
+        bool,
+        typer.Option(
+            "--now",
+            help="Write the fragment for what comes after the log, where the rate changes; "
+            "default: for the log's whole window.",
+        ),
+    ] = False,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -204,7 +228,9 @@ def fit(
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import anonymous_rows, how_to_fit
+    from cprsim.fitting.by_group import ByGroup
     from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
+    from cprsim.fitting.domains import ByDomain, fit_domains
     from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.since_last import compared, read_before
     from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
@@ -214,7 +240,13 @@ def fit(
         page_of_fit,
         since_sentences,
     )
-    from cprsim.present.fit_json import causes_as_json, fit_as_json, since_as_json
+    from cprsim.present.fit_json import (
+        causes_as_json,
+        domains_as_json,
+        fit_as_json,
+        groups_as_json,
+        since_as_json,
+    )
     from cprsim.present.terminal import show
     from cprsim.whole_file import require_new, write_new
 
@@ -234,6 +266,7 @@ def fit(
         node_file=node_file,
         node_dates=node_dates,
         coalesce=coalesce,
+        together=together,
         cause=cause,
         node=node,
         age=age and age.value,
@@ -242,35 +275,56 @@ def fit(
     if anonymize is not None:
         write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
         complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
-    if by is not None and cause is not None:
+    if by == "cause" and cause is not None:
         raise ParameterError("--by cause: takes all causes, --cause one alone")
-    if reach and by is None:
+    if by is not None and domain is not None:
+        raise ParameterError("--by and --domain: each writes a fragment; give one of them")
+    if now and (by is not None or domain is not None):
+        raise ParameterError("--now: goes without --by and --domain, which take the whole window")
+    if reach and by != "cause":
         raise ParameterError("--reach: goes with --by cause")
     outages = log.chosen
     n_job = nodes_of_job(job_nodes, outages.n_nodes)
     fitted = log.fit(bootstrap, seed)
     report = FitReport.of(
-        fitted, one_line(trace.name), n_job_nodes=job_nodes, circle_seed=seed if circle else None
-    )
-    causes = by_cause(outages, n_job, asked.first) if by is not None else ()
+        fitted, one_line(trace.name), n_job_nodes=job_nodes,
+        circle_seed=seed if circle else None, now=now,
+    )  # fmt: skip
+    causes = by_cause(outages, n_job, asked.first) if by == "cause" else ()
+    apart = None
+    if by is not None and by != "cause":
+        apart = ByGroup.of(fitted, log.groups(by), asked.first, one_line(trace.name))
+    domains = None
+    if domain is not None:
+        found = fit_domains(log.apart, log.groups(domain), log.within_h)
+        domains = ByDomain.of(found, one_line(trace.name), n_job, fitted.observation)
     reaches = reaches_of(causes, _by_cause_said(reach or []))
     written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
     since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
     said = tuple(since_sentences(since)) if since else ()
     of_all = fragment_of_all(written, reaches)
-    report = replace(report, more=said, causes=causes, fragment_of_causes=of_all)
+    report = replace(
+        report,
+        more=(*said, *report.more),
+        causes=causes,
+        fragment_of_causes=of_all,
+        groups=apart,
+        domains=domains,
+    )
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if page is not None:
         from cprsim.present.writing import write_page
 
         complain(f"page written to {write_page(page_of_fit(report), page)[0]}")
-    to_save = of_all if causes else report.fragment
+    to_save = report.to_save
     if save is not None and to_save is not None:
         write_new(save, to_save)
     if as_json:
         more: dict[str, Any] = {}
         if causes:
             more = {"causes": causes_as_json(causes, written), "fragment_of_causes": of_all}
+        more |= {"by_group": groups_as_json(apart)} if apart else {}
+        more |= {"domains": domains_as_json(domains)} if domains else {}
         more |= {"since_last": since_as_json(since)} if since else {}
         say_json({**fit_as_json(report, figures), **more})
     else:

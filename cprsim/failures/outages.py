@@ -135,7 +135,7 @@ class Outages:
         """Those outages that `mask` (n_outages,) keeps; nodes and window stay as they are."""
         return self if mask.all() else self._taken(np.flatnonzero(mask))
 
-    def _in_order(self) -> Outages:
+    def in_order(self) -> Outages:
         """By start and node, where the nodes' numbers have changed."""
         return _sorted(self)
 
@@ -155,12 +155,19 @@ class Outages:
             near = get_close_matches(name, self.node_names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"the log names no node {name!r}{hint}")
-        number = self.node_names.index(name)
-        mine = self.where(self.node == number)
-        one = slice(number, number + 1)
-        lives = self.lives and (self.lives[0][one], self.lives[1][one], self.lives[2][one])
+        return self.of_nodes(np.arange(self.n_nodes) == self.node_names.index(name))
+
+    def of_nodes(self, mask: Bools) -> Outages:
+        """The outages of those nodes that `mask` (n_nodes,) keeps, which are numbered anew."""
+        number = np.cumsum(mask) - 1
+        mine = self.where(mask[self.node])
+        named = mask[: len(self.node_names)]
         return replace(
-            mine, node=np.zeros_like(mine.node), n_nodes=1, node_names=(name,), lives=lives
+            mine,
+            node=number[mine.node],
+            n_nodes=int(mask.sum()),
+            node_names=tuple(np.array(self.node_names, dtype=object)[named].tolist()),
+            lives=self.lives and (self.lives[0][mask], self.lives[1][mask], self.lives[2][mask]),
         )
 
     def choosing(self, text: str) -> Outages:
@@ -324,6 +331,15 @@ def _any_of(flags: Bools, firsts: Ints, lasts: Ints) -> Bools:
     return np.asarray(up[lasts + 1] > up[firsts], dtype=bool)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeGroups:
+    """What each node belongs to: its batch, model, cage, rack."""
+
+    column: str  # what the file calls it
+    code: Ints  # (n_nodes,) place in `names`, -1 for nodes of which nothing is said
+    names: tuple[str, ...]
+
+
 # ------------------------------------------------------------------------ nodes that join and leave
 
 
@@ -392,7 +408,7 @@ def with_lives(outages: Outages, lives: NodeLives) -> Outages:
             f"{late} node(s) joined after the observation began, {early} left before its end",
             *(f"{n} {what}" for what, n in counted.items() if n),
         ),
-    )._in_order()
+    ).in_order()
 
 
 # -------------------------------------------------------------------------- without names and dates

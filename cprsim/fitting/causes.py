@@ -187,7 +187,7 @@ REACHES = ("process", "gpu", "node", "rack", "all")  # that a scenario's scope m
 INTERVALS = ("mtbf_95", "spread_95")
 ONE_SOURCE = (
     "# a source of failures for each cause; they are independent, and a failure renews its own",
-    "# source alone (each was fitted as if every outage renewed the node)",
+    "# source alone: each was fitted so, from one failure of the cause on a node to the next",
 )
 
 
@@ -208,13 +208,16 @@ class CauseFragment:
 def fragments_by_cause(
     causes: tuple[OfCause, ...], origin: str, n_job: int, observed: Observation
 ) -> tuple[CauseFragment, ...]:
-    """One for each cause, without p-values."""
+    """One for each cause, without p-values.
+
+    Each is fitted to the cause's failures alone, as its source will be simulated: no other cause
+    renews its clocks.
+    """
     written = []
     for one in causes:
         try:
-            fitted = fit_trace(
-                one.outages, n_bootstrap=0, observed=replace(observed, cause=one.name)
-            )
+            alone = one.outages.where(one.outages.chosen)
+            fitted = fit_trace(alone, n_bootstrap=0, observed=observed)
             text = f"# cause: {one_line(one.name)}\n{fragment(fitted, origin, n_job)}"
             written.append(CauseFragment(one.name, text, ""))
         except ParameterError as error:

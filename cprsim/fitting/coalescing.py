@@ -53,6 +53,31 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     return replace(noted, end_h=end_h, ended=ended, guessed=guessed).where(mask)
 
 
+def brought_together(outages: Outages, within_h: float) -> Outages:
+    """Failures of nodes that begin within a window of the one before begin with the first of them.
+
+    What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
+    How many would have been moved had each failure come at a random instant is noted too.
+
+    Parameters
+    ----------
+    outages : the log
+    within_h : the window [h]
+    """
+    start_h = outages.start_h
+    near = np.append(False, np.diff(start_h) <= within_h) & (start_h >= 0)
+    first = np.maximum.accumulate(np.where(near, 0, np.arange(len(near))))
+    n_moved = int((start_h > start_h[first]).sum())
+    n = int(outages.in_window.sum())
+    by_chance = n * -np.expm1(-n * within_h / outages.window_h)
+    note = (
+        f"{n_moved} failure(s) within {within_h:.4g} h of the one before taken as one event with "
+        f"it ({by_chance:.3g} would be, came all at random)"
+    )
+    moved = replace(outages, start_h=start_h[first], notes=(*outages.notes, note))
+    return moved.in_order()
+
+
 def n_failures(outages: Outages, within_h: float) -> int:
     """Failures of the observation that are left with a window [h]."""
     order, begins, _ = _merging(outages, within_h)

@@ -90,26 +90,25 @@ def observation(
     return Observation(
         Fact(outages.n_nodes, *n_nodes),
         Fact(outages.origin, *begins),
-        Fact(_end(outages), *ends),
+        Fact(instant(outages, outages.window_h), *ends),
         outages.window_h,
         Fact(AGES[first] if outages.lives is None else LIVING[first], *ages),
         cause,
     )
 
 
-def _end(outages: Outages) -> str:
-    """The window's end, written as its begin is."""
+def instant(outages: Outages, at_h: float) -> str:
+    """An instant of the log [h], written as its begin is."""
     try:
         begins = datetime.fromisoformat(outages.origin)
-        ends = begins + timedelta(hours=outages.window_h)
-        return ends.replace(microsecond=0).isoformat()
+        return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
     except (ValueError, OverflowError):
         pass
     number, _, unit = outages.origin.partition(" ")
     try:
-        return f"{float(number) + outages.window_h:g} {unit}"
+        return f"{float(number) + at_h:g} {unit}"
     except ValueError:
-        return f"{outages.window_h:g} h later"
+        return f"{at_h:g} h later"
 
 
 def node_hours(outages: Outages) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cprsim.foreign import one_line
 
 if TYPE_CHECKING:
-    from cprsim.failures.outages import Outages
+    from cprsim.failures.outages import NodeGroups, Outages
     from cprsim.failures.traces.asked import LogOptions
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import Observation
@@ -31,6 +31,7 @@ class LogAsked:
     node_file : the nodes' dates
     node_dates : whether these are in the records
     coalesce : a time: failures of one node within so long of each other are one
+    together : a time: failures of nodes within so long of the one before are one event
     cause, node : these alone
     age : ``new`` or ``unknown``, of the nodes when the log begins; None where nobody knows
     """
@@ -41,6 +42,7 @@ class LogAsked:
     node_file: Path | None = None
     node_dates: bool = False
     coalesce: str | None = None
+    together: str | None = None
     cause: str | None = None
     node: str | None = None
     age: str | None = None
@@ -64,6 +66,30 @@ class LogRead:
 
     @property
     def chosen(self) -> Outages:
+        """Those of the cause and of the node that were asked for, those of one event together."""
+        from cprsim.fitting.coalescing import brought_together
+
+        found = self.apart
+        return brought_together(found, self.within_h) if self.within_h > 0 else found
+
+    @property
+    def within_h(self) -> float:
+        """How near in time failures are one event [h]."""
+        said = self.asked.together
+        return 0.0 if said is None else hours_option(said, "--together")
+
+    def groups(self, column: str) -> NodeGroups:
+        """What each node belongs to, by a column of the nodes' table or of the log itself."""
+        from cprsim.failures.traces.node_groups import read_groups
+
+        asked = self.asked
+        if asked.node_file is not None:
+            return read_groups(asked.node_file, "tidy", column, self.apart)
+        named = asked.reader.columns.get("node", "node")
+        return read_groups(asked.log, self.form, column, self.apart, named)
+
+    @property
+    def apart(self) -> Outages:
         """Those of the cause and of the node that were asked for."""
         found, asked = self.coalesced, self.asked
         found = found if asked.cause is None else found.choosing(asked.cause)

@@ -26,8 +26,10 @@ TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repa
 
 N_AGES = 200
 DOT_POINTS = 4.0  # across
-MOST_POINTS = 5_000  # that are drawn one by one; more become an image within the figure
-MOST_STEPS = 1_000  # of the survival curve
+MOST_POINTS = 5_000  # that are drawn one by one; more become a map of cells
+CELLS = 360, 150  # of that map, over time and over nodes
+MOST_STEPS = 400  # of the survival curve
+N_QUANTILES = 80  # that are drawn for each family
 SHORTEST_MIN = 0.1  # where a window of zero is drawn
 
 
@@ -77,19 +79,36 @@ def nodes_figure(fitted: TraceFit, *, narrow: bool = False) -> Figure:
     with style():
         figure = Figure(figsize=(4.2, 4.5) if narrow else (9, 4.5), layout="constrained")
         axes = figure.subplots()
-        axes.plot(
-            outages.start_h / 24, place[outages.node], ".", markersize=DOT_POINTS, color=INK,
-            alpha=0.6, markeredgewidth=0, rasterized=outages.n_outages > MOST_POINTS,
-        )  # fmt: skip
+        n_failed = max(int((counts > 0).sum()), 1)
+        many = outages.n_outages > MOST_POINTS
+        (_map if many else _dots)(axes, outages.start_h / 24, place[outages.node], n_failed)
         axes.set_xlabel(f"days since {outages.origin}")
         axes.set_ylabel("node, by number of failures")
-        axes.set_ylim(max(int((counts > 0).sum()), 1) + 0.5, 0.5)
+        axes.set_ylim(n_failed + 0.5, 0.5)
         never = int((counts == 0).sum())
         caption = (
-            f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed"
+            f"{outages.n_outages:,} failures{', darker where there are more' if many else ''}; "
+            f"{never:,} of {outages.n_nodes:,} nodes never failed"
         )
         title_axes(axes, "Failures over time", caption)
     return figure
+
+
+def _dots(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
+    axes.plot(
+        day, place, ".", markersize=DOT_POINTS, color=INK, alpha=0.6, markeredgewidth=0
+    )  # fmt: skip
+
+
+def _map(axes: Axes, day: Floats, place: Ints, n_failed: int) -> None:
+    """How many failures each cell of time and nodes holds, as an image of a few kilobytes."""
+    cells = CELLS[0], min(CELLS[1], n_failed)
+    within = (float(day.min()), float(day.max())), (0.5, n_failed + 0.5)
+    counts, _, _ = np.histogram2d(day, place, cells, within)
+    axes.imshow(
+        np.sqrt(counts.T), cmap="Greys", vmin=0, aspect="auto", interpolation="nearest",
+        extent=(*within[0], within[1][1], within[1][0]),
+    )  # fmt: skip
 
 
 def _survival(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> None:
@@ -146,7 +165,7 @@ def _quantiles(axes: Axes, lifetimes: Lifetimes, judged: tuple[Judged, ...]) -> 
     """Observed ages over those that each fit expects at the same survival."""
     curve = survival_curve(lifetimes)
     middle = (np.append(1.0, curve.survival[:-1]) + curve.survival) / 2
-    shown = slice(None, None, max(1, ceil(len(middle) / N_AGES)))
+    shown = slice(None, None, max(1, ceil(len(middle) / N_QUANTILES)))
     for one in judged:
         expected = one.fit.distribution.quantile(1 - middle[shown])
         axes.plot(

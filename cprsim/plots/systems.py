@@ -8,9 +8,10 @@ from math import isnan
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.axes import OVERHEAD_LABEL, axis_top, percent_axis
 from cprsim.plots.style import CAPTION, INK, look_of, stacked, style
-from cprsim.results.words import NO_NUMBER, count, hours, percent_number, significant
+from cprsim.results.words import count, hours, percent_number, significant
 from cprsim.systems_compared import Comparison, Standing, standings
 from cprsim.systems_compared.standings import BEST, ELIGIBLE, TIED
 from cprsim.systems_compared.words import (

@@ -9,12 +9,12 @@ from typing import Any
 from cprsim.backtest.facts import AS_IT_RAN
 from cprsim.backtest.replaying import Advice, Backtest, Replayed, bills, interval_words
 from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
 from cprsim.present.ledger import MOST_JOBS, MOST_JOBS_BRIEF, ends, hours_text
 from cprsim.present.money import bills_as_json, cheapest, money_table
-from cprsim.results.words import NO_NUMBER, count
+from cprsim.results.words import count
 
 NEVER = "never ends"
 

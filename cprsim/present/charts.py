@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import ceil, isnan, nan
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.present.document import Block, Column, Picture, Table, Words
-from cprsim.results.words import NO_NUMBER, ends, significant, suited
+from cprsim.results.words import ends, significant, suited
 
 MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
 

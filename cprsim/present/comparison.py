@@ -12,7 +12,7 @@ import pandas as pd
 
 from cprsim.codec import finite_or_none
 from cprsim.errors import ParameterError
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.document import Block, Column, Document, Section, Table, Words
 from cprsim.present.money import money_differences
 from cprsim.present.run_sentences import spread_in_percent
@@ -30,7 +30,6 @@ from cprsim.results import (
 from cprsim.results.accuracy_rows import further_losses, has_measured_error
 from cprsim.results.metrics import parts_among
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     hours,
     part_label,

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cprsim.errors import CprsimError, ParameterError
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
+from cprsim.fitting.by_group import ByGroup, OfGroup
 from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.fragments import (
     fragment,
     job_fragment,
@@ -23,6 +26,7 @@ from cprsim.fitting.goodness import P_REJECTED, Judged, Ranking
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.posterior_check import Compared, check_by_simulation
+from cprsim.fitting.rates import Rates, fragment_from_now, rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import FitVerdict, Subject, TraceFit, verdict
 from cprsim.fitting.trend import Trend
@@ -39,7 +43,6 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.terminal import say
-from cprsim.results.words import NO_NUMBER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,11 +74,16 @@ class FitReport:
     more: tuple[str, ...] = ()  # sentences that belong to the verdict
     causes: tuple[OfCause, ...] = ()  # the one to fix first on top
     fragment_of_causes: str | None = None
+    groups: ByGroup | None = None
+    domains: ByDomain | None = None
+    rates: Rates | None = None
+    why_no_rates: str = ""
 
     @classmethod
     def of(
-        cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None
-    ) -> FitReport:
+        cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None,
+        now: bool = False,
+    ) -> FitReport:  # fmt: skip
         """Make the fragments, and close the circle.
 
         Parameters
@@ -84,22 +92,78 @@ class FitReport:
         origin : what it is called
         n_job_nodes : nodes of the job that the fragments are for; None for all of the log's
         circle_seed : of the simulation; None for no circle
+        now : the fragment is for what comes after the log, where the rate changes
         """
-        written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+        course, why_no_rates = _rates(fitted)
         simpler = None
-        if fitted.asks_for_correlation:
-            simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
+        if now:
+            written, why_no_fragment = _from_now(fitted, course, origin, n_job_nodes)
+            why_no_fragment = why_no_rates or why_no_fragment
+        else:
+            written, why_no_fragment = _or_reason(fragment, fitted, origin, n_job_nodes)
+            if fitted.asks_for_correlation:
+                simpler, _ = _or_reason(job_fragment, fitted, origin, n_job_nodes)
+            if course is not None and course.changes and written is not None:
+                written = f"{WHOLE_WINDOW}\n{written}"
         circle, why_no_circle = _circle(fitted, circle_seed)
         n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
         said = verdict(fitted, n_job)
         return cls(
-            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said
-        )
+            fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
+            _now_sentences(fitted, course, n_job), rates=course, why_no_rates=why_no_rates,
+        )  # fmt: skip
 
     @property
     def text(self) -> str:
         """The fragment, or why there is none."""
         return self.fragment or f"# no fragment: {self.why_no_fragment}\n"
+
+    @property
+    def to_save(self) -> str | None:
+        """What a file gets: the fragment of what was asked for; of groups, that of each."""
+        if self.causes:
+            return self.fragment_of_causes
+        if self.domains is not None:
+            return self.domains.fragment
+        if self.groups is not None:
+            return "---\n".join(self.groups.fragments)
+        return self.fragment
+
+
+WHOLE_WINDOW = (
+    "# simulates the whole window of the log, whose rate changes; --now: what comes after it"
+)
+
+
+def _rates(fitted: TraceFit) -> tuple[Rates | None, str]:
+    try:
+        return rates(fitted.outages), ""
+    except ParameterError as error:
+        return None, str(error)
+
+
+def _from_now(
+    fitted: TraceFit, course: Rates | None, origin: str, n_job_nodes: int | None
+) -> tuple[str | None, str]:
+    if course is None:
+        return None, ""
+    n_job = nodes_of_job(n_job_nodes, fitted.outages.n_nodes)
+    try:
+        observed = fitted.observation
+        return fragment_from_now(fitted.outages, course, origin, n_job, observed), ""
+    except ParameterError as error:
+        return None, f"the last piece of the log alone: {error}"
+
+
+def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[str, ...]:
+    if course is None or not course.changes:
+        return ()
+    share = fitted.together.share_of_job(n_job, fitted.outages.n_nodes)
+    now, low, high = (1 / (rate * share) for rate in course.now_per_h.triple)
+    return (
+        f"The rate changes ({course.name}): where the log ends it is one every {now:.3g} h "
+        f"[{high:.3g}, {low:.3g}], if the model is right.",
+    )
 
 
 def document_of_fit(report: FitReport) -> Document:
@@ -112,10 +176,15 @@ def document_of_fit(report: FitReport) -> Document:
         sections=[
             Section("The log", [Words(_of_log(fitted)), _failures_picture(fitted)]),
             *(Section(HEADINGS[one.name], _subject_blocks(one)) for one in fitted.subjects),
-            Section("What one distribution can't say", [Words(_correlation_lines(fitted))]),
+            Section(
+                "What one distribution can't say",
+                [Words([*_correlation_lines(fitted), _rate_line(report)])],
+            ),
             *([Section("Simulated again", blocks)] if (blocks := _circle_blocks(report)) else []),
             Section("For the scenario", _fragment_blocks(report)),
             *([Section("Causes", _cause_blocks(report))] if report.causes else []),
+            *([Section("Groups", _group_blocks(report.groups))] if report.groups else []),
+            *([Section("Domains", _domain_blocks(report.domains))] if report.domains else []),
         ],
     )
 
@@ -282,6 +351,12 @@ def _correlation_lines(fitted: TraceFit) -> list[str]:
     return [*lines, *(_form_line(form, fitted) for form in fitted.correlated.forms)]
 
 
+def _rate_line(report: FitReport) -> str:
+    if report.rates is None:
+        return f"Rate over time: {report.why_no_rates}"
+    return f"Rate over time: {report.rates.in_words()}"
+
+
 def _form_line(form: FrailtyFit, fitted: TraceFit) -> str:
     numbers = "  ".join(
         f"{p.name} {p.mean:.3g} [{p.low:.3g}, {p.high:.3g}]" for p in form.parameters
@@ -370,6 +445,65 @@ def _fit_line(one: OfCause) -> str:
         return f"{one_line(one.name)}: not fitted: {one.why_not}; {shares}"
     numbers = _intervals((*one.uptimes.parameters, one.uptimes.mean))
     return f"{one_line(one.name)}: weibull: {numbers}; {shares}"
+
+
+# --------------------------------------------------------------------------- groups and domains
+
+
+def _group_blocks(found: ByGroup) -> list[Block]:
+    """A row for each group, and its fragment."""
+    first = found.groups[0].name
+    headings = (
+        "nodes",
+        "failures",
+        "per node and 30 days",
+        "shape of up-times",
+        "ratio of hazards",
+    )
+    apart = f" {found.n_nodes_apart} node(s) of no known group are left out."
+    return [
+        Table(
+            f"Groups by {one_line(found.column)}",
+            [Column("group", is_number=False), *map(Column, headings)],
+            [_group_cells(one) for one in found.groups],
+        ),
+        Words([
+            f"ratio of hazards: over that of {one_line(first)}, of nodes of the same age (Cox), "
+            "with 95 % intervals that let up-times of one node resemble each other."
+            + (apart if found.n_nodes_apart else ""),
+            *(f"{one_line(one.name)}: not fitted: {one.why_not}"
+              for one in found.groups if one.uptimes is None),
+        ]),
+        *(ListingBlock(f"The nodes of {one_line(one.name)}", text)
+          for one, text in zip(found.groups, found.fragments, strict=True)),
+    ]  # fmt: skip
+
+
+def _group_cells(one: OfGroup) -> list[str]:
+    ratio = NO_NUMBER if one.ratio is None else _three(one.ratio)
+    shape = NO_NUMBER if one.uptimes is None else _three(one.uptimes.parameters[0])
+    rate = _three(one.rate_per_h, MONTH_H)
+    return [one_line(one.name, 30), str(one.n_nodes), str(one.n_failures), rate, shape, ratio]
+
+
+def _three(estimate: Estimate, factor: float = 1.0) -> str:
+    mean, low, high = (value * factor for value in estimate.triple)
+    return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def _domain_blocks(found: ByDomain) -> list[Block]:
+    """What shocks of racks and switches do, and the fragment with a source for them."""
+    one = found.fitted
+    return [
+        Words([
+            f"{one.n_shocks} shocks of {one.n_domains} domains by {one_line(one.column)} (chance "
+            f"makes {one.by_chance:.3g}), within {one.within_h:.3g} h: {one.share_of_failures:.1%} "
+            "of the failures.",
+            f"Each domain has {_three(one.rate_per_h, MONTH_H)} per 30 days; a shock strikes "
+            f"{_three(one.struck, 100.0)} % of its nodes. With 95 % intervals.",
+        ]),
+        ListingBlock("A source for nodes alone, and one for racks", found.text),
+    ]  # fmt: skip
 
 
 def since_sentences(since: Since) -> list[str]:

@@ -8,14 +8,14 @@ from typing import Any
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fitting.cost_fit import Bandwidth, CostFit, mean_of
 from cprsim.fitting.cost_fragment import UNITS, bandwidth_of, unit_of, verdict_of
 from cprsim.fitting.goodness import Judged
 from cprsim.present.as_json import interval
 from cprsim.present.document import Column, ListingBlock, Table, Words
 from cprsim.present.terminal import show
-from cprsim.results.words import NO_NUMBER, count
+from cprsim.results.words import count
 
 
 def print_costs(

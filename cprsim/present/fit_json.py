@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.codec import finite_or_none
+from cprsim.fitting.by_group import ByGroup
 from cprsim.fitting.causes import AGES_H, CauseFragment, OfCause
 from cprsim.fitting.correlation import WORST_FRACTION
+from cprsim.fitting.domains import ByDomain
 from cprsim.fitting.goodness import Judged
 from cprsim.fitting.lifetimes import Lifetimes
 from cprsim.fitting.likelihood import Parameter
 from cprsim.fitting.observation import Observation, n_failures, node_hours
 from cprsim.fitting.posterior_check import Compared
 from cprsim.fitting.rate_change import Change
+from cprsim.fitting.rates import Rates
 from cprsim.fitting.since_last import Since
 from cprsim.fitting.trace_fit import Subject
 from cprsim.fitting.trend import Trend
@@ -59,6 +62,7 @@ def fit_as_json(report: FitReport, figures: list[Path]) -> dict[str, Any]:
             for form in forms
         ],
         "trend": _trend_object(fitted.trend),
+        "rates": report.rates and _rates_object(report.rates),
         "circle": [_compared_object(one) for one in report.circle],
         "no_circle": report.why_no_circle or None,
         "notes": list(fitted.warnings),
@@ -103,6 +107,21 @@ def _trend_object(trend: Trend) -> dict[str, Any]:
         "laplace_z": finite_or_none(trend.laplace_z),
         "borders_h": list(trend.borders_h),
         "rates_per_h": list(trend.rates_per_h),
+    }
+
+
+def _rates_object(found: Rates) -> dict[str, Any]:
+    return {
+        "model": found.name,
+        "held_out": {
+            name: {"gain": finite_or_none(gain), "standard_error": finite_or_none(error)}
+            for name, gain, error in found.gains
+        },
+        "borders_h": list(found.borders_h),
+        "pieces_per_h": [_triple(*one.triple) for one in found.pieces_per_h],
+        "now_per_h": _triple(*found.now_per_h.triple),
+        "slope_per_h": found.slope_per_h and _triple(*found.slope_per_h.triple),
+        "dispersion": found.dispersion,
     }
 
 
@@ -178,6 +197,47 @@ def causes_as_json(
 
 def _triple(estimate: float, low: float, high: float) -> dict[str, float]:
     return {"estimate": estimate, "low": low, "high": high}
+
+
+def groups_as_json(found: ByGroup) -> dict[str, Any]:
+    """The same for scripts, in the same order."""
+    return {
+        "column": found.column,
+        "nodes_of_no_group": found.n_nodes_apart,
+        "groups": [
+            {
+                "group": one.name,
+                "nodes": one.n_nodes,
+                "n_failures": one.n_failures,
+                "rate_per_h": _triple(*one.rate_per_h.triple),
+                "hazard_ratio": one.ratio and _triple(*one.ratio.triple),
+                "uptimes": one.uptimes
+                and {
+                    p.name: _triple(*p.triple) for p in (*one.uptimes.parameters, one.uptimes.mean)
+                },
+                "not_fitted": one.why_not or None,
+                "fragment": text,
+            }
+            for one, text in zip(found.groups, found.fragments, strict=True)
+        ],
+    }
+
+
+def domains_as_json(found: ByDomain) -> dict[str, Any]:
+    """The same for scripts."""
+    one = found.fitted
+    return {
+        "column": one.column,
+        "domains": one.n_domains,
+        "nodes_each": one.n_nodes_each,
+        "within_h": one.within_h,
+        "shocks": one.n_shocks,
+        "by_chance": one.by_chance,
+        "share_of_failures": one.share_of_failures,
+        "rate_per_h": _triple(*one.rate_per_h.triple),
+        "struck": _triple(*one.struck.triple),
+        "fragment": found.text,
+    }
 
 
 def since_as_json(since: Since) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from math import isnan
 from typing import Any
 
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.fleet.cells import STATISTICS, USEFUL
 from cprsim.fleet.deciding import Knee
 from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
@@ -28,7 +28,6 @@ from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.prices import shown
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     hours,
     percent_number,

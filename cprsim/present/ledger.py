@@ -8,14 +8,14 @@ from math import isfinite
 from typing import Any
 
 from cprsim.codec import finite_or_none as plain
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.history.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger
 from cprsim.history.summing import CalendarPeriod, of_all, over_time, worst
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.present.as_json import interval
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Cell, Column, Document, Page, Section, Table, Words
-from cprsim.results.words import NO_NUMBER, count
+from cprsim.results.words import count
 
 MOST_JOBS_BRIEF, MOST_JOBS = 20, 200  # on a terminal, on a page; JSON has all
 TITLES = {"useful": "useful work", "lost": "work done again", "wait": "wait for a node"}

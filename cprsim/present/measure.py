@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.measuring.checks import HOLDS_WITHIN, AdditivityVerdict, Checks, Difference, SeedMean
 from cprsim.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, typical_loss, why_unfit
 from cprsim.measuring.expectation import FEW_CLICKS, Expected
@@ -15,7 +16,7 @@ from cprsim.measuring.runs import COUNTED_INTERVAL
 from cprsim.measuring.trainer_check import TrainerCheck
 from cprsim.present.document import Column, Table, Words
 from cprsim.present.terminal import show
-from cprsim.results.words import NO_NUMBER, with_ends
+from cprsim.results.words import with_ends
 from cprsim.staleness import FEWEST_SEEDS_TO_USE, MORE_BYTES, WHOLE, Metric
 
 PAPERS_CORRELATION = 0.88  # recalled: of accuracy loss and PLS

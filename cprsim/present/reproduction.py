@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.present.charts import chart_blocks
 from cprsim.present.document import Block, Cell, Column, Document, Section, Table, Words
 from cprsim.present.document import ListingBlock as TextListing
@@ -19,7 +20,7 @@ from cprsim.reproduce.runner import COLUMNS, Reproduced, read_reproduced
 from cprsim.reproduce.summary import Listing, Summary, TargetRow
 from cprsim.reproduce.verdicts import Finding
 from cprsim.results.manifest import MANIFEST, read_manifest
-from cprsim.results.words import NO_NUMBER, count
+from cprsim.results.words import count
 
 MARKS = (
     "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "

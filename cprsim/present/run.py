@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
@@ -52,7 +52,6 @@ from cprsim.results.metrics import BESIDE, parts_among
 from cprsim.results.money import bills_in
 from cprsim.results.percentiles import PERCENT, Percentiles, percentiles
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     hours,
     part_label,

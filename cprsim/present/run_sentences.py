@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.records import STOPPED_BEYOND, OnFailure, RecoveryPolicy
 from cprsim.recovery.giving_up import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, n_saves_due
 from cprsim.results import FINISHED, Result, differences, records_of
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     ends,
     hours,

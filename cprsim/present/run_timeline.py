@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import Block, Column, Picture, Section, Table, Words
 from cprsim.results import Result
 from cprsim.results.pace import paces
-from cprsim.results.words import NO_NUMBER, hours
+from cprsim.results.words import hours
 
 if TYPE_CHECKING:
     import pandas as pd

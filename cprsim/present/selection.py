@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import (
     Block,
     Cell,
@@ -33,7 +34,7 @@ from cprsim.present.selection_sentences import (
 from cprsim.present.sensitivity import sensitivity_sentences
 from cprsim.results.manifest import read_manifest
 from cprsim.results.money import JobPrices, prices_in
-from cprsim.results.words import NO_NUMBER, count, hours, percent, portion, with_interval
+from cprsim.results.words import count, hours, percent, portion, with_interval
 from cprsim.selector import Candidate, Limit, Selection
 from cprsim.selector.bills import bills_of_selection
 from cprsim.selector.folder import read_selection

@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,
@@ -30,7 +30,7 @@ from cprsim.present.terminal import show
 from cprsim.prices import shown
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
-from cprsim.results.words import NO_NUMBER, count, hours, suited, ten_thousandths, with_interval
+from cprsim.results.words import count, hours, suited, ten_thousandths, with_interval
 from cprsim.sweeps import Extreme, StrategySummary, SweepResult, summaries
 from cprsim.sweeps.costs import COST_MONTH, OVERHEAD
 

@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from cprsim.codec import finite_or_none
+from cprsim.estimate import NO_NUMBER
 from cprsim.present.document import Column, Table, Words
 from cprsim.present.terminal import say, show
-from cprsim.results.words import NO_NUMBER, percent_number, significant
+from cprsim.results.words import percent_number, significant
 from cprsim.sync import SpeedPoint
 
 SECONDS = 3600.0  # in an hour

@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 from cprsim.codec import encode, finite_or_none
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.systems import systems_figure
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
@@ -29,7 +30,6 @@ from cprsim.results import FINISHED
 from cprsim.results.metrics import parts_among
 from cprsim.results.money import bills_in
 from cprsim.results.words import (
-    NO_NUMBER,
     count,
     hours,
     percent_number,

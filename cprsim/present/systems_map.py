@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from string import ascii_uppercase
 from typing import Any
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.plots.systems_map import systems_map_figure
 from cprsim.present.document import (
     Block,
@@ -18,7 +19,7 @@ from cprsim.present.document import (
     Words,
 )
 from cprsim.present.provenance import FOUND_AGAIN, origin, places
-from cprsim.results.words import NO_NUMBER, count, hours, suited
+from cprsim.results.words import count, hours, suited
 from cprsim.systems_compared.map_folder import SystemsMap
 from cprsim.systems_compared.mapping import tied_with_best
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.experiments.accuracy import StrategyAccuracy, TrainingOutcome
 from cprsim.experiments.train_in_step import Team
 from cprsim.kernel.metrics import Quality
 from cprsim.present.document import Column, Table, Words
 from cprsim.present.terminal import show
-from cprsim.results.words import NO_NUMBER, count, percent_number, saves
+from cprsim.results.words import count, percent_number, saves
 
 PAPERS_MEMORY = {  # of trackers, for rows of 16 and of 128 numbers
     "scar": "100 %",

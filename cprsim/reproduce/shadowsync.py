@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from cprsim.errors import ParameterError
-from cprsim.estimate import HIGH
+from cprsim.estimate import HIGH, NO_NUMBER
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.experiments.train_in_step import Team, sync_setting, train_in_step, warm_start
 from cprsim.failures.distributions import Constant
@@ -26,7 +26,6 @@ from cprsim.reproduce.paper import Claim, Mark, about, words
 from cprsim.reproduce.study import Part, Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.reproduce.verdicts import FITTED, NONE, Assumptions, agreement
-from cprsim.results.words import NO_NUMBER
 from cprsim.sync import SyncSetting, load_model, throughput
 
 SCENARIO = "shadowsync.yaml"

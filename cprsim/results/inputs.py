@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import InputError, ResultError
+from cprsim.estimate import NO_NUMBER
 from cprsim.results.folder import SCENARIO
 from cprsim.results.identity import N_DIGITS
-from cprsim.results.words import NO_NUMBER
 from cprsim.scenario.yaml_text import read_document
 
 OF_SCENARIO = "name"  # a key that every scenario has

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cprsim import codec
 from cprsim.codec import FieldMark
-from cprsim.estimate import Estimate
+from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures import distributions
 from cprsim.failures.distributions import PiecewiseHazard
 from cprsim.foreign import read_json
@@ -32,7 +32,7 @@ from cprsim.results.identity import file_digest
 from cprsim.results.manifest import read_manifest
 from cprsim.results.metrics import parts_among, spreads, summarise_rows
 from cprsim.results.rows import loss_rows, replication_rows, timeline_rows
-from cprsim.results.words import NO_NUMBER, significant
+from cprsim.results.words import significant
 
 if TYPE_CHECKING:
     from cprsim.experiments.pipeline import Outcome

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
 
+from cprsim.estimate import NO_NUMBER
 from cprsim.records import RecoveryPolicy
 from cprsim.recovery.giving_up import n_saves_due
 
-NO_NUMBER = "–"
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 ROUNDING = 1e-6  # of a value: an interval that is narrower is none
 

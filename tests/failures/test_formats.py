@@ -267,3 +267,29 @@ def test_the_command_says_what_it_guessed_and_can_be_overridden(tmp_path: Path) 
     other = call("fit", path, "--format", "tidy")
     assert other.exit_code == 2
     assert "there is no column 'node'" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("begins", "advice"),
+    [
+        (b"PK\3\4 and more", "is a spreadsheet or an archive: save its sheet as CSV"),
+        (b"SQLite format 3\0", "sqlite3 -header -csv FILE"),
+        ("node,start,end\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE"),
+        (b"<?xml version='1.0'?><a/>\n", "is HTML or XML"),
+        (b"- node: a\n  start: 1\n", "is YAML: write a row per outage"),
+        (b"sep=;\nnode;start\n", "delete its first line"),
+        (b'[{"node": "a", "start": 1}]\n', "jq -c '.[]' FILE"),
+        (b'{"events": [{"node": "a", "start": 1}]}\n', "jq -c '.KEY[]' FILE"),
+        (b"JobID    State\n-------- ------\n1 NODE_FAIL\n", "print it with bars (Slurm: -P)"),
+        (b"a,2024-05-01,2024-05-02\nb,2024-05-03,2024-05-04\n", "is the first line no header?"),
+        (b"Host,Begin,Finish\na,1,2\n", "--column node=Host --column start=Begin --column end=F"),
+    ],
+)
+def test_what_no_format_reads_is_told_what_to_do(
+    tmp_path: Path, begins: bytes, advice: str
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(begins)
+    shown = call("fit", path, "--bootstrap", 0)
+    assert shown.exit_code == 2
+    assert advice in " ".join(shown.stderr.split())

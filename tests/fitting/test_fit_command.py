@@ -150,3 +150,15 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
     for name, figure in figures.items():
         (path,) = save_figure(figure, tmp_path / name, ["png"])
         assert path.stat().st_size > 10_000
+
+
+def test_the_page_of_a_large_log_is_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    at_h, node = np.sort(rng.uniform(0, 9000, 12_000)), rng.integers(0, 400, 12_000)
+    rows = (f"n{k},{at!r},{at + 0.1!r}" for k, at in zip(node.tolist(), at_h.tolist(), strict=True))
+    path, page = tmp_path / "log.csv", tmp_path / "page.html"
+    path.write_text("node,start,end\n" + "\n".join(rows) + "\n")
+    shown = call("fit", path, "--time-unit", "h", "--bootstrap", 0, "--page", page)
+    assert shown.exit_code == 0, shown.output
+    assert page.stat().st_size < 1.5e6
+    assert "darker where there are more" in page.read_text()

@@ -19,6 +19,7 @@ from rich.table import Table
 import cprsim
 from cprsim.curves import chosen_curve
 from cprsim.errors import ParameterError
+from cprsim.estimate import NO_NUMBER
 from cprsim.kernel.blas import description
 from cprsim.measuring.runs import read_seed
 from cprsim.reproduce.paper import Mark, words
@@ -38,7 +39,6 @@ from cprsim.reproduce.promise.losses import (
 from cprsim.reproduce.study import Study, Work
 from cprsim.reproduce.summary import Listing, Target, Tested
 from cprsim.results.manifest import git_state
-from cprsim.results.words import NO_NUMBER
 from cprsim.scenario import LoadedScenario
 from cprsim.workers import Workers
 

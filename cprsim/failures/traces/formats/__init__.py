@@ -13,6 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import HEAD_BYTES, Head, LogFormat, LogOptions
 from cprsim.failures.traces.bounded import opened
+from cprsim.failures.traces.not_read import require_readable
 
 PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
 
@@ -41,10 +42,12 @@ def guess(path: Path) -> tuple[LogFormat, str]:
     Raises
     ------
     TraceError
-        where the file can't be opened or unpacked.
+        where the file can't be opened or unpacked, or is of a kind that no format reads.
     """
     head = head_of(path)
     for one in FORMATS.values():
+        if one.name == "tidy":  # the last: takes anything that is text
+            require_readable(path, head)
         if why := one.looks_like(head):
             return one, why
     return FORMATS["tidy"], "nothing else was recognised"

@@ -31,7 +31,8 @@ def json_line_pieces(path: Path) -> Iterator[pd.DataFrame]:
     lines: list[int] = []
     any_row = False
     for number, line in numbered_lines(path):
-        objects.append(_object(line, number, path))
+        objects.append(item := _object(line, number, path))
+        _require_flat(item, number, path)
         lines.append(number - FIRST_ROW)
         if len(lines) >= LINES_AT_ONCE:
             any_row = True
@@ -52,6 +53,17 @@ def _object(line: str, number: int, path: Path) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise trace_error(path, number, 'is no JSON object such as {"node": ..., "start": ...}')
     return item
+
+
+def _require_flat(item: dict[str, Any], number: int, path: Path) -> None:
+    """Raise TraceError where the outages are a list within one object."""
+    lists = (value for value in item.values() if isinstance(value, list))
+    if any(isinstance(entry, dict) for each in lists for entry in each[:1]):
+        raise trace_error(
+            path, number,
+            "is an object with a list of objects, not one per line: jq -c '.KEY[]' FILE > log.jsonl"
+            " makes JSON lines of that list",
+        )  # fmt: skip
 
 
 def _table(objects: list[dict[str, Any]], lines: list[int]) -> pd.DataFrame:
