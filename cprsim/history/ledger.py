@@ -10,7 +10,7 @@ import numpy as np
 
 from cprsim.estimate import Estimate
 from cprsim.history.course import Course, Incident, LoggedSave, Run, course_of
-from cprsim.history.filling import Filled, Usual, filled
+from cprsim.history.filling import Drawn, Filled, Usual, filled
 from cprsim.history.stretches import (
     Account,
     account_of,
@@ -64,7 +64,7 @@ class JobLedger:
     save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
-    took_h: dict[str, Floats]  # stages of the incidents of which the log says all
+    took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     pieces: tuple[tuple[float, float, str], ...]  # begin, end [h], part: of the likeliest course
     inferred: dict[str, int]
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
@@ -125,7 +125,7 @@ class _Booking:
             run.end_step = self._end_step(number, run)
         self._points = [points_of(run, course) for run in course.runs]
         self._pace = pace_of(course, self._points)
-        self._usual = usual.resampled(n_draws, silences_s(self._points, self._pace), rng)
+        self._usual = Drawn(usual, n_draws, silences_s(self._points, self._pace), rng)
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._pieces: list[tuple[float, float, str]] = []
