@@ -287,27 +287,29 @@ class _CourseReader:
         if part in WORKS and self._state is WORK:  # nobody waits for it
             self._count_beside(at_s, step)
             return
-        same = self._state is STANDS and self._incident.failed_s == at_s
-        if self._state is WORK:
-            self._stop(at_s)
-            self._run.end_step = self._incident.failed_step = step
-            self._stage("detect", at_s)
-        elif not same:
-            self._incident.n_failures += not self._again(at_s)
-            self.course.n_failures += not self._again(at_s)
-            self._stage("detect", at_s)
+        if self._state in (WORK, STANDS):
+            self._fail(at_s, step)
         self._last_failure_s = at_s
         self._name(place)
 
     def _revert(self, at_s: float, step: float) -> None:
         """A shard went back: if nobody has said so, it failed, and the job waits for it."""
         self.course.reloads = True
-        if self._state is WORK and not self._has_failed_beside:
+        waits = self._state in (WORK, STANDS) and not self._has_failed_beside
+        if waits and not self._again(at_s):
+            self._fail(at_s, step)
+        self._incident.n_reverted += 1
+
+    def _fail(self, at_s: float, step: float) -> None:
+        """A failure that the job waits for: the first of an incident, or a further one."""
+        if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = self._incident.failed_step = step
-            self._stage("detect", at_s)
-            self._last_failure_s = at_s
-        self._incident.n_reverted += 1
+        elif self._incident.failed_s != at_s:
+            self._incident.n_failures += not self._again(at_s)
+            self.course.n_failures += not self._again(at_s)
+        self._stage("detect", at_s)
+        self._last_failure_s = at_s
 
     _last_failure_s = nan
     _has_failed_beside = False

@@ -173,14 +173,16 @@ class _Booking:
         incident, run = self._course.incidents[number], self._run(number - 1) if number else None
         if run is None or isfinite(incident.failed_s) or not isfinite(self._pace.step_s):
             return None
-        if not isfinite(run.end_step) or not isfinite(run.last_step):
+        points = self._points[number - 1]
+        if not isfinite(run.end_step) or len(points.at_s) == 0:
             return None
         open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
-        died_s = run.last_s + (run.end_step - run.last_step) * self._pace.step_s
+        last_s = float(points.at_s[-1])
+        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
         first_s = incident.first_s
         if open_ or not isfinite(first_s):
             return None
-        return min(max(died_s, run.last_s), first_s)
+        return min(max(died_s, last_s), first_s)
 
     def _begin(self, number: int, failed_s: Floats) -> Floats:
         """When the run after an incident began, by when the one before ended."""
