@@ -298,10 +298,14 @@ class _CourseReader:
         waits = self._state in (WORK, STANDS) and not self._has_failed_beside
         if waits and not self._again(at_s):
             self._fail(at_s, step)
+        if self._state is STANDS and self._incident.failed_s == at_s:
+            self._run.end_step = step
         self._incident.n_reverted += 1
 
     def _fail(self, at_s: float, step: float) -> None:
         """A failure that the job waits for: the first of an incident, or a further one."""
+        if self._state is STANDS and self._worked_since(step):
+            self._go_on(nan, nan)
         if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = self._incident.failed_step = step
@@ -310,6 +314,12 @@ class _CourseReader:
             self.course.n_failures += not self._again(at_s)
         self._stage("detect", at_s)
         self._last_failure_s = at_s
+
+    def _worked_since(self, step: float) -> bool:
+        """Whether there are more steps in the state than as the job last stood still."""
+        incident, before = self._incident, self._run.end_step if self.course.reloads else nan
+        stood_at = incident.to_step if isfinite(incident.to_step) else before
+        return step > stood_at + BACK
 
     _last_failure_s = nan
     _has_failed_beside = False

@@ -226,7 +226,8 @@ class _Booking:
         first = float(points.step[0]) if len(points.step) else np.inf
         if incident.is_start:
             return np.full(self._n, min(first, 0.0))
-        if self._course.reloads and first >= float(end_step.min()):
+        before = self._run(number - 1) if number else None
+        if self._course.reloads and before is not None and first >= before.last_step:
             return np.minimum(end_step, first)
         return np.full(self._n, min(self._content, first))
 
