@@ -25,6 +25,7 @@ MOST_KEPT = 200  # incidents that others are drawn from
 N_TRIED = 64  # incidents a draw, one of which stands in
 N_GRID = 400  # times that a density is known at
 LEAST_S = 1e-3
+SILVERMAN = 1.06
 LEAST_WIDTH = 1e-3  # of a kernel, for stages that always take the same
 FEWEST_TO_SPREAD = 3  # incidents of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
@@ -110,9 +111,8 @@ class Drawn:
         All but the stage that varies most are drawn from incidents, as likely as what then remains
         of the time is for that one; in proportion where none of the draws leaves it any.
         """
-        every = [self.incidents([name]) for name in names]
-        rest = int(np.argmax([rows.std() for rows, _ in every]))
-        took_s = np.stack([self._some(*one) for one in every], axis=2)
+        rest = int(np.argmax([self.incidents([name])[0].std() for name in names]))
+        took_s = np.stack([self._some(name) for name in names], axis=2)
         others_s = took_s.sum(axis=2) - took_s[:, :, rest]
         left_s = total_s[:, None] - others_s
         weight = np.cumsum(self._density(names[rest], left_s), axis=1)
@@ -125,16 +125,20 @@ class Drawn:
         share = np.divide(found, sums, out=equal, where=sums > 0)
         return np.asarray(share * total_s[:, None])
 
-    def _some(self, rows: Floats, again: Ints) -> Floats:
-        """Many incidents a draw: (n_draws, N_TRIED)."""
+    def _some(self, name: str) -> Floats:
+        """Many times of a stage a draw, from the kernels of its incidents: (n_draws, N_TRIED)."""
+        rows, again = self.incidents([name])
         chosen = self._rng.integers(again.shape[1], size=(self.n_draws, N_TRIED))
-        return rows[np.take_along_axis(again, chosen, axis=1), 0]
+        took_s = rows[np.take_along_axis(again, chosen, axis=1), 0]
+        width = _kernel_width(np.log(np.maximum(rows, LEAST_S)))
+        off = self._rng.standard_normal(took_s.shape) * width - width**2 / 2
+        return np.asarray(took_s * np.exp(off))
 
     def _density(self, name: str, time_s: Floats) -> Floats:
         """How likely a stage takes so long, up to a factor: Gaussian kernels over its logarithm."""
         if name not in self._densities:
             log = np.log(np.maximum(self.incidents([name])[0][:, 0], LEAST_S))
-            width = max(float(log.std()) * len(log) ** -0.2, LEAST_WIDTH)
+            width = _kernel_width(log)
             grid = np.linspace(log.min() - 4 * width, log.max() + 4 * width, N_GRID)
             kernels = np.exp(-0.5 * np.square((grid[:, None] - log[None, :]) / width))
             self._densities[name] = grid, kernels.sum(axis=1) / np.exp(grid)
@@ -152,6 +156,11 @@ class Drawn:
         if len(self._gaps_s) == 0:
             return np.ones(len(time_s))
         return 1.0 - np.searchsorted(self._gaps_s, time_s, side="left") / len(self._gaps_s)
+
+
+def _kernel_width(log: Floats) -> float:
+    """Of a Gaussian kernel over so many logarithms (Silverman 1986)."""
+    return max(SILVERMAN * float(log.std()) * log.size**-0.2, LEAST_WIDTH)
 
 
 def _n_again(n: int) -> int:

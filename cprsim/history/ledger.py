@@ -43,6 +43,7 @@ class Charged:
     cause: str
     n_failures: int
     failed_h: Floats  # (n_draws,)
+    stood_h: dict[str, Floats]  # for each stage, (n_draws,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +270,10 @@ class _Booking:
         return max(number, 0) * every if number * every not in given_up else 0.0
 
     def _book(self, incident: Incident, all_of: Filled, account: Account | None) -> None:
-        hours: dict[str, Floats] = {}
+        stood: dict[str, Floats] = {}
         for name, took_s in all_of.stages:
-            hours[name] = hours.get(name, np.zeros(self._n)) + took_s / S_PER_H
-        for name, took_h in hours.items():
+            stood[name] = stood.get(name, np.zeros(self._n)) + took_s / S_PER_H
+        for name, took_h in stood.items():
             self._draws[name] += took_h
         at_h = float(all_of.failed_s.mean()) / S_PER_H
         for name, took_s in all_of.stages:
@@ -281,6 +282,7 @@ class _Booking:
             at_h = end_h
         if incident.is_start:
             return
+        hours = dict(stood)
         if account is not None:
             hours["lost"] = account.lost_s / S_PER_H
         total = sum(hours.values(), np.zeros(self._n))
@@ -294,6 +296,7 @@ class _Booking:
                 incident.cause,
                 incident.n_failures,
                 all_of.failed_s / S_PER_H,
+                stood,
             )
         )
 
