@@ -15,7 +15,7 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.injected import Injected
 from cprsim.history.ledger import JobLedger
-from cprsim.records import STOPPED_BEYOND, Clock, Floats
+from cprsim.records import STOPPED_BEYOND, Clock, Floats, Transfer
 from cprsim.recovery import STRATEGIES
 from cprsim.scenario import load_scenario
 
@@ -133,8 +133,12 @@ def with_own_costs(
     costs = replace(
         experiment.costs, detect=own["detect"], reschedule=own["reschedule"], load=own["load"]
     )
-    if len(facts.saves_h) and isclose(experiment.costs.save.mean_h, facts.save_h):
-        costs = replace(costs, save=Listed(tuple(rng.choice(facts.saves_h, N_SAVES).tolist())))
+    save = costs.save_stall
+    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.save_h)
+    if is_own and len(facts.saves_h):
+        costs = replace(
+            costs, save_stall=Listed(tuple(rng.choice(facts.saves_h, N_SAVES).tolist()))
+        )
     return replace(experiment, costs=costs, scopes=scopes)
 
 
