@@ -86,7 +86,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
 
 def _own_h(job: JobLedger) -> dict[str, Floats]:
     none = np.zeros(len(job.draws["useful"]))
-    stages = {"detect": ("detect",), "load": ("load",)}
+    stages: dict[str, tuple[str, ...]] = {"detect": ("detect",), "load": ("load",)}
     stages["reschedule"] = tuple(name for name in STALLS if name not in stages)
     return {
         kind: np.array(

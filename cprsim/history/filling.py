@@ -75,7 +75,7 @@ class Drawn:
     """Other incidents in each draw: draws spread as far as few incidents leave open."""
 
     def __init__(
-        self, usual: Drawn, n_draws: int, gaps_s: Floats, rng: np.random.Generator
+        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator
     ) -> None:
         """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
         self.stages, self.n_draws = usual.stages, n_draws
@@ -160,7 +160,7 @@ class Drawn:
 
 def _kernel_width(log: Floats) -> float:
     """Of a Gaussian kernel over so many logarithms (Silverman 1986)."""
-    return max(SILVERMAN * float(log.std()) * log.size**-0.2, LEAST_WIDTH)
+    return max(SILVERMAN * float(log.std()) * float(log.size) ** -0.2, LEAST_WIDTH)
 
 
 def _n_again(n: int) -> int:
