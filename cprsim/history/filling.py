@@ -160,7 +160,7 @@ class Drawn:
 
 def _kernel_width(log: Floats) -> float:
     """Of a Gaussian kernel over so many logarithms (Silverman 1986)."""
-    return max(SILVERMAN * float(log.std()) * float(log.size) ** -0.2, LEAST_WIDTH)
+    return max(SILVERMAN * float(log.std()) / float(log.size**0.2), LEAST_WIDTH)
 
 
 def _n_again(n: int) -> int:
