@@ -110,7 +110,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     hours: list[Floats] = []
     for kind, pieces in taken.items():
         all_h = np.concatenate(pieces)
-        all_h = all_h[all_h > 0]
+        all_h = all_h[np.isfinite(all_h) & (all_h > 0)]
         kinds += [kind] * len(all_h)
         hours.append(all_h)
     duration_h: Floats = np.asarray(np.concatenate(hours), dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isclose, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.failures.injected import Injected
 from cprsim.history.ledger import JobLedger
-from cprsim.records import STOPPED_BEYOND, Clock, Floats
+from cprsim.records import STOPPED_BEYOND, Clock, Floats, Transfer
 from cprsim.recovery import STRATEGIES
 from cprsim.results.money import JobPrices, prices_of
 from cprsim.scenario import LoadedScenario, load_scenario
@@ -24,6 +24,7 @@ AS_IT_RAN = "as it ran"
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
 LEAST_H = 1e-9
 P_REJECTED = 0.05
+N_SAVES = 500  # drawn at random; then again
 AT_ONCE_H = 1e-9  # failures closer together are one
 
 
@@ -42,7 +43,8 @@ class LoggedJob:
     load_h: float
     reloads: bool
     n_failures: int
-    own_h: dict[str, tuple[float, ...]]  # detection, rescheduling, load of each incident
+    own_h: dict[str, Floats]  # detection, rescheduling, load of incidents: (n_incidents, n_draws)
+    saves_h: Floats  # that the log says all of
     failed_h: tuple[Floats, ...]  # of each incident, since the job's first step, (n_draws,)
     clock: Clock
     why_clock: str
@@ -76,19 +78,22 @@ def facts_of(job: JobLedger) -> LoggedJob:
         reloads=job.reloads,
         n_failures=n,
         own_h=_own_h(job),
+        saves_h=job.save_stalls_h,
         failed_h=tuple(one.failed_h - start_h for one in job.incidents),
         clock=clock,
         why_clock=why,
     )
 
 
-def _own_h(job: JobLedger) -> dict[str, tuple[float, ...]]:
-    others = [name for name in STALLS if name not in ("detect", "load")]
-    parts = [one.parts_h for one in job.incidents]
+def _own_h(job: JobLedger) -> dict[str, Floats]:
+    none = np.zeros(len(job.draws["useful"]))
+    stages: dict[str, tuple[str, ...]] = {"detect": ("detect",), "load": ("load",)}
+    stages["reschedule"] = tuple(name for name in STALLS if name not in stages)
     return {
-        "detect": tuple(one.get("detect", 0.0) for one in parts),
-        "reschedule": tuple(sum(one.get(name, 0.0) for name in others) for one in parts),
-        "load": tuple(one.get("load", 0.0) for one in parts),
+        kind: np.array(
+            [sum((one.stood_h.get(name, none) for name in names), none) for one in job.incidents]
+        )
+        for kind, names in stages.items()
     }
 
 
@@ -115,16 +120,26 @@ class Listed:
         return np.full(size, self.hours[place])
 
 
-def with_own_costs(experiment: Experiment, facts: LoggedJob) -> Experiment:
-    """Each failure takes as long to notice, to reschedule and to load as it did.
+def with_own_costs(
+    experiment: Experiment, facts: LoggedJob, draw: int, rng: np.random.Generator
+) -> Experiment:
+    """Each failure takes as long to notice, to reschedule and to load as it did, in one draw.
 
+    Another system saves at other times: its saves take what some of the log's took, at random,
+    unless the scenario says otherwise.
     Holds for strategies of the scenario's costs; recovery systems have what follows from the means.
     """
-    own = {name: Listed(hours) for name, hours in facts.own_h.items()}
+    own = {name: Listed(tuple(hours[:, draw].tolist())) for name, hours in facts.own_h.items()}
     scopes = tuple(replace(scope, detect=own["detect"]) for scope in experiment.scopes)
     costs = replace(
         experiment.costs, detect=own["detect"], reschedule=own["reschedule"], load=own["load"]
     )
+    save = costs.save_stall
+    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.save_h)
+    if is_own and len(facts.saves_h):
+        costs = replace(
+            costs, save_stall=Listed(tuple(rng.choice(facts.saves_h, N_SAVES).tolist()))
+        )
     return replace(experiment, costs=costs, scopes=scopes)
 
 

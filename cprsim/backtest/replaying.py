@@ -28,7 +28,7 @@ from cprsim.records import PARTS, Floats, RecoveryPolicy
 from cprsim.results.money import Billed, Bills, JobPrices, JobUse, summed
 from cprsim.streams import stream
 
-N_DRAWS = 20
+N_DRAWS = 40
 N_NODES = 8  # unless said
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
@@ -141,7 +141,7 @@ def _simulated(
     failures = failures_of(facts, job, experiment, draw, rng)
     experiment = replace(experiment, failures=failures)
     if own_costs:
-        experiment = with_own_costs(experiment, facts)
+        experiment = with_own_costs(experiment, facts, draw, rng)
     outcome = simulate(experiment)
     found = []
     for one in outcome.strategies:

@@ -26,7 +26,7 @@ def backtest(
         int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
     ] = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
-    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 20,
+    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 40,
     page: PageFile = None,
     time_unit: TimeUnit = None,
     seed: Seed = 0,

@@ -174,8 +174,7 @@ class _CourseReader:
             self._halt(at_s, place)
             self._incident.to_step = step
         elif name == "revert":
-            self.course.reloads = True
-            self._incident.n_reverted += 1
+            self._revert(at_s, step)
         elif name == "train.resume":
             self._resume(at_s, step)
         elif name in SAVING:
@@ -219,15 +218,20 @@ class _CourseReader:
 
     def _resume(self, at_s: float, step: float) -> None:
         if self._state is WORK:
-            if isfinite(step) and step < self._run.last_step - BACK:
-                self._stop(nan)
-                self._incident.shown = False
-            else:
+            if self._is_told_again(step):
                 self._see(at_s, step)
                 return
+            self._stop(nan)
+            self._incident.shown = False
         if self._state is not OVER:
             self._go_on(at_s, step)
             self._see(at_s, step)
+
+    def _is_told_again(self, step: float) -> bool:
+        """Whether a further process says what one has said already: that this run began."""
+        run = self._run
+        is_new = not isfinite(run.last_step) or run.last_step <= run.begin_step + BACK
+        return is_new and not step > run.begin_step + BACK
 
     def _go_on(self, at_s: float, step: float) -> None:
         self._incident.resumed_s = at_s
@@ -283,25 +287,49 @@ class _CourseReader:
         if part in WORKS and self._state is WORK:  # nobody waits for it
             self._count_beside(at_s, step)
             return
-        same = self._state is STANDS and self._incident.failed_s == at_s
-        if self._state is WORK:
-            self._stop(at_s)
-            self._run.end_step = self._incident.failed_step = step
-            self._stage("detect", at_s)
-        elif not same:
-            self._incident.n_failures += not self._again(at_s)
-            self.course.n_failures += not self._again(at_s)
-            self._stage("detect", at_s)
+        if self._state in (WORK, STANDS):
+            self._fail(at_s, step)
         self._last_failure_s = at_s
         self._name(place)
 
+    def _revert(self, at_s: float, step: float) -> None:
+        """A shard went back: if nobody has said so, it failed, and the job waits for it."""
+        self.course.reloads = True
+        waits = self._state in (WORK, STANDS) and not self._has_failed_beside
+        if waits and not self._again(at_s):
+            self._fail(at_s, step)
+        if self._state is STANDS and self._incident.failed_s == at_s:
+            self._run.end_step = step
+        self._incident.n_reverted += 1
+
+    def _fail(self, at_s: float, step: float) -> None:
+        """A failure that the job waits for: the first of an incident, or a further one."""
+        if self._state is STANDS and self._worked_since(step):
+            self._go_on(nan, nan)
+        if self._state is WORK:
+            self._stop(at_s)
+            self._run.end_step = self._incident.failed_step = step
+        elif self._incident.failed_s != at_s:
+            self._incident.n_failures += not self._again(at_s)
+            self.course.n_failures += not self._again(at_s)
+        self._stage("detect", at_s)
+        self._last_failure_s = at_s
+
+    def _worked_since(self, step: float) -> bool:
+        """Whether there are more steps in the state than as the job last stood still."""
+        incident, before = self._incident, self._run.end_step if self.course.reloads else nan
+        stood_at = incident.to_step if isfinite(incident.to_step) else before
+        return step > stood_at + BACK
+
     _last_failure_s = nan
+    _has_failed_beside = False
 
     def _again(self, at_s: float) -> bool:
         """One of several nodes that fail together."""
         return self._last_failure_s == at_s
 
     def _count_beside(self, at_s: float, step: float) -> None:
+        self._has_failed_beside = True
         if not self._again(at_s):
             self.course.n_failures += 1
         self._last_failure_s = at_s
@@ -342,14 +370,8 @@ class _CourseReader:
             self._begin_save(name, at_s, step, place, mine)
             return
         if mine is None:
-            if name == "save.commit":
-                self.course.n_saves += 1
-                until_s = at_s if self._state is WORK else nan
-                self._run.saves.append(
-                    LoggedSave(step=step, stalled_until_s=until_s, committed=True, open=False)
-                )
-                if self._state is WORK:
-                    self._see(at_s, nan)
+            if name != "save.resume":
+                self._end_unbegun(at_s, step, committed=name == "save.commit")
             return
         if name == "save.resume":
             self.course.background = True
@@ -361,6 +383,16 @@ class _CourseReader:
         if name == "save.commit":
             mine.open, mine.committed = False, True
             self.course.n_saves += mine.counts
+
+    def _end_unbegun(self, at_s: float, step: float, *, committed: bool) -> None:
+        """The end of a save whose start is missing."""
+        self.course.n_saves += committed
+        until_s = at_s if self._state is WORK else nan
+        self._run.saves.append(
+            LoggedSave(step=step, stalled_until_s=until_s, committed=committed, open=False)
+        )
+        if self._state is WORK:
+            self._see(at_s, nan)
 
     def _find(self, name: int) -> LoggedSave | None:
         """The save that an event is about: by its name, else the oldest that goes on."""
@@ -392,8 +424,16 @@ class _CourseReader:
             if self._state is STANDS:
                 self._go_on(at_s, step)
                 self._see(at_s, step)
+        elif part == "save" and self._state is WORK:
+            self._stall(at_s, step)
         elif part not in ("save", "over", "start") and self._state is STANDS:
             self._stage(part, at_s)
+
+    def _stall(self, at_s: float, step: float) -> None:
+        """The job waits for a save from here on, whose start may be told at the same instant."""
+        saves = self._run.saves
+        if not saves or isfinite(saves[-1].stalled_until_s) or not saves[-1].open:
+            saves.append(LoggedSave(at_s, step, name=WAITS))
 
     def _end(self, at_s: float, step: float, place: int) -> None:
         course, outcome = self.course, self._events.word(self._rows["outcome"][place])

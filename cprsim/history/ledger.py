@@ -10,14 +10,14 @@ import numpy as np
 
 from cprsim.estimate import Estimate
 from cprsim.history.course import Course, Incident, LoggedSave, Run, course_of
-from cprsim.history.filling import Filled, Usual, filled
+from cprsim.history.filling import Drawn, Filled, Usual, filled
 from cprsim.history.stretches import (
-    MOST_PACES,
     Account,
     account_of,
     held_by_save_s,
     pace_of,
     points_of,
+    silences_s,
 )
 from cprsim.history.table import Events, corrected
 from cprsim.records import PARTS, Floats
@@ -43,6 +43,7 @@ class Charged:
     cause: str
     n_failures: int
     failed_h: Floats  # (n_draws,)
+    stood_h: dict[str, Floats]  # for each stage, (n_draws,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class JobLedger:
     save_stalls_h: Floats  # of saves whose start and end the log gives
     reloads: bool
     incidents: tuple[Charged, ...]
-    took_h: dict[str, Floats]  # stages of the incidents of which the log says all
+    took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     pieces: tuple[tuple[float, float, str], ...]  # begin, end [h], part: of the likeliest course
     inferred: dict[str, int]
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
@@ -121,14 +122,11 @@ class _Booking:
         self, course: Course, usual: Usual, own: Usual, n_draws: int, rng: np.random.Generator
     ) -> None:
         self._course, self._own, self._n, self._rng = course, own, n_draws, rng
+        for number, run in enumerate(course.runs):
+            run.end_step = self._end_step(number, run)
         self._points = [points_of(run, course) for run in course.runs]
-        every_nth = max(1, sum(len(one.at_s) for one in self._points) // MOST_PACES)
-        silences = [
-            np.diff(one.at_s)[~one.stalled & ~one.open_][::every_nth] for one in self._points
-        ]
-        gaps_s = np.concatenate(silences) if silences else np.empty(0)
-        self._usual = usual.resampled(n_draws, gaps_s, rng)
         self._pace = pace_of(course, self._points)
+        self._usual = Drawn(usual, n_draws, silences_s(self._points, self._pace), rng)
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._pieces: list[tuple[float, float, str]] = []
@@ -176,15 +174,16 @@ class _Booking:
         incident, run = self._course.incidents[number], self._run(number - 1) if number else None
         if run is None or isfinite(incident.failed_s) or not isfinite(self._pace.step_s):
             return None
-        end_step = self._end_step(number - 1, run)
-        if not isfinite(end_step) or not isfinite(run.last_step):
+        points = self._points[number - 1]
+        if not isfinite(run.end_step) or len(points.at_s) == 0:
             return None
         open_ = bool(run.saves) and not isfinite(run.saves[-1].stalled_until_s)
-        died_s = run.last_s + (end_step - run.last_step) * self._pace.step_s
+        last_s = float(points.at_s[-1])
+        died_s = last_s + (run.end_step - float(points.step[-1])) * self._pace.step_s
         first_s = incident.first_s
         if open_ or not isfinite(first_s):
             return None
-        return min(max(died_s, run.last_s), first_s)
+        return min(max(died_s, last_s), first_s)
 
     def _begin(self, number: int, failed_s: Floats) -> Floats:
         """When the run after an incident began, by when the one before ended."""
@@ -210,12 +209,11 @@ class _Booking:
         before = self._run(number - 1) if number else None
         if before is None:
             return np.zeros(self._n)
-        end_step = self._end_step(number - 1, before)
-        points = self._points[number - 1]
+        points, end_step = self._points[number - 1], before.end_step
         if isfinite(end_step) or len(points.at_s) == 0 or self._step_s == 0.0:
             return np.full(self._n, end_step if isfinite(end_step) else before.last_step)
         tail_s = np.maximum(failed_s - points.at_s[-1], 0.0)
-        held_s = held_by_save_s(before, points.at_s[-1], tail_s, self._pace)
+        held_s = held_by_save_s(before, points, tail_s, self._pace)
         return np.asarray(points.step[-1] + (tail_s - held_s) / self._step_s)
 
     def _begin_step(self, number: int, end_step: Floats) -> Floats:
@@ -229,7 +227,8 @@ class _Booking:
         first = float(points.step[0]) if len(points.step) else np.inf
         if incident.is_start:
             return np.full(self._n, min(first, 0.0))
-        if self._course.reloads and first >= float(end_step.min()):
+        before = self._run(number - 1) if number else None
+        if self._course.reloads and before is not None and first >= before.last_step:
             return np.minimum(end_step, first)
         return np.full(self._n, min(self._content, first))
 
@@ -254,9 +253,8 @@ class _Booking:
         account = account_of(
             self._points[number], run, self._pace, begin_s, begin_step, end_s, self._frontier
         )
-        end_step = self._end_step(number, run)
-        if isfinite(end_step):
-            account = replace(account, end_step=np.full(self._n, end_step))
+        if isfinite(run.end_step):
+            account = replace(account, end_step=np.full(self._n, run.end_step))
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(map(_is_half, run.saves))
         self._frontier = np.maximum(self._frontier, account.end_step)
@@ -272,10 +270,10 @@ class _Booking:
         return max(number, 0) * every if number * every not in given_up else 0.0
 
     def _book(self, incident: Incident, all_of: Filled, account: Account | None) -> None:
-        hours: dict[str, Floats] = {}
+        stood: dict[str, Floats] = {}
         for name, took_s in all_of.stages:
-            hours[name] = hours.get(name, np.zeros(self._n)) + took_s / S_PER_H
-        for name, took_h in hours.items():
+            stood[name] = stood.get(name, np.zeros(self._n)) + took_s / S_PER_H
+        for name, took_h in stood.items():
             self._draws[name] += took_h
         at_h = float(all_of.failed_s.mean()) / S_PER_H
         for name, took_s in all_of.stages:
@@ -284,6 +282,7 @@ class _Booking:
             at_h = end_h
         if incident.is_start:
             return
+        hours = dict(stood)
         if account is not None:
             hours["lost"] = account.lost_s / S_PER_H
         total = sum(hours.values(), np.zeros(self._n))
@@ -297,6 +296,7 @@ class _Booking:
                 incident.cause,
                 incident.n_failures,
                 all_of.failed_s / S_PER_H,
+                stood,
             )
         )
 

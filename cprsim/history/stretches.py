@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, inf, isfinite, nan
+from math import ceil, floor, inf, isfinite, nan
 
 import numpy as np
 
@@ -117,6 +117,19 @@ def pace_of(course: Course, points: Sequence[Points]) -> Pace:
     )
 
 
+def silences_s(points: Sequence[Points], pace: Pace) -> Floats:
+    """Work [s] between signs of it: how long a job at work may leave its log without one."""
+    every_nth = max(1, sum(len(one.at_s) for one in points) // MOST_PACES)
+    known = isfinite(pace.step_s)
+    found = [
+        (np.diff(one.step) * pace.step_s if known else np.diff(one.at_s))[
+            ~one.stalled & ~one.open_
+        ][::every_nth]
+        for one in points
+    ]
+    return np.concatenate(found) if found else np.empty(0)
+
+
 def _weighted_median(took_s: Floats, steps: Floats) -> float:
     """Seconds of a step: half of all steps were faster. NaN where there are none."""
     if len(steps) == 0:
@@ -171,9 +184,11 @@ def account_of(
     last_s, last_step = points.at_s[-1], points.step[-1]
     before_s = np.maximum(first_s - begin_s, 0.0)
     tail_s = np.maximum(end_s - last_s, 0.0)
-    held_s = held_by_save_s(run, last_s, tail_s, pace)
+    held_s = held_by_save_s(run, points, tail_s, pace)
     after_s = tail_s - held_s
     made = after_s / pace.step_s if isfinite(pace.step_s) and pace.step_s > 0 else np.zeros(n)
+    if isfinite(run.end_step):
+        made = np.full(n, max(run.end_step - last_step, 0.0))
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
     total_s = before_s + done_s[-1] + after_s
     reached = np.clip(frontier, None, first_step)
@@ -203,19 +218,42 @@ def _of_nothing(
     return Account(begin_step + took_s / step_s, none, none, took_s, lost_s, 0)
 
 
-def held_by_save_s(run: Run, last_s: float, tail_s: Floats, pace: Pace) -> Floats:
-    """How long a save without an end stalled a run that ended after it: (n_draws,).
+def held_by_save_s(run: Run, points: Points, tail_s: Floats, pace: Pace) -> Floats:
+    """How long a save stalled a run that ended so long after its last point: (n_draws,).
 
-    Either it went on as the run ended, or its end is one of those that are missing.
+    A save without an end either went on as the run ended, or its end is one of those that are
+    missing. One that was due before the run ended is taken to have begun.
     """
+    last_s, last_step = float(points.at_s[-1]), float(points.step[-1])
     going = [one for one in run.saves if one.start_s >= last_s - ROUNDING]
-    if not going or isfinite(going[-1].stalled_until_s):
+    if going and isfinite(going[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    if len(pace.stalls_s) == 0:
-        return tail_s
-    n = len(tail_s)
-    taken_s = np.minimum(pace.stalls_s[None, :], tail_s[:, None])
-    weight = np.where(pace.stalls_s[None, :] > tail_s[:, None], 1.0, pace.p_no_end)
+    if isfinite(run.end_step) and pace.step_s > 0:
+        held_s = np.maximum(tail_s - (run.end_step - last_step) * pace.step_s, 0.0)
+        return held_s if going else np.where(tail_s > _due_s(points, run, pace), held_s, 0.0)
+    if going:
+        return _drawn_stalls_s(tail_s, pace) if len(pace.stalls_s) else tail_s
+    since_due_s = np.maximum(tail_s - _due_s(points, run, pace), 0.0)
+    if len(pace.stalls_s) == 0 or not since_due_s.any():
+        return np.zeros(len(tail_s))
+    return _drawn_stalls_s(since_due_s, pace)
+
+
+def _due_s(points: Points, run: Run, pace: Pace) -> float:
+    """Seconds of work from a run's last point to the next save; infinite where there is no rule."""
+    if not (isfinite(pace.every_steps) and isfinite(pace.step_s)):
+        return inf
+    saved = max([float(points.step[0]), *(one.step for one in run.saves if isfinite(one.step))])
+    last = float(points.step[-1]) / pace.every_steps
+    number = max(ceil(last - ROUNDING), floor(saved / pace.every_steps + ROUNDING) + 1)
+    return max(number - last, 0.0) * pace.every_steps * pace.step_s
+
+
+def _drawn_stalls_s(most_s: Floats, pace: Pace) -> Floats:
+    """What a save had stalled, that goes on after so long or ended unseen: (n_draws,)."""
+    n = len(most_s)
+    taken_s = np.minimum(pace.stalls_s[None, :], most_s[:, None])
+    weight = np.where(pace.stalls_s[None, :] > most_s[:, None], 1.0, pace.p_no_end)
     edges = np.cumsum(weight, axis=1)
     mark = ((np.arange(n) + 0.5) * GOLDEN) % 1.0  # evenly spread, the same each time
     place = (edges < mark[:, None] * edges[:, -1:]).sum(axis=1)
@@ -234,8 +272,8 @@ def _delays(points: Points, pace: Pace) -> tuple[Floats, Floats, int]:
     clear = excess_s > max(CLEAR * pace.spread_s, SMALL * usual_s, ROUNDING)
     due = np.zeros(len(took_s), dtype=bool)
     if isfinite(pace.every_steps):
-        number = np.floor(points.step / pace.every_steps + ROUNDING)
-        due = (np.diff(number) > 0) & (floor(usual_s) >= 0)
+        at = points.step / pace.every_steps
+        due = np.floor(at[1:] + ROUNDING) >= np.ceil(at[:-1] - ROUNDING)
     opens = points.open_ & ~points.stalled
     unseen = clear & due & ~opens
     is_save = opens | unseen
