@@ -84,7 +84,8 @@ class LengthLaw:
     def _without_each(self) -> Floats:
         """(n_seeds, 3) mean slopes without each of the seeds."""
         total, n = self.by_seed.sum(axis=1), self.by_seed.shape[1]
-        return (total - self.by_seed.T) / (n - 1)
+        without: Floats = (total - self.by_seed.T) / (n - 1)
+        return without
 
     def why_not(self, n_samples: float) -> str:
         """Why losses at a length are not known, in words; empty where they are."""
