@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ def sentences_of_lengths(curve: CurveFile) -> list[str]:
 
 def _said(label: str, law: LengthLaw) -> str:
     ratio, low, high = law.measured_over_predicted()
+    if not isfinite(ratio):
+        return f"Slopes of {label} can't be told from nothing at all lengths: no law of length."
     measured = " and ".join(f"{n:,.0f}" for n in law.n_samples[:-1])
     found = (
         f"{label} at {law.longest:,.0f} samples is {ratio:.2f} ({low:.2f} to {high:.2f}) times "

@@ -91,11 +91,13 @@ class LengthLaw:
         """Why losses at a length are not known, in words; empty where they are."""
         if n_samples < self.n_samples[0]:
             return f"the shortest run that was measured has {self.n_samples[0]:,.0f}"
+        if not self._can_be_told():
+            return "their slopes can't be told from nothing"
         if n_samples <= self.longest:
-            return "" if self._can_be_told() else "its slopes can't be told from nothing"
+            return ""
         ratio, low, high = self.measured_over_predicted()
         there = f"measured over predicted is {ratio:.2f}, {low:.2f} to {high:.2f}"
-        if not np.isfinite(high) or high > MOST_DOUBT * ratio:
+        if high > MOST_DOUBT * ratio:
             return f"whether a law of two lengths predicts the longest can't be told ({there})"
         if not low <= 1 <= high:
             return f"the law of the two shorter lengths does not predict the longest ({there})"

@@ -169,7 +169,7 @@ def measured_at(folder: Path, n_samples: int, *shorter: Path) -> Path:
 def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     short, middle = measured_at(tmp_path, 3000), measured_at(tmp_path, 4500)
     curve = read_curve(measured_at(tmp_path, 6000, middle, short))
-    assert curve.manifest["n_samples"] == curve.n_samples == 6000 - 6000 // 7
+    assert curve.manifest["n_samples"] == curve.n_samples == 6000 * 6 // 7
     found = curve.lengths[Metric.AUC]
     assert found.n_samples.tolist() == [read_curve(one).n_samples for one in (short, middle)] + [
         curve.n_samples
