@@ -13,7 +13,8 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench promise coverage fit-coverage fragment-against-replay \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench \
+    promise promise-torch coverage fit-coverage fragment-against-replay \
     rehearse reproduce clean
 
 help:  ## Show what there is
@@ -84,6 +85,9 @@ rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its predi
 
 promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py
+
+promise-torch: $(VENV)/.has-oracle  ## The same of a PyTorch model of one's own (says its cost first)
+	@$(BIN)/python benchmarks/promise_torch.py
 
 coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 32 other seeds (an hour on one core)
 	@$(BIN)/python benchmarks/coverage_of_curves.py

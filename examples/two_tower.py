@@ -6,7 +6,7 @@ kernel:
 
 A user is described by an id and a bag of what they looked at before, an item by an id and a
 category; the logit is the product of the two towers' outputs. Tables have several widths. Options:
-samples, users, items, rate, batch.
+samples, test (of them; a seventh), users, items, rate, batch.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def make(seed: int, options: Mapping[str, Any]) -> Trainer:
     n = int(options.get("samples", 40_000))
     n_users, n_items = int(options.get("users", 200)), int(options.get("items", 100))
     data = torch.utils.data.TensorDataset(*sessions(n, n_users, n_items, seed))
-    at = n - n // 7
+    at = n - int(options.get("test", n // 7))
     train = torch.utils.data.Subset(data, range(at))
     test = [column[at:] for column in data.tensors]
     torch.manual_seed(seed)

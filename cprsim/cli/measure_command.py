@@ -27,6 +27,7 @@ from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import say, say_json
 
 if TYPE_CHECKING:
+    from cprsim.curves import CurveFile
     from cprsim.measuring.expectation import Expected
     from cprsim.measuring.measure import Measured, MeasureRequest
     from cprsim.scenario import LoadedScenario
@@ -89,6 +90,15 @@ def measure(
             metavar="FILE", help="Fit the curve to runs made elsewhere.", show_default=False
         ),
     ] = None,
+    shorter: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="Curve of the same model and seeds at a shorter length, twice: whether their law "
+            "predicts this one decides if it serves longer jobs.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     limit: Annotated[
         float | None,
         typer.Option(
@@ -131,6 +141,7 @@ def measure(
     if limit is not None:
         _say_seeds(loaded, (limit, power), pilot, _named(metrics), as_json)
         return
+    from cprsim.measuring.lengths import read_shorter
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
     from cprsim.measuring.own_code import require_allowed
@@ -152,13 +163,15 @@ def measure(
         metrics=_named(metrics),
     )
     if runs is not None:
-        _show(*_made_elsewhere(runs, request), path, as_json)
+        measured, request = _made_elsewhere(runs, request)
+        _show(measured, request, read_shorter(shorter, request), path, as_json)
         return
     from cprsim.cli.interrupts import telling_what_is_kept
     from cprsim.measuring.runs import n_finished
 
     pulse.doing("training once, to say what can be expected")
     request, expected = _expected(request, as_json)
+    others = read_shorter(shorter, request)
     with telling_what_is_kept() as kept:
         kept.say = lambda: (
             f"{n_finished(request.folder):,} finished training runs are kept in {request.folder}; "
@@ -166,7 +179,7 @@ def measure(
         )
         with _progress(request) as on_seed:
             measured = replace(run(request, on_seed), expected=expected)
-        _show(measured, request, path, as_json)
+        _show(measured, request, others, path, as_json)
 
 
 def _named(metrics: str | None) -> tuple[Metric, ...] | None:
@@ -279,16 +292,25 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     return value
 
 
-def _show(measured: Measured, request: MeasureRequest, path: Path, as_json: bool) -> None:
+def _show(
+    measured: Measured,
+    request: MeasureRequest,
+    shorter: Sequence[CurveFile],
+    path: Path,
+    as_json: bool,
+) -> None:
     from cprsim.cli.terminal import Terminal
     from cprsim.curves import write_curve
     from cprsim.curves.curve_file import as_json as file_as_json
     from cprsim.measuring.curve import curve_file
+    from cprsim.measuring.lengths import sentences_of_lengths, with_lengths
     from cprsim.plots.save import save_figure
     from cprsim.plots.staleness import staleness_figure
     from cprsim.present.measure import print_measured
+    from cprsim.present.terminal import say as say_prose
 
     curve = curve_file(measured, request, path.stem, command_of(sys.argv[1:]))
+    curve = with_lengths(curve, shorter)
     write_curve(path, curve)
     figures = save_figure(
         staleness_figure(measured, request.loaded.scenario.name), path.with_suffix("")
@@ -297,6 +319,8 @@ def _show(measured: Measured, request: MeasureRequest, path: Path, as_json: bool
         say_json(file_as_json(curve))
         return
     print_measured(Terminal(), measured)
+    for sentence in sentences_of_lengths(curve):
+        say_prose(Terminal(), sentence)
     for written in (path, *figures):
         say(written)
 

@@ -6,7 +6,7 @@ A file becomes a `StalenessCurve`; which one applies to a scenario is said by it
 
 from __future__ import annotations
 
-from cprsim.curves.choosing import chosen_curve, curve_path, shipped, shipped_names
+from cprsim.curves.choosing import chosen_curve, curve_path, other_inputs, shipped, shipped_names
 from cprsim.curves.curve_file import CurveFile, read_curve, write_curve
 from cprsim.curves.identity import identity, kernel_block
 
@@ -16,6 +16,7 @@ __all__ = [
     "curve_path",
     "identity",
     "kernel_block",
+    "other_inputs",
     "read_curve",
     "shipped",
     "shipped_names",

@@ -12,6 +12,7 @@ from pathlib import Path
 from cprsim import shipping
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, identity, kernel_block
+from cprsim.curves.trained_on import other_files
 from cprsim.errors import ScenarioError
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
@@ -42,7 +43,15 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
         return None
     file = read_curve(path)
     named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
-    return file.curve(_origin(file, path, named), _notes(file, loaded))
+    curve = file.curve(_origin(file, path, named), _notes(file, loaded))
+    n_samples = loaded.scenario.job.samples
+    return curve if n_samples is None else curve.at_length(n_samples)
+
+
+def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
+    """Digests of the files that a curve's notes tell of: they are not those it was measured on."""
+    path = curve_path(loaded)
+    return {} if path is None else other_files(read_curve(path), loaded)
 
 
 def curve_path(loaded: LoadedScenario) -> Path | None:
@@ -76,7 +85,14 @@ def _origin(file: CurveFile, path: Path, named: bool) -> str:
 
 
 def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
-    return tuple([*_unfit(file), *_other_model(file, loaded), *_all_at_once(file, loaded)])
+    return tuple(
+        [
+            *_unfit(file),
+            *_other_model(file, loaded),
+            *_other_files(file, loaded),
+            *_all_at_once(file, loaded),
+        ]
+    )
 
 
 def _unfit(file: CurveFile) -> Iterator[str]:
@@ -93,6 +109,12 @@ def _other_model(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
             f"The curve {file.name} was measured for another model than this section `kernel`: it "
             f"differs in {', '.join(differs)}."
         )
+
+
+def _other_files(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+    if other := other_files(file, loaded):
+        keys = ", ".join(f"kernel.{key}" for key in other)
+        yield f"The curve {file.name} was measured on other data than {keys} holds: digests differ."
 
 
 def _all_at_once(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:

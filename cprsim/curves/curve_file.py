@@ -21,9 +21,10 @@ from cprsim.curves.identity import identity
 from cprsim.errors import CurveError, Place
 from cprsim.foreign import UNUSABLE, one_line, read_json
 from cprsim.records import SubSaves
-from cprsim.staleness import WHOLE, Metric, Replicate, Response, StalenessCurve, Weight
+from cprsim.staleness import WHOLE, LengthLaw, Metric, Replicate, Response, StalenessCurve, Weight
 from cprsim.whole_file import write_whole
 
+LENGTHS = "lengths"  # in the checks: slopes of shorter runs beside those of the curve
 UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by it
 KIND = "cprsim staleness curve"
 FORMAT = 2
@@ -65,8 +66,33 @@ class CurveFile:
         shared = correlations(self.checks)
         shares = bytes_shares(self.checks)
         return StalenessCurve(
-            self.name, origin, self.responses, notes, self.unfit, shared, shares, self.unfit_metrics
+            self.name,
+            origin,
+            self.responses,
+            notes,
+            self.unfit,
+            shared,
+            shares,
+            self.unfit_metrics,
+            self.n_samples,
+            self.lengths,
         )
+
+    @property
+    def n_samples(self) -> int | None:
+        """Samples of a run, all epochs; None where the file does not say."""
+        of_trainer = self.manifest.get("trainer") or {}
+        found = self.manifest.get("n_samples", of_trainer.get("n_samples"))
+        return None if found is None else int(found)
+
+    @property
+    def lengths(self) -> dict[Metric, LengthLaw]:
+        """What was measured at other lengths of training, by metric."""
+        found = self.checks.get(LENGTHS) or {}
+        return {
+            Metric(name): LengthLaw(np.array(found["n_samples"], float), np.array(by_seed, float))
+            for name, by_seed in found.get("by_seed", {}).items()
+        }
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

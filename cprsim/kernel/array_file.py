@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,20 @@ def pieces(
     ValueError : an array that is not contiguous
     """
     digest = hashlib.sha256()
-    head = memoryview(_head(arrays, run, position))
-    for piece in (head, *map(_memory, arrays.values())):
+    for part in _parts(_head(arrays, run, position), arrays, most_bytes):
+        digest.update(part)
+        yield part
+    yield digest.digest()
+
+
+def _parts(
+    head: bytes, arrays: Mapping[str, Array], most_bytes: int | None
+) -> Iterator[memoryview]:
+    """Header and arrays, without the digest."""
+    for piece in (memoryview(head), *map(_memory, arrays.values())):
         size = most_bytes or max(len(piece), 1)
         for first in range(0, len(piece), size):
-            part = piece[first : first + size]
-            digest.update(part)
-            yield part
-    yield digest.digest()
+            yield piece[first : first + size]
 
 
 def _head(arrays: Mapping[str, Array], run: Mapping[str, Any], position: int) -> bytes:
@@ -80,9 +87,13 @@ def write_arrays(
     path: Path, position: int, arrays: Mapping[str, Array], run: Mapping[str, Any]
 ) -> None:
     """Write one file of this format, whole or not at all, on the disk when this returns."""
-    with whole_file(path, "wb") as file:
-        for piece in pieces(arrays, run, position):
-            file.write(piece)
+    digest = hashlib.sha256()
+    with ThreadPoolExecutor(1) as beside, whole_file(path, "wb") as file:
+        for part in _parts(_head(arrays, run, position), arrays, CHUNK_BYTES):
+            hashing = beside.submit(digest.update, part)  # while it is written
+            file.write(part)
+            hashing.result()
+        file.write(digest.digest())
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # makes the rename outlive a power cut
@@ -93,11 +104,13 @@ def write_arrays(
 def read_arrays(path: Path, run: Mapping[str, Any]) -> dict[str, Array]:
     """The arrays of a file, checked and mapped: read from the disk where they are looked at.
 
+    What is written into them does not reach the file.
+
     Raises CheckpointError for a file that is damaged, or of another run.
     """
     try:
         _check(path)
-        whole = np.memmap(path, np.uint8, "r")
+        whole = np.memmap(path, np.uint8, "c")
     except (ValueError, OSError) as error:
         raise CheckpointError(f"{path}: {error}") from error
     header, arrays = _parsed(whole.data)
@@ -120,21 +133,25 @@ def arrays_in(data: bytes, name: str) -> dict[str, Array]:
 def _check(path: Path) -> None:
     """Hash a file; ValueError says what is wrong with it."""
     left = path.stat().st_size - DIGEST_BYTES
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
+    digest, hashing = hashlib.sha256(), None
+    with ThreadPoolExecutor(1) as beside, path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError("not a checkpoint of this version of the format")
         file.seek(0)
         while left > 0:
             chunk = file.read(min(CHUNK_BYTES, left))
-            digest.update(chunk)
             left -= len(chunk)
+            if hashing is not None:
+                hashing.result()
+            hashing = beside.submit(digest.update, chunk)  # while the next is read
+        if hashing is not None:
+            hashing.result()
         if digest.digest() != file.read():
             raise ValueError("damaged or cut short: its digest does not match")
 
 
 def _parsed(whole: memoryview) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a checked file; the arrays share its memory and are read-only."""
+    """Header and arrays of a checked file; the arrays share its memory."""
     first = len(MAGIC) + LENGTH_BYTES
     at = first + int.from_bytes(whole[len(MAGIC) : first], "little")
     header: dict[str, Any] = parse_json(bytes(whole[first:at]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from cprsim.curves.trained_on import digests_of, option_files
 from cprsim.measuring.expectation import Expected, expect
 from cprsim.measuring.measure import MeasureRequest, MemoryOfForks, memory_of_forks
 from cprsim.measuring.runs import own_setting, setting_of
@@ -31,9 +32,14 @@ def prepared(
     """
     kernel = request.kernel
     if kernel.trainer is None:
-        return request, expect(setting_of(request.loaded, kernel.seed)), None
+        built_in = setting_of(request.loaded, kernel.seed)
+        known = replace(request, n_samples=built_in.trainer().n_samples)
+        return known, expect(built_in), None
     setting, again = (own_setting(request.loaded, kernel.seed) for _ in range(2))
     on_forks(memory_of_forks(setting, request))
     tried = check_trainer(setting, again)
     expected = replace(tried.expected, noise=tried.auc_noise)
-    return replace(request, described=dict(setting.own.describe())), expected, tried
+    described, n_samples = dict(setting.own.describe()), int(setting.own.n_samples)
+    if files := digests_of(option_files(kernel.options)):
+        described["files"] = files
+    return replace(request, described=described, n_samples=n_samples), expected, tried

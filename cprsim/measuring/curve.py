@@ -146,6 +146,7 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
         "n_emb_ps": request.n_servers,
         "design": asdict(request.design),
         "expected": _expected(measured),
+        **({} if request.n_samples is None else {"n_samples": request.n_samples}),
         **({"trainer": dict(request.described)} if request.described else {}),
     }
 

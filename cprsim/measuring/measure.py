@@ -67,6 +67,7 @@ class MeasureRequest:
     n_seeds : run exactly so many seeds instead, whatever the precision
     elsewhere : name and digest of a table of runs made elsewhere; empty where they are our own
     described : what a trainer of one's own says of itself; empty for the built-in model
+    n_samples : of a run, all epochs; None: not known
     metrics : further metrics that are fitted; None: of a trainer of one's own all that there are,
         of the built-in model none
     """
@@ -81,6 +82,7 @@ class MeasureRequest:
     described: Mapping[str, Any] = field(default_factory=dict)
     elsewhere: Mapping[str, Any] = field(default_factory=dict)
     metrics: tuple[Metric, ...] | None = None
+    n_samples: int | None = None
 
     @property
     def kernel(self) -> Kernel:

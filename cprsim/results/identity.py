@@ -13,7 +13,7 @@ from typing import Any
 
 import cprsim
 from cprsim.codec import digest_of
-from cprsim.curves import curve_path
+from cprsim.curves import curve_path, other_inputs
 from cprsim.errors import ResultError
 from cprsim.recovery.systems import FOLDER
 from cprsim.scenario import LoadedScenario, dump_scenario
@@ -74,11 +74,14 @@ def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = Non
 def input_file_digests(loaded: LoadedScenario) -> dict[str, str]:
     """Digest of each file beside the scenario that decides its numbers: trace and curve, by name.
 
+    With them the files that the curve should have been measured on and was not: a note says so.
+
     The two may have one name, so that the curve's says what it is.
     """
     curve = curve_path(loaded)
     of_curve = input_digests([] if curve is None else [curve])
-    return _trace_digests(loaded) | {f"curve {name}": of_curve[name] for name in of_curve}
+    named = {f"curve {name}": of_curve[name] for name in of_curve}
+    return _trace_digests(loaded) | named | other_inputs(loaded)
 
 
 def _trace_digests(loaded: LoadedScenario) -> dict[str, str]:

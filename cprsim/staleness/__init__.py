@@ -20,6 +20,7 @@ from cprsim.staleness.expected import (
     nothing_lost,
     pooled,
 )
+from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.metric import ALWAYS, Metric
 from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Replicate, Response, Weight
 from cprsim.staleness.strategies import (
@@ -40,6 +41,7 @@ __all__ = [
     "WEIGHED_AT",
     "WEIGHT_TOLERANCE",
     "WHOLE",
+    "LengthLaw",
     "MeanLoss",
     "Metric",
     "Prediction",

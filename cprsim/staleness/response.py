@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from math import inf
 from typing import Self
@@ -168,6 +168,26 @@ class Response:
         ends = np.array([0.0, most_pls])
         line = (ends, slope[0] * ends, slope[1] * ends)
         return cls(strategy, metric, *line, weight or Weight(), interval_share, degrees, settings)
+
+    def scaled(self, factor: float, without_each: Floats) -> Self:
+        """Every loss times a factor that is known as the replicates know it.
+
+        Parameters
+        ----------
+        without_each : (n_replicates,) the factor without each of the seeds
+        """
+        of_factor = self.loss * float(jackknife_error(without_each))
+        return replace(
+            self,
+            loss=factor * self.loss,
+            standard_error=np.hypot(factor * self.standard_error, of_factor),
+            replicates=tuple(
+                replace(one, loss=each * one.loss)
+                for one, each in zip(
+                    self.replicates, without_each.tolist(), strict=bool(self.replicates)
+                )
+            ),
+        )
 
     @property
     def most_pls(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,7 @@ class TensorBatches(Sequence[Any]):
 
     def digest(self) -> str:
         """SHA-256 of the tensors."""
-        found = hashlib.sha256()
-        for tensor in self.tensors:
-            found.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
-        return found.hexdigest()
+        return _sha256(self.tensors)
 
 
 class DataLoaderBatches:
@@ -118,6 +115,34 @@ class Epochs:
 
     def __getitem__(self, number: int) -> Any:
         return self.batches[number % len(self.batches)]
+
+
+def digest_of(batches: Any) -> str:
+    """SHA-256 of what batches hold, in their order: by their own `digest` where they have one."""
+    if hasattr(batches, "digest"):
+        return str(batches.digest())
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # of samples that are made at random as they are fetched
+        held = (tensor for number in range(len(batches)) for tensor in _tensors(batches[number]))
+        return _sha256(held)
+
+
+def _tensors(batch: Any) -> Iterator[Any]:
+    if isinstance(batch, torch.Tensor):
+        yield batch
+    elif isinstance(batch, Mapping):
+        for one in batch.values():
+            yield from _tensors(one)
+    elif isinstance(batch, Sequence) and not isinstance(batch, str):
+        for one in batch:
+            yield from _tensors(one)
+
+
+def _sha256(tensors: Iterable[Any]) -> str:
+    found = hashlib.sha256()
+    for tensor in tensors:
+        found.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
+    return found.hexdigest()
 
 
 def samples_of(batch: Any) -> int:

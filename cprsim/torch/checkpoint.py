@@ -237,7 +237,7 @@ class PriorityCheckpoint:
             for start in range(rows.start - first, rows.stop - first, AT_ONCE * step):
                 stop = min(start + AT_ONCE * step, rows.stop - first)
                 some = slice(start, stop, step)
-                tables[number].set_slice(some, [np.array(part[some]) for part in stored])
+                tables[number].set_slice(some, [part[some] for part in stored])
             n_rows += len(range(rows.start, rows.stop, step))
         return n_rows
 

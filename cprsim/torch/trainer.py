@@ -13,7 +13,7 @@ import torch
 
 from cprsim.errors import ParameterError
 from cprsim.measuring.protocol import Note, Predictions
-from cprsim.torch.batches import DataLoaderBatches, Epochs
+from cprsim.torch.batches import DataLoaderBatches, Epochs, digest_of
 from cprsim.torch.tables import Accesses, EmbeddingTable, make_states, tables_of
 
 
@@ -61,7 +61,7 @@ class Trainer:
         make_states(module, self.optimizers)
         self.tables: dict[str, EmbeddingTable] = tables_of(module, self.optimizers)
         self._accesses = Accesses(module, self.tables)
-        self._digest = getattr(batches, "digest", None)
+        self._data = getattr(self.batches, "batches", self.batches)
 
     @property
     def n_samples(self) -> int:
@@ -156,7 +156,7 @@ class Trainer:
             torch.cuda.set_rng_state_all(state["cuda"])
 
     def describe(self) -> dict[str, Any]:
-        """Versions, optimisers, size, and a digest of the data where the batches have one."""
+        """Versions, optimisers, size, and a digest of the batches."""
         device = next(iter(self.tables.values())).weight.device
         return {
             "framework": "torch",
@@ -166,7 +166,7 @@ class Trainer:
             "tables": {name: list(table.weight.shape) for name, table in self.tables.items()},
             "n_dense": sum(one.numel() for one in self._dense()),
             "n_samples": self.n_samples,
-            "data": None if self._digest is None else self._digest(),
+            "data": digest_of(self._data),
         }
 
 

@@ -222,3 +222,21 @@ def test_what_can_not_be_taken_up_in_its_middle_is_refused() -> None:
         Trainer(torch.nn.Linear(1, 1), [], [torch.zeros(2)], loss_of, trainer.evaluate)
     with pytest.raises(ParameterError, match="no whole batches"):
         trainer.train(0, 33, lambda noted: None)
+
+
+def test_the_data_has_a_digest_whatever_holds_it() -> None:
+    rows, label = torch.arange(60).reshape(30, 2) % N_ROWS, torch.zeros(30)
+    module = Small(sparse=False)
+
+    def data_of(batches) -> str:
+        sgd = torch.optim.SGD(module.parameters(), lr=0.1)
+        return Trainer(module, sgd, batches, loss_of, lambda module: {}).describe()["data"]
+
+    def loader(label):
+        return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(rows, label), 10)
+
+    listed = [(rows[:10], label[:10]), {"rows": rows[10:], "label": label[10:]}]
+    for one in (TensorBatches(rows, label, batch=10), loader(label), listed):
+        assert data_of(one) == data_of(one)
+    assert data_of(loader(label)) != data_of(loader(label + 1))
+    assert data_of(DataLoaderBatches(loader(label), 1)) == data_of(loader(label))

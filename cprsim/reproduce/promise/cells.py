@@ -44,11 +44,13 @@ class PromiseCell:
         return f"{self.scenario} {self.limit:.2g} {self.strategy}"
 
 
-def cells_of(name: str, experiment: Experiment, curve: StalenessCurve) -> list[PromiseCell]:
+def cells_of(
+    name: str, experiment: Experiment, curve: StalenessCurve, n_limits: int = N_LIMITS
+) -> list[PromiseCell]:
     """The cells of one scenario: every limit, every strategy."""
     return [
         cell
-        for limit in limits(experiment, curve)
+        for limit in limits(experiment, curve, n_limits)
         for cell in _selected(name, experiment, curve, float(limit))
     ]
 
@@ -70,7 +72,7 @@ def _selected(
     return cells
 
 
-def limits(experiment: Experiment, curve: StalenessCurve) -> Floats:
+def limits(experiment: Experiment, curve: StalenessCurve, n: int = N_LIMITS) -> Floats:
     """The limits of a scenario by the rule, the largest first."""
     policies = tuple(_partial(experiment, n) for n in SAVES)
     outcome = pipeline.simulate(replace(experiment, policies=policies))
@@ -78,7 +80,7 @@ def limits(experiment: Experiment, curve: StalenessCurve) -> Floats:
         float(curve_loss(curve, one.policy, outcome.useful_h, one).mean())
         for one in outcome.strategies
     )
-    return np.geomspace(largest, smallest, N_LIMITS)
+    return np.geomspace(largest, smallest, n)
 
 
 def _partial(experiment: Experiment, n_saves: int) -> RecoveryPolicy:

@@ -17,7 +17,7 @@ from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.kernel.trials import Trial
 from cprsim.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
 from cprsim.records import Floats
-from cprsim.reproduce.promise.cells import PromiseCell, cells_of
+from cprsim.reproduce.promise.cells import N_LIMITS, PromiseCell, cells_of
 from cprsim.reproduce.promise.histories import Histories, histories_of
 from cprsim.scenario import LoadedScenario
 from cprsim.staleness import StalenessCurve
@@ -63,9 +63,11 @@ class PromisedJob:
     histories: tuple[Histories, ...]  # of the cells that have an interval
 
     @classmethod
-    def of(cls, loaded: LoadedScenario, curve: StalenessCurve) -> PromisedJob:
+    def of(
+        cls, loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMITS
+    ) -> PromisedJob:
         experiment = assemble(loaded)
-        cells = cells_of(loaded.scenario.name, experiment, curve)
+        cells = cells_of(loaded.scenario.name, experiment, curve, n_limits)
         histories = histories_of(cells, experiment, curve)
         return cls(loaded, curve, experiment, tuple(cells), tuple(histories))
 

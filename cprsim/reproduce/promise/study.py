@@ -84,7 +84,9 @@ def measured(
     return document_of(jobs, measure_losses(jobs, folder, workers, until, on_round), folder)
 
 
-def document_of(jobs: list[PromisedJob], kept: list[CellLoss], folder: Path) -> dict[str, Any]:
+def document_of(
+    jobs: list[PromisedJob], kept: list[CellLoss], folder: Path, command: str = "make promise"
+) -> dict[str, Any]:
     """Every cell, the verdict, and what made them; of JSON's types."""
     by_cell = {one.cell: one for one in kept}
     cells = [_cell(job, cell, by_cell.get(cell)) for job in jobs for cell in job.cells]
@@ -97,7 +99,7 @@ def document_of(jobs: list[PromisedJob], kept: list[CellLoss], folder: Path) -> 
     n_below = sum(one["below_limit"] for one in settled)
     used = sum(one["measured_over_limit"] for one in settled) / max(len(settled), 1)
     return {
-        "command": "make promise",
+        "command": command,
         "verdict": {
             "cells": len(cells),
             "below_limit": n_below,

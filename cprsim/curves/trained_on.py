@@ -1,0 +1,64 @@
+"""The files that a model was trained on: their digests in a curve, and the files that are here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cprsim.curves.curve_file import CurveFile
+from cprsim.errors import ScenarioError
+from cprsim.scenario import LoadedScenario
+from cprsim.scenario.kernel import ClickFile
+
+LOG = "clicks.file"  # the key of a click log; a trainer's options have their own
+
+
+def option_files(options: Mapping[str, Any] | None) -> dict[str, Path]:
+    """Options of a trainer that name a file below or from the working directory, by key."""
+    named = {f"options.{key}": one for key, one in (options or {}).items() if isinstance(one, str)}
+    return {key: Path(one) for key, one in named.items() if _is_file(one)}
+
+
+def _is_file(name: str) -> bool:
+    with suppress(OSError, ValueError):
+        return Path(name).is_file()
+    return False
+
+
+def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of each file, by key."""
+    found = {}
+    for key, path in files.items():
+        with path.open("rb") as file:
+            found[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def other_files(curve: CurveFile, loaded: LoadedScenario) -> dict[str, str]:
+    """Digests of the files of a scenario that are not those of the curve, by key.
+
+    What the curve has no digest of, or is not on this machine, is left out.
+    """
+    measured = _measured(curve)
+    here = {key: path for key, path in _files(loaded).items() if key in measured}
+    return {key: one for key, one in digests_of(here).items() if one != measured[key]}
+
+
+def _measured(curve: CurveFile) -> dict[str, str]:
+    clicks = (curve.kernel or {}).get("clicks")
+    log = clicks.get("sha256") if isinstance(clicks, Mapping) else None
+    of_trainer = (curve.manifest.get("trainer") or {}).get("files") or {}
+    return {**({LOG: log} if log else {}), **of_trainer}
+
+
+def _files(loaded: LoadedScenario) -> dict[str, Path]:
+    kernel = loaded.scenario.kernel
+    if kernel is None:
+        return {}
+    if isinstance(kernel.clicks, ClickFile):
+        with suppress(ScenarioError):  # it is on another machine
+            return {LOG: loaded.input_file(kernel.clicks.file, f"kernel.{LOG}", "a click log")}
+    return option_files(kernel.options)
