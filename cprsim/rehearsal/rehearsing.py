@@ -19,12 +19,11 @@ from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import FoldedRun, folded, predict
 from cprsim.rehearsal.setting import (
-    image_bytes,
     kills_of,
     material_of,
     orders_of,

@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.loops import Array
+from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import EventKind
+from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
@@ -207,10 +208,14 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
     """Replay the real run's log on the kernel, and compare."""
     trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
     trainer.initialise()
-    saver = Saver(trainer, material.shards, ran.orders.sub_saves)
     useful_h = ran.orders.useful_s / SECONDS
-    slots = range(ran.orders.n_servers)
-    replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+    if ran.orders.behind:
+        bytes_of_replay = replay_going_back(run.log, useful_h, trainer)
+    else:
+        saver = Saver(trainer, material.shards, ran.orders.sub_saves)
+        slots = range(ran.orders.n_servers)
+        replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+        bytes_of_replay = saver.bytes_written
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
     _adopt(ran, trainer)
@@ -219,9 +224,35 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
         trainer.evaluate(test).auc,
         auc_of_replay,
         ran.bytes_saved,
-        saver.bytes_written,
+        bytes_of_replay,
         tuple(account_differences(ran, run, material)),
     )
+
+
+def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> int:
+    """Train as the log says of a job whose saves overlap and that goes back as a whole.
+
+    Returns the bytes that its saves wrote.
+    """
+    kept = {0: _copied(trainer)}
+    n_bytes = 0
+    for moment in moments(log):
+        at = trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples)
+        if moment.kind is EventKind.ROLLED_BACK:
+            for name, array in trainer.state().items():
+                array[:] = kept[at][name]
+            continue
+        trainer.run(max(at, trainer.position))
+        if moment.kind is EventKind.SAVE_STARTED:
+            kept[at] = _copied(trainer)
+        elif moment.kind is EventKind.SAVE_COMMITTED:
+            weights = trainer.weights
+            n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
+    return n_bytes
+
+
+def _copied(trainer: ProxyTrainer) -> dict[str, Array]:
+    return {name: array.copy() for name, array in trainer.state().items()}
 
 
 def _equal(ran: FinishedRun, trainer: ProxyTrainer) -> bool:

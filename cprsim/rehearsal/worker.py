@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from cprsim.kernel.loops import Array
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.messages import Channel, Message, connect
+from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
 
 OnMessage = Callable[[Channel, Message], None]
 OnClosed = Callable[[Channel], None]
@@ -110,6 +110,16 @@ class EventLoop:
         if who.closed and who in self._channels:
             self.remove(who)
             on_closed(who)
+
+
+def connected(loop: EventLoop, address: str, on_message: OnMessage) -> Channel:
+    """A channel; a closed one where its peer has died: the supervisor will notice."""
+    try:
+        channel = connect(address)
+    except OSError:
+        return closed_channel()
+    loop.add(channel, on_message)
+    return channel
 
 
 class WorkerRole(Protocol):
