@@ -251,13 +251,16 @@ def _abandon_all(course: _LogBuilder, at_s: float) -> None:
 
 
 def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> int:
-    """Where the job goes back to, as was found when the death was noticed."""
+    """Where the job goes back to, as was found when the death was noticed.
+
+    Of those who die at once any may be noticed first: nobody goes forward by that.
+    """
     found = (
         fact.position
         for fact in later
         if fact.what is FactKind.ROLLED_BACK and fact.slot == death.slot
     )
-    return next(found, course.content)
+    return min(next(found, course.content), course.position)
 
 
 def _save(course: _LogBuilder, fact: RunFact) -> None:

@@ -158,7 +158,7 @@ def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) 
 
 
 def _loaded(tier: Tier, slower: float) -> Tier:
-    if not isinstance(tier.load, Duration):
+    if tier.load is None or isinstance(tier.load, Storage):
         return tier
     return replace(tier, load=Constant(tier.load.mean_h * slower))
 

@@ -44,7 +44,7 @@ from cprsim.rehearsal.verdict import (
 )
 from cprsim.whole_file import write_whole
 
-ATTEMPTS = 2  # at one run, where the machine was too busy
+ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
 Say = Callable[[str], None]
 
@@ -75,7 +75,8 @@ class Attempt:
 
     @property
     def judged(self) -> JudgedRun:
-        return judge(self.planned.predicted, self.measured)
+        heartbeat_s = self.planned.orders.speeds.heartbeat_s
+        return judge(self.planned.predicted, self.measured, heartbeat_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +227,24 @@ class _Session:
 
 def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
     """Attempts at one run, those in the journal first, until one is valid."""
-    for number in range(1, ATTEMPTS + 1):
-        path = journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
-        if path.exists():
-            attempt = _attempt_from(read_json(path), planned, session.experiment)
-        else:
-            say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
-            attempt = session.attempt(planned, number)
-            _write(path, _plain(attempt))
+    attempt, n_kept = None, 0
+    while (path := _path_of(journal, planned, n_kept + 1)).exists():
+        attempt = _attempt_from(read_json(path), planned, session.experiment)
         yield attempt
-        if attempt.is_valid:
+        n_kept += 1
+    for number in range(n_kept + 1, n_kept + 1 + ATTEMPTS):
+        if attempt is not None and attempt.is_valid:
             return
-        say(f"not valid: {attempt.load.too_busy}")
+        say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
+        attempt = session.attempt(planned, number)
+        _write(_path_of(journal, planned, number), _plain(attempt))
+        if not attempt.is_valid:
+            say(f"not valid: {attempt.load.too_busy}")
+        yield attempt
+
+
+def _path_of(journal: Path, planned: Planned, number: int) -> Path:
+    return journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
 
 
 # --------------------------------------------------------------------------- the journal

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import EventKind, EventLog
+from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
@@ -34,6 +35,9 @@ LEAST_S = 0.2  # a smaller difference in seconds is none
 PLS_ABSOLUTE = 0.01
 SHARE_WITHIN = 0.95  # of the runs of a strategy, their overhead
 OVERHEAD, PLS = "overhead", "PLS"
+DETECT = "detect"
+LATE_S = 0.01  # that a silence is noticed late, per failure
+SIGMAS = 3.0  # of the mean over deaths that fall anywhere between two heartbeats
 UNJUDGED = ("degraded",)  # of pacing, which `MachineLoad` judges
 MOST_DRIFT = 0.01  # of the useful time ...
 LEAST_DRIFT_S = 0.1  # ... but for short runs so much
@@ -60,10 +64,37 @@ class ComparedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """How sharply detection can be predicted: deaths fall anywhere between two heartbeats."""
+
+    heartbeat_s: float
+    n_alone: int  # failures of one process, with none before it unnoticed
+    n_others: int  # the job is in `detect` until the last of several is noticed
+
+    @property
+    def allowed_s(self) -> float:
+        """By how much the hours of all these detections may differ from their mean."""
+        n = self.n_alone + self.n_others
+        spread_s = SIGMAS * self.heartbeat_s * sqrt(n / 12)
+        return spread_s + LATE_S * n + self.heartbeat_s / 2 * self.n_others
+
+
+def silence_in(log: EventLog, heartbeat_s: float) -> Silence:
+    """The failures of a log, as detection sees them."""
+    struck = np.flatnonzero(log.kind == EventKind.FAILED)
+    at_h, n_alone = log.at_h[struck], 0
+    for when_h in at_h:
+        before = log.activity[np.searchsorted(log.at_h, when_h) - 1]
+        n_alone += (at_h == when_h).sum() == 1 and before != Activity.DETECT
+    return Silence(heartbeat_s, int(n_alone), len(np.unique(at_h)) - int(n_alone))
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRun:
     """One run beside its prediction."""
 
     lines: tuple[ComparedQuantity, ...]
+    silence: Silence | None = None  # None: detection is judged like any other part
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -71,8 +102,8 @@ class JudgedRun:
         return tuple(line.name for line in self.lines if line.off)
 
 
-def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
-    """One run beside its prediction."""
+def judge(predicted: FoldedRun, measured: FoldedRun, heartbeat_s: float | None = None) -> JudgedRun:
+    """One run beside its prediction; its heartbeats make detection be judged sharply."""
     lines = []
     for part in measured.costs.parts:
         expected_s, actual_s = (_seconds(run, part) for run in (predicted, measured))
@@ -84,22 +115,36 @@ def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
     lines.append(ComparedQuantity(OVERHEAD, expected_s, actual_s, off))
     differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
     lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
-    return JudgedRun(tuple(lines))
+    silence = None if heartbeat_s is None else silence_in(measured.log, heartbeat_s)
+    return JudgedRun(tuple(lines), silence)
 
 
 def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
     """Means over several runs of a strategy; a quantity is off by the same tolerances.
 
-    The overhead is off besides where fewer than 95 % of the runs are within.
+    The overhead is off besides where fewer than 95 % of the runs are within, and detection where
+    it differs by more than heartbeats can explain.
     """
+    silence = _all_silence(judged)
     names = list(dict.fromkeys(line.name for one in judged for line in one.lines))
     lines = []
     for name in names:
         found = [next((ln for ln in one.lines if ln.name == name), None) for one in judged]
         ours = float(np.mean([0.0 if line is None else line.predicted for line in found]))
         theirs = float(np.mean([0.0 if line is None else line.measured for line in found]))
-        lines.append(ComparedQuantity(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
-    return JudgedRun(tuple(lines))
+        off = _mean_is_off(name, ours, theirs, found)
+        if name == DETECT and silence is not None:
+            off |= abs(theirs - ours) * len(judged) > silence.allowed_s
+        lines.append(ComparedQuantity(name, ours, theirs, off))
+    return JudgedRun(tuple(lines), silence)
+
+
+def _all_silence(judged: Sequence[JudgedRun]) -> Silence | None:
+    known = [one.silence for one in judged if one.silence is not None]
+    if not known:
+        return None
+    n_alone, n_others = sum(one.n_alone for one in known), sum(one.n_others for one in known)
+    return Silence(known[0].heartbeat_s, n_alone, n_others)
 
 
 def _mean_is_off(

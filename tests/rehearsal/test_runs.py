@@ -23,6 +23,7 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
@@ -105,7 +106,7 @@ def test_everybody_dies_at_once(stage: tuple[ForkServer, Material, Clicks]) -> N
     assert struck(run) == 4
 
 
-@pytest.mark.parametrize("tracker", ["mfu", "scar"])
+@pytest.mark.parametrize("tracker", TRACKERS)
 def test_priority_saving(stage: tuple[ForkServer, Material, Clicks], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
