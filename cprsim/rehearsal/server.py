@@ -22,7 +22,7 @@ from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.copies import HeldCopies, after, copying, sending
 from cprsim.rehearsal.material import image_bytes
-from cprsim.rehearsal.messages import Channel, Message, address_in, listen
+from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import (
     ActiveFlows,
@@ -34,7 +34,7 @@ from cprsim.rehearsal.store import (
     reading,
     written,
 )
-from cprsim.rehearsal.worker import Worker, connected
+from cprsim.rehearsal.worker import Worker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +66,7 @@ class Server:
         self._image_bytes = image_bytes(inherited.material)
         self.position = int(orders["position"])
         self._account = {"pushes": 0.0, "saved_s": 0.0, "loaded_s": 0.0, "bytes_saved": 0.0}
-        self.address = address_in(worker.folder, f"{orders['name']}.sock")
-        self._loop.listen(listen(self.address), self._greet)
+        self.address = worker.listen(orders["name"], self._serve)
 
     @property
     def _who(self) -> str:
@@ -120,10 +119,7 @@ class Server:
 
     # ----------------------------------------------------------------- trainers
 
-    def _greet(self, channel: Channel) -> None:
-        self._loop.add(channel, self._serve)
-
-    def _serve(self, channel: Channel, message: Message) -> None:
+    def _serve(self, channel: AnyChannel, message: Message) -> None:
         fields = message.fields
         if message.kind == "pull":
             channel.send("rows", (self.shard.pull(message.arrays[0]),), seq=fields["seq"])
@@ -276,11 +272,11 @@ class Server:
         copy = self._copies.bytes_of(who, number)
         all_have_it = after(len(addresses) + 1, done)
 
-        def kept(channel: Channel, message: Message) -> None:
+        def kept(channel: AnyChannel, message: Message) -> None:
             self._loop.remove(channel)
             all_have_it()
 
-        channels = [connected(self._loop, address, kept) for address in addresses]
+        channels = [self._worker.connected(address, kept) for address in addresses]
         pieces = sending(copy, who, number, channels, chunk_bytes(len(copy)))
         self._begin(fields, pieces, throttle, all_have_it)
 

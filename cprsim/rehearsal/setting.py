@@ -186,6 +186,7 @@ def orders_of(
     material: Material,
     speeds: Speeds,
     kills: tuple[Kill, ...],
+    over_tcp: bool = False,
 ) -> Orders:
     """What one run under a policy is to do."""
     useful_s = experiment.useful_h * SECONDS
@@ -201,5 +202,6 @@ def orders_of(
         fetch_s=fetch_s(policy.system),
         kills=kills,
         n_servers=experiment.cluster.n_emb_ps,
+        over_tcp=over_tcp,
         limit_s=LIMIT * useful_s + LIMIT_S,
     )

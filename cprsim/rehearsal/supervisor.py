@@ -12,7 +12,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.rehearsal.behind import SavesBehind
+from cprsim.rehearsal.curve import fresh_keys
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
@@ -112,6 +113,7 @@ class Supervisor:
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
+        self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
         self._n_named = 0
         self._began_at = 0.0
@@ -247,7 +249,7 @@ class Supervisor:
             store=str(self._folder), flows=str(self._folder / "flows"),
             save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
             sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            useful_s=orders.useful_s, position=self._job.position,
+            useful_s=orders.useful_s, position=self._job.position, keys=self._keys,
         )  # fmt: skip
         node.address, node.assigned = str(answer.fields["address"]), True
         self._activation_s.append(monotonic() - began)
@@ -319,6 +321,8 @@ class Supervisor:
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
         self._accounts.append((self._role(slot), node.account))
         ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
+        if slot in self._servers and self._node[self._trainer].assigned:
+            self._node[self._trainer].send("dead", server=slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
         self._interrupt.set()

@@ -4,7 +4,8 @@ A batch counts as done once its gradients exist. Each has a slot on an absolute 
 lateness is caught up. A server that does not answer holds the trainer up until it is halted; what
 was meant for a server that died meanwhile is dropped.
 
-    supervisor   registry (addresses);  run (until) -> running, passed, reached;  halt -> halted;
+    supervisor   registry (addresses);  dead (a server);
+                 run (until) -> running, passed, reached;  halt -> halted;
                  save -> saved;  load -> loaded;  where, dump
                  behind the job: capture -> captured;  write -> saved;  after it: recall -> loaded
 """
@@ -26,9 +27,9 @@ from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
 from cprsim.rehearsal.copies import HeldCopies, after, sending
 from cprsim.rehearsal.material import places
-from cprsim.rehearsal.messages import Channel, Message
+from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
-from cprsim.rehearsal.worker import Worker, connected
+from cprsim.rehearsal.worker import Worker
 
 STEPS_KEPT = 200  # whose median is reported
 DENSE = "dense"  # name of the layers in the store
@@ -48,7 +49,7 @@ class TrainerProcess:
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
-        self._servers: dict[int, Channel] = {}
+        self._servers: dict[int, AnyChannel] = {}
         self._store = SaveFiles(Path(orders["store"]))
         self._useful_s = float(orders["useful_s"])
         self.position = int(orders["position"])
@@ -79,6 +80,8 @@ class TrainerProcess:
             self._begin(fields)
         elif message.kind == "halt":
             self._halt = int(fields["ask"])
+        elif message.kind == "dead":
+            self._servers[int(fields["server"])].closed = True
         elif message.kind == "save":
             self._save(channel, fields)
         elif message.kind == "load":
@@ -109,7 +112,7 @@ class TrainerProcess:
             before = self._servers.pop(number, None)
             if before is not None:
                 self._loop.remove(before)
-            self._servers[number] = connected(self._loop, address, self._note)
+            self._servers[number] = self._worker.connected(address, self._note)
 
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         """Write the layers where the save ends its interval, and vote in any case."""
@@ -170,12 +173,12 @@ class TrainerProcess:
             self._go_back(fields, self._copies.arrays(DENSE, number))
             return
 
-        def given(channel: Channel, message: Message) -> None:
+        def given(channel: AnyChannel, message: Message) -> None:
             self._loop.remove(channel)
             self._copies.add(DENSE, number, message.arrays[0])
             self._go_back(fields, self._copies.arrays(DENSE, number))
 
-        server = connected(self._loop, str(fields["peer"]), given)
+        server = self._worker.connected(str(fields["peer"]), given)
         server.send("give", who=DENSE, save=number, seq=0)
 
     # ----------------------------------------------------------------- working
@@ -316,7 +319,7 @@ class TrainerProcess:
         self._seq += 1
         self._answers = dict.fromkeys(self._servers)
 
-    def _note(self, channel: Channel, message: Message) -> None:
+    def _note(self, channel: AnyChannel, message: Message) -> None:
         """An answer; one to an earlier request is dropped."""
         if message.kind == "kept":
             self._on_kept[int(message.fields["save"])]()

@@ -48,6 +48,7 @@ def orders(
     stall_s: float = 0.1,
     load_s: float = 0.1,
     behind: tuple[SaveBehind, ...] = (),
+    over_tcp: bool = False,
 ) -> Orders:
     """Orders with so many saves in the job; stall and load are of everybody at once.
 
@@ -73,6 +74,7 @@ def orders(
         sub_saves=sub_saves,
         kills=kills,
         n_servers=N_SERVERS,
+        over_tcp=over_tcp,
         limit_s=60.0,
     )
 

@@ -181,6 +181,29 @@ def test_copies_in_the_memory_of_peers(
     assert (loaded_s > 0) == from_files
 
 
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_data_goes_over_tcp_encrypted(
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+) -> None:
+    """Nobody closes a connection there: who is dead is told to the trainer."""
+    pytest.importorskip("zmq")
+    todo = making.orders(
+        stage[1], Kill(0.4, (1,)), Kill(1.3, (0, TRAINER)), Kill(2.6, (0, 2)),
+        rolls_back=rolls_back, over_tcp=True,
+    )  # fmt: skip
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 5
+
+
+def test_copies_go_over_tcp_too(stage: tuple[ForkServer, Material, Clicks]) -> None:
+    pytest.importorskip("zmq")
+    todo = making.orders(
+        stage[1], Kill(1.3, (1,)), rolls_back=True, saves=9.1, behind=(TO_PEERS,), over_tcp=True
+    )
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 1
+
+
 def test_shards_of_whole_tables() -> None:
     what, test = making.material(by=ShardBy.TABLES)
     with ForkServer(what) as fork_server:
