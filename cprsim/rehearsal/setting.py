@@ -58,6 +58,8 @@ def require_rehearsable(experiment: Experiment) -> None:
     cluster, costs = experiment.cluster, experiment.costs
     if not cluster.shard_slots:
         raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
+    if len(cluster.shard_slots) == 1:
+        raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
     if len(cluster.replica_slots) != 1:
         raise ParameterError(
             f"a rehearsal has one trainer, this scenario {len(cluster.replica_slots)}: set "

@@ -45,7 +45,8 @@ MOST_STEAL = 0.05  # of the machine's processor time
 STAT = Path("/proc/stat")
 STEAL_COLUMN = 7  # user nice system idle iowait irq softirq steal
 CLOCK_FRACTION = 0.01  # by which two accounts of worked time may differ ...
-CLOCK_S = 0.1  # ... and so much besides, per failure
+CLOCK_S = 0.1  # ... and so much besides, each time that the job stops
+STOPS = (EventKind.FAILED, EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,7 @@ def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) ->
         found.append(f"trainers counted {trained:,.0f} samples, the log {expected:,}")
     worked_s = sum(account["worked_s"] for account in counted)
     log_s = (worked_h + float(run.costs.hours_of("degraded")[0])) * SECONDS
-    n_stops = int((run.log.kind == EventKind.FAILED).sum()) + 1
+    n_stops = int(np.isin(run.log.kind, STOPS).sum()) + 1
     allowed_s = CLOCK_FRACTION * log_s + CLOCK_S * n_stops + 2 * unheard_s
     if n_killed == 0 and abs(worked_s - log_s) > allowed_s:
         found.append(f"trainers counted {worked_s:.2f} s of work, the log {log_s:.2f} s")
