@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from dataclasses import astuple
 from time import monotonic
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cprsim.rehearsal import curve
 from cprsim.rehearsal.curve import CurveChannel, CurveGate, CurveListener, RunKeys, fresh_keys
 from cprsim.rehearsal.messages import HEAD, MAGIC, Message
 from cprsim.rehearsal.worker import EventLoop
@@ -45,11 +47,14 @@ class Ends:
 
 
 @pytest.fixture
-def ends() -> Any:
+def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
+    """In a context of its own: a process has one gate."""
+    monkeypatch.setattr("cprsim.rehearsal.curve._context_of", 0)
     made = Ends()
     yield made
     for one in tuple(made.loop._channels):
         made.loop.remove(one)
+    curve._context.destroy(0)
 
 
 def test_messages_come_and_go(ends: Ends) -> None:
