@@ -81,7 +81,8 @@ class TrainerProcess:
         elif message.kind == "halt":
             self._halt = int(fields["ask"])
         elif message.kind == "dead":
-            self._servers[int(fields["server"])].closed = True
+            if (server := self._servers.get(int(fields["server"]))) is not None:
+                server.closed = True  # a replacement may know of none yet
         elif message.kind == "save":
             self._save(channel, fields)
         elif message.kind == "load":
