@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench \
     promise promise-torch coverage fit-coverage fragment-against-replay \
-    rehearse reproduce clean
+    rehearse campaign reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,7 +81,18 @@ bench: $(VENV)/.has-run  ## Measure the simulator's speed
 	@for script in benchmarks/bench_*.py; do $(BIN)/python "$$script" || exit 1; done
 
 rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its prediction (about 3 minutes)
-	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --set job.useful='20 s' --set kernel.samples=66000
+	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \
+	    --set job.useful='20 s' --set kernel.samples=66000
+
+REHEARSE = $(BIN)/cprsim rehearse scenarios/rehearsal.yaml
+
+campaign: $(VENV)/.has-run  ## Rehearse ten failure traces, and one run of 20 minutes (up to 3 hours on an idle machine; resumes)
+	@status=0; \
+	$(REHEARSE) --repeat 10 --strategies full,partial,cpr,cpr-mfu,async,gemini || status=$$?; \
+	$(REHEARSE) --repeat 3 --strategies cpr-scar,cpr-round-robin || status=$$?; \
+	$(REHEARSE) --strategies cpr --set job.useful='20 min' --set failures.count=10 \
+	    --set kernel.samples=600000 || status=$$?; \
+	exit $$status
 
 promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py

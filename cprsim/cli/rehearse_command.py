@@ -41,6 +41,9 @@ def rehearse(
         bool,
         typer.Option("--smoke", help="6 s of useful work, two failures, two strategies, a minute."),
     ] = False,
+    tcp: Annotated[
+        bool, typer.Option("--tcp", help="Send data over TCP, encrypted with keys of each run.")
+    ] = False,
     as_json: AsJson = False,
     out: OutFolder = RESULTS,
 ) -> None:
@@ -64,10 +67,10 @@ def rehearse(
 
     require_writable(out)
     names = chosen_names(strategies, loaded.scenario, smoke)
-    journal = out / f".rehearsal-{_key(loaded, names)}"
+    journal = out / f".rehearsal-{_key(loaded, names, tcp)}"
     with telling_what_is_kept() as kept, sole(journal), _too_busy_is_an_exit_code():
         kept.say = lambda: f"runs that were done are kept in {journal}"
-        rehearsal = _rehearsed(loaded, names, repeat, journal)
+        rehearsal = _rehearsed(loaded, names, repeat, journal, tcp)
     result = _kept(rehearsal, loaded, out, started)
     _show(rehearsal, result, as_json)
     raise typer.Exit(rehearsal.exit_code)
@@ -84,24 +87,26 @@ def _too_busy_is_an_exit_code() -> Iterator[None]:
         raise typer.Exit(BUSY) from None
 
 
-def _key(loaded: LoadedScenario, names: tuple[str, ...]) -> str:
+def _key(loaded: LoadedScenario, names: tuple[str, ...], tcp: bool) -> str:
     """Names a journal: what decides the runs, but not how many there are."""
     from cprsim.results.identity import identity_of
 
     identity = identity_of(loaded)
-    digest = hashlib.sha256("\0".join([identity.digest, *names]).encode()).hexdigest()
+    digest = hashlib.sha256(
+        "\0".join([identity.digest, *names, *["over tcp"] * tcp]).encode()
+    ).hexdigest()
     return f"{identity.folder_name}-{digest[:8]}"
 
 
 def _rehearsed(
-    loaded: LoadedScenario, names: tuple[str, ...], repeat: int, journal: Path
+    loaded: LoadedScenario, names: tuple[str, ...], repeat: int, journal: Path, tcp: bool
 ) -> Rehearsal:
     from cprsim.experiments.assemble import assemble
     from cprsim.experiments.proxy_model import proxy_model
     from cprsim.rehearsal.rehearsing import rehearse as run
 
     experiment = assemble(loaded)
-    return run(experiment, proxy_model(loaded), names, repeat, journal, complain)
+    return run(experiment, proxy_model(loaded), names, repeat, journal, complain, tcp)
 
 
 def _kept(

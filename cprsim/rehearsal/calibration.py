@@ -13,11 +13,12 @@ from statistics import median
 from cprsim.errors import CprsimError, ParameterError, WorkerError
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import DueSave, Orders
+from cprsim.rehearsal.orders import DueSave, Orders, SaveBehind
 from cprsim.rehearsal.supervisor import FinishedRun
 
 N_SAVES = 3
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
+PAUSING = SaveBehind(stall_s=0.0, behind_s=0.0)
 LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its length
 
 
@@ -35,6 +36,12 @@ class RunCalibration:
     step_s: float  # of a batch, unpaced
     pace_s: float  # that each batch is given
     work_fraction: float  # wall time of work over what it was given
+    pause_s: float = 0.0  # of a save behind the job, beside the copying of its content
+
+    @property
+    def slower(self) -> float:
+        """What the throttle's bytes take over what they should."""
+        return self.stall_s / self.nominal_stall_s
 
     @property
     def overhead_s(self) -> float:
@@ -47,9 +54,18 @@ def calibrating(orders: Orders, material: Material) -> Orders:
     n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
     apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
     at = [material.on_grid((i + 1) * apart) for i in range(N_SAVES)]
-    due = tuple(DueSave(position, i + 1, True) for i, position in enumerate(sorted(set(at) - {0})))
+    positions = sorted(set(at) - {0})
+    stalling = [DueSave(position, i + 1) for i, position in enumerate(positions)]
+    pausing = [DueSave(position, i + 1, kind=0) for i, position in enumerate(positions)]
     return replace(
-        orders, name="calibration", due=due, kills=(), sub_saves=None, until=due[-1].position
+        orders,
+        name="calibration",
+        due=tuple(sorted([*stalling, *pausing], key=lambda one: (one.position, one.kind))),
+        kills=(),
+        sub_saves=None,
+        behind=(PAUSING,),
+        holders=(),
+        until=positions[-1],
     )
 
 
@@ -67,6 +83,7 @@ def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunC
         step_s=accounts[-1]["step_s"],
         pace_s=ran.orders.useful_s * material.plan.batch / material.n_samples,
         work_fraction=_work_fraction(ran, material),
+        pause_s=median(_pauses_s(ran.facts)),
     )
     if found.pace_s < LEAST_PACE * found.step_s:
         raise _too_slow(found)
@@ -87,8 +104,19 @@ def _too_slow(found: RunCalibration) -> CprsimError:
 
 def _stalls_s(facts: Sequence[RunFact]) -> list[float]:
     """From the start of each save to its commit."""
+    paused = {fact.number for fact in facts if fact.what is FactKind.SAVE_RESUMED}
+    return _between([fact for fact in facts if fact.number not in paused], FactKind.SAVE_COMMITTED)
+
+
+def _pauses_s(facts: Sequence[RunFact]) -> list[float]:
+    """From the start of each save behind the job until the job goes on."""
+    return _between(facts, FactKind.SAVE_RESUMED)
+
+
+def _between(facts: Sequence[RunFact], end: FactKind) -> list[float]:
+    """From the start of each save to its end of this kind."""
     began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
-    ended = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_COMMITTED}
+    ended = {fact.number: fact.at_s for fact in facts if fact.what is end}
     return [ended[number] - began[number] for number in ended]
 
 

@@ -7,6 +7,7 @@ conventions:
   commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
+- All servers may die at once and the trainer live: the last shard goes back a moment later.
 - A batch that was in work when a process died counts if its gradients existed: the progress at the
   failure is where the trainer then stopped.
 """
@@ -31,12 +32,15 @@ class FactKind(StrEnum):
     RUNNING = "running"  # the trainer works from here on
     PASSED = "passed"  # work done again has come to where the job had been
     STOOD = "stood"  # where the trainer stopped, or was when it died
+    SAVE_AWAITED = "save awaited"  # the job waits for one behind it
     SAVE_STARTED = "save started"
+    SAVE_RESUMED = "save resumed"  # the rest of it goes on behind the job
     SAVE_COMMITTED = "save committed"
     SAVE_ABANDONED = "save abandoned"
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
     DETECTED = "detected"
+    ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
     BACK = "back"  # its state is loaded
     FINISHED = "finished"
@@ -55,6 +59,9 @@ class RunFact:
 
 
 SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
+MOMENT_S = 1e-7
+UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
+"""What comes to nothing while a dead process is not noticed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,8 @@ class _LogBuilder:
     content: int = 0  # of the last committed save
     works: bool = True
     saving: RunFact | None = None
+    awaits: bool = False  # a save behind it
+    behind: dict[int, RunFact] = field(default_factory=dict)  # saves under way there, by number
     down: dict[int, Activity] = field(default_factory=dict)
 
     @property
@@ -84,7 +93,7 @@ class _LogBuilder:
         for stage in ADVANCE:
             if stage in self.down.values():
                 return stage
-        if self.saving is not None:
+        if self.saving is not None or self.awaits:
             return Activity.SAVE
         if not self.works:
             return Activity.LOAD  # all are back; the trainer has not resumed yet
@@ -155,7 +164,7 @@ def _in_order(facts: Sequence[RunFact]) -> Iterator[RunFact]:
             if fact.number in ended:
                 continue
             started.discard(fact.number)
-        elif fact.what is FactKind.RUNNING and unnoticed:
+        elif fact.what in UNTAKEN and unnoticed:
             continue
         yield fact
 
@@ -183,6 +192,7 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     elif fact.what is FactKind.STOOD:
         _stand(course, fact)
     elif fact.what is FactKind.FINISHED:
+        _abandon_all(course, fact.at_s)
         course.rows.append(_Row(fact.at_s, EventKind.FINISHED, Activity.OVER, course.position))
     else:
         _save(course, fact)
@@ -217,37 +227,90 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     reached = course.position
     course.frontier = max(course.frontier, reached)
     course.down[fact.slot] = Activity.DETECT
-    course.works = False
-    if course.saving is not None:
-        course.saving = None
-        course.add(fact.at_s, EventKind.SAVE_ABANDONED)
+    course.works = course.awaits = False
+    _abandon_all(course, fact.at_s)
     course.add(fact.at_s, EventKind.FAILED, fact.slot)
     if course.orders.rolls_back:
-        course.position = course.content
+        course.position = _back_to(course, fact, later)
         course.add(fact.at_s, EventKind.ROLLED_BACK)
         return
     n_servers = course.orders.n_servers
     trainers = range(n_servers, course.orders.n_slots)
     all_go_back = fact.slot in trainers and all(slot in course.down for slot in trainers)
     gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
+    at_s = fact.at_s if all_go_back else _apart(course, fact, later)
     for slot in gone_back:
         if slot < n_servers:
-            course.add(fact.at_s, EventKind.REVERTED, slot)
+            course.add(at_s, EventKind.REVERTED, slot)
+
+
+def _apart(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> float:
+    """When a server's shard goes back: the last of all at one instant, a moment after the others.
+
+    All shards that go back at one instant stand for a job that has lost its layers too.
+    """
+    n_servers = course.orders.n_servers
+    before = {r.slot for r in course.rows if r.kind is EventKind.REVERTED and r.at_s == death.at_s}
+    trainer_too = any(
+        fact.what is FactKind.STRUCK and fact.at_s == death.at_s and fact.slot >= n_servers
+        for fact in later
+    )
+    last_of_all = len(before | {death.slot}) == n_servers and not trainer_too
+    return death.at_s + MOMENT_S * last_of_all
+
+
+def _abandon_all(course: _LogBuilder, at_s: float) -> None:
+    """Saves that are under way come to nothing."""
+    n_under_way = (course.saving is not None) + len(course.behind)
+    course.saving = None
+    course.behind.clear()
+    for _ in range(n_under_way):
+        course.add(at_s, EventKind.SAVE_ABANDONED)
+
+
+def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> int:
+    """Where the job goes back to, as was found when the death was noticed.
+
+    Of those who die at once any may be noticed first: nobody goes forward by that.
+    """
+    found = (
+        fact.position
+        for fact in later
+        if fact.what is FactKind.ROLLED_BACK and fact.slot == death.slot
+    )
+    return min(next(found, course.content), course.position)
 
 
 def _save(course: _LogBuilder, fact: RunFact) -> None:
+    if fact.what is FactKind.ROLLED_BACK:
+        return  # the death that it is of has told
+    if fact.what is FactKind.SAVE_AWAITED:
+        course.awaits = True
+        course.add(fact.at_s, EventKind.SAVE_DUE)
+        return
     if fact.what is FactKind.SAVE_STARTED:
         _run(course, fact)
-        course.saving = fact
+        course.awaits = False
+        course.saving = replace(fact, position=course.position)
         kinds = EventKind.SUB_SAVE_STARTED, EventKind.SAVE_STARTED
         course.add(fact.at_s, kinds[fact.ends_interval])
         return
-    if course.saving is None:
+    if fact.what is FactKind.SAVE_RESUMED:
+        if course.saving is not None:
+            course.behind[fact.number], course.saving = course.saving, None
+            course.add(fact.at_s, EventKind.SAVE_RESUMED)
+        return
+    if course.saving is not None and course.saving.number == fact.number:
+        save, course.saving = course.saving, None
+    elif fact.number in course.behind:
+        save = course.behind.pop(fact.number)
+        if course.works:
+            course.position = max(course.position, fact.position)  # the job has gone on meanwhile
+    else:
         return  # abandoned at the failure that the log has
-    course.saving = None
     if fact.what is FactKind.SAVE_ABANDONED:
         course.add(fact.at_s, EventKind.SAVE_ABANDONED)
         return
-    course.content = course.position
+    course.content = save.position
     kinds = EventKind.SUB_SAVE_COMMITTED, EventKind.SAVE_COMMITTED
     course.add(fact.at_s, kinds[fact.ends_interval])

@@ -60,6 +60,11 @@ class Material:
         (folder / "material.json").write_text(json.dumps(plain))
 
 
+def image_bytes(material: Material) -> float:
+    """Bytes of the largest shard."""
+    return float(material.shards.share.max()) * material.shards.layout.n_rows * material.row_bytes
+
+
 def read_material(folder: Path) -> Material:
     """What `Material.write` has written."""
     plain = parse_json((folder / "material.json").read_bytes())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import floor, inf
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
+from cprsim.records import RecoveryPolicy, SubSaves
 from cprsim.recovery.giving_up import ROUNDING
 
 SECONDS = 3600.0  # an hour
@@ -26,12 +26,27 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveBehind:
+    """How saves behind the job go: a copy in memory stalls it, the rest goes on beside it."""
+
+    stall_s: float
+    behind_s: float
+    to_peers: bool = False  # to the memory of other servers; else to files
+    in_flight: int = 1
+    skips: bool = False  # one that is due while as many are in flight; else the job waits
+
+
+STALLING = -1  # the kind of a save that stalls the job until it is in files
+
+
+@dataclass(frozen=True, slots=True)
 class DueSave:
     """A save that is due at a progress."""
 
     position: int  # samples
     number: int  # of this run's grid, from 1
-    ends_interval: bool
+    ends_interval: bool = True
+    kind: int = STALLING  # else a place in `Orders.behind`
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +76,15 @@ class Orders:
     due: tuple[DueSave, ...]
     speeds: Speeds
     sub_saves: SubSaves | None = None
+    behind: tuple[SaveBehind, ...] = ()
+    holders: tuple[tuple[int, ...], ...] = ()  # of copies of each server's rows; () without peers
+    fetch_s: float = 0.0  # what a shard takes from a peer
     kills: tuple[Kill, ...] = ()
     n_servers: int = 1
     n_trainers: int = 1
     n_spares: int = 2  # warm ones, made again as they are taken
     until: int | None = None  # position at which the run ends; None: with the last sample
+    over_tcp: bool = False  # data between processes, encrypted; else over Unix sockets
     limit_s: float = inf  # of wall time: a run that takes longer is given up
 
     @property
@@ -96,23 +115,38 @@ def saves_due(
     ------
     ParameterError : two saves would fall between the same two batches
     """
+    if policy.system is not None:
+        kinds = [
+            _grid(policy, capture.every_h, useful_h, n_samples, on_grid)
+            for capture in policy.system.captures
+        ]
+        due = [replace(one, kind=kind) for kind, some in enumerate(kinds) for one in some]
+        return tuple(sorted(due, key=lambda one: (one.position, one.kind)))
     parts = policy.sub_saves or SubSaves("none", fraction=1.0)
     every_h = parts.fraction * policy.save_interval_h
     if every_h >= useful_h * (1.0 - ROUNDING):
         return ()
+    n = parts.n_per_interval
+    grid = _grid(policy, every_h, useful_h, n_samples, on_grid)
+    return tuple(replace(one, ends_interval=one.number % n == 0) for one in grid)
+
+
+def _grid(
+    policy: RecoveryPolicy,
+    every_h: float,
+    useful_h: float,
+    n_samples: int,
+    on_grid: Callable[[float], int],
+) -> list[DueSave]:
+    """Saves each so many hours of progress."""
     found = []
     for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
         position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
-        found.append(DueSave(position, number, number % parts.n_per_interval == 0))
+        found.append(DueSave(position, number))
     positions = [one.position for one in found]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
             f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step "
             "takes: train on more samples (`kernel.samples`) or save less often"
         )
-    return tuple(found)
-
-
-def can_rehearse(policy: RecoveryPolicy) -> bool:
-    """Whether the runtime does what a policy says."""
-    return policy.system is None and policy.on_failure in (OnFailure.ROLL_BACK, OnFailure.RELOAD)
+    return found

@@ -21,16 +21,17 @@ from cprsim.records import (
     Clock,
     CostBreakdown,
     Costs,
+    Duration,
     EventLog,
     RecoveryPolicy,
     ShardLoss,
     Storage,
     Transfer,
 )
+from cprsim.recovery.policy import Policy, Stage, StageKind, Tier
 from cprsim.rehearsal.calibration import RunCalibration
-from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.setting import image_bytes
 from cprsim.simulate.folding import cost_breakdown, shard_loss
 
 
@@ -107,7 +108,7 @@ def injected(orders: Orders, experiment: Experiment) -> Injected:
 def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material) -> Costs:
     """Saves as calibrated; loads at the bandwidth that this implies; the rest as configured."""
     speeds, size = orders.speeds, image_bytes(material)
-    slower = calibration.stall_s / calibration.nominal_stall_s
+    slower = calibration.slower
     storage = Storage(
         speeds.load_together / slower * SECONDS,
         speeds.load_alone / slower * SECONDS,
@@ -128,6 +129,8 @@ def _priced(
     policy: RecoveryPolicy, orders: Orders, calibration: RunCalibration, material: Material
 ) -> RecoveryPolicy:
     """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
+    if policy.system is not None:
+        return replace(policy, system=_system_priced(policy.system, orders, calibration))
     if policy.sub_saves is None or not orders.due:
         return policy
     share = bytes_share(policy, orders, material)
@@ -135,6 +138,37 @@ def _priced(
     extra_h = calibration.overhead_s * (1.0 - min(stall_share, 1.0)) / SECONDS
     priced = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
     return replace(policy, sub_saves=priced)
+
+
+def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) -> Policy:
+    """A recovery system: each of its saves stops the job to be captured, and takes a bit more."""
+    pause_h, more_h = calibration.pause_s / SECONDS, calibration.overhead_s / SECONDS
+    slower = calibration.slower
+    reschedule = (orders.speeds.reschedule_s + calibration.activation_s) / SECONDS
+    captures = tuple(
+        replace(one, stall=_plus(one.stall, pause_h), background=_plus(one.background, more_h))
+        for one in system.captures
+    )
+    tiers = tuple(_loaded(tier, slower) for tier in system.tiers)
+    rules = tuple(
+        replace(rule, stages=tuple(_rescheduled(stage, reschedule) for stage in rule.stages))
+        for rule in system.rules
+    )
+    return replace(system, captures=captures, tiers=tiers, rules=rules)
+
+
+def _loaded(tier: Tier, slower: float) -> Tier:
+    if tier.load is None or isinstance(tier.load, Storage):
+        return tier
+    return replace(tier, load=Constant(tier.load.mean_h * slower))
+
+
+def _plus(cost: Duration | None, more_h: float) -> Constant:
+    return Constant((0.0 if cost is None else cost.mean_h) + more_h)
+
+
+def _rescheduled(stage: Stage, hours: float) -> Stage:
+    return replace(stage, cost=Constant(hours)) if stage.kind is StageKind.RESCHEDULE else stage
 
 
 def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:

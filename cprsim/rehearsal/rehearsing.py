@@ -18,13 +18,13 @@ from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
 from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
+from cprsim.rehearsal.curve import require_zmq
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import SECONDS, Orders
 from cprsim.rehearsal.prediction import FoldedRun, folded, predict
 from cprsim.rehearsal.setting import (
-    image_bytes,
     kills_of,
     material_of,
     orders_of,
@@ -45,7 +45,7 @@ from cprsim.rehearsal.verdict import (
 )
 from cprsim.whole_file import write_whole
 
-ATTEMPTS = 2  # at one run, where the machine was too busy
+ATTEMPTS = 2  # at one run each time, where the machine was too busy
 BEFORE, FORMAT = "before.json", 1
 Say = Callable[[str], None]
 
@@ -76,7 +76,8 @@ class Attempt:
 
     @property
     def judged(self) -> JudgedRun:
-        return judge(self.planned.predicted, self.measured)
+        heartbeat_s = self.planned.orders.speeds.heartbeat_s
+        return judge(self.planned.predicted, self.measured, heartbeat_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def rehearse(
     n_traces: int,
     journal: Path,
     say: Say,
+    over_tcp: bool = False,
 ) -> Rehearsal:
     """Rehearse an experiment.
 
@@ -147,6 +149,7 @@ def rehearse(
     n_traces : replications whose failures strike, from 0
     journal : folder that keeps what is done: the same call goes on from there
     say : called with a line about what is going on
+    over_tcp : data between processes goes over TCP, encrypted
 
     Raises
     ------
@@ -154,9 +157,11 @@ def rehearse(
     WorkerError : a process failed otherwise than as ordered
     """
     require_rehearsable(experiment)
+    if over_tcp:
+        require_zmq()
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
-        session = _Session(experiment, what, stack)
+        session = _Session(experiment, what, stack, over_tcp)
         calibration = _calibration_in(journal) or session.calibration(policies[0], say)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
@@ -170,8 +175,10 @@ def rehearse(
 class _Session:
     """Where runs take place: the fork server starts with the first."""
 
-    def __init__(self, experiment: Experiment, what: ProxyModel, stack: ExitStack) -> None:
-        self.experiment, self.what = experiment, what
+    def __init__(
+        self, experiment: Experiment, what: ProxyModel, stack: ExitStack, over_tcp: bool
+    ) -> None:
+        self.experiment, self.what, self._over_tcp = experiment, what, over_tcp
         self.material: Material = material_of(what)
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
@@ -192,7 +199,7 @@ class _Session:
         """Measure what is measured without failures."""
         say("calibrating without failures")
         whole = replace(policy, sub_saves=None)
-        orders = orders_of(self.experiment, whole, self.material, self.speeds, ())
+        orders = orders_of(self.experiment, whole, self.material, self.speeds, (), self._over_tcp)
         ran = self.run(calibrating(orders, self.material))
         return calibrated(ran, self.material, image_bytes(self.material))
 
@@ -205,7 +212,9 @@ class _Session:
             kills, n = kills_of(self.experiment, trace, self.speeds)
             n_left_out += n
             for policy in policies:
-                orders = orders_of(self.experiment, policy, self.material, self.speeds, kills)
+                orders = orders_of(
+                    self.experiment, policy, self.material, self.speeds, kills, self._over_tcp
+                )
                 predicted = predict(
                     self.experiment, policy, orders, calibration, self.material, trace
                 )
@@ -227,18 +236,24 @@ class _Session:
 
 def _attempts(session: _Session, planned: Planned, journal: Path, say: Say) -> Iterator[Attempt]:
     """Attempts at one run, those in the journal first, until one is valid."""
-    for number in range(1, ATTEMPTS + 1):
-        path = journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
-        if path.exists():
-            attempt = _attempt_from(read_json(path), planned, session.experiment)
-        else:
-            say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
-            attempt = session.attempt(planned, number)
-            _write(path, _plain(attempt))
+    attempt, n_kept = None, 0
+    while (path := _path_of(journal, planned, n_kept + 1)).exists():
+        attempt = _attempt_from(read_json(path), planned, session.experiment)
         yield attempt
-        if attempt.is_valid:
+        n_kept += 1
+    for number in range(n_kept + 1, n_kept + 1 + ATTEMPTS):
+        if attempt is not None and attempt.is_valid:
             return
-        say(f"not valid: {attempt.load.too_busy}")
+        say(f"running {planned.policy.name}, trace {planned.trace}, attempt {number}")
+        attempt = session.attempt(planned, number)
+        _write(_path_of(journal, planned, number), _plain(attempt))
+        if not attempt.is_valid:
+            say(f"not valid: {attempt.load.too_busy}")
+        yield attempt
+
+
+def _path_of(journal: Path, planned: Planned, number: int) -> Path:
+    return journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
 
 
 # --------------------------------------------------------------------------- the journal

@@ -2,11 +2,15 @@
 
 trainer      pull (places) -> rows;  push (places, gradients) -> ack
 supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
+             behind the job: capture -> captured;  write -> saved | failed
+             after it: stop;  lend (to a replacement) -> lent;  recall -> loaded
+peers        copy (a piece) -> kept;  give (a copy) -> given
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -16,7 +20,9 @@ import numpy as np
 
 from cprsim.errors import CheckpointError
 from cprsim.records import SmallTables, SubSaves
-from cprsim.rehearsal.messages import Channel, Message, address_in, listen
+from cprsim.rehearsal.copies import HeldCopies, after, copying, sending
+from cprsim.rehearsal.material import image_bytes
+from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import (
     ActiveFlows,
@@ -24,10 +30,21 @@ from cprsim.rehearsal.store import (
     SaveFiles,
     Throttle,
     ThrottledTransfer,
+    chunk_bytes,
     reading,
     written,
 )
 from cprsim.rehearsal.worker import Worker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _UnderWay:
+    """A transfer, the question that it answers, and what is done when it is over."""
+
+    ask: int
+    save: int
+    transfer: ThrottledTransfer
+    done: Callable[[], None]
 
 
 class Server:
@@ -43,12 +60,13 @@ class Server:
         self._saves = Throttle(inf, float(orders["save_rate"]))
         self._loads = Throttle(*(float(rate) for rate in orders["load_rates"]))
         self._flows = ActiveFlows(Path(orders["flows"]), int(orders["n_slots"]))
-        self._transfer: ThrottledTransfer | None = None
-        self._done: Callable[[], None] = lambda: None
+        self._under_way: list[_UnderWay] = []
+        self._captured: dict[int, Arrays] = {}  # content of saves behind the job
+        self._copies = HeldCopies()
+        self._image_bytes = image_bytes(inherited.material)
         self.position = int(orders["position"])
         self._account = {"pushes": 0.0, "saved_s": 0.0, "loaded_s": 0.0, "bytes_saved": 0.0}
-        self.address = address_in(worker.folder, f"{orders['name']}.sock")
-        self._loop.listen(listen(self.address), self._greet)
+        self.address = worker.listen(orders["name"], self._serve)
 
     @property
     def _who(self) -> str:
@@ -58,42 +76,50 @@ class Server:
         return self._account
 
     def advance(self) -> None:
-        transfer = self._transfer
-        self._loop.turn(inf if transfer is None else transfer.deadline)
-        self._move_what_is_due()
+        self._loop.turn(min((one.transfer.deadline for one in self._under_way), default=inf))
+        for one in tuple(self._under_way):
+            if one in self._under_way and monotonic() >= one.transfer.deadline:
+                self._move(one)
 
-    def _move_what_is_due(self) -> None:
-        transfer = self._transfer
-        if transfer is not None and monotonic() >= transfer.deadline:
-            self._move(transfer)
+    def _begin(
+        self,
+        fields: Mapping[str, Any],
+        pieces: Iterator[int],
+        throttle: Throttle,
+        done: Callable[[], None],
+    ) -> None:
+        """Move bytes through a throttle, beside what else is under way."""
+        transfer = ThrottledTransfer(pieces, throttle, self._flows, self._slot)
+        save = int(fields.get("save", 0))
+        self._under_way.append(_UnderWay(int(fields["ask"]), save, transfer, done))
 
-    def _move(self, transfer: ThrottledTransfer) -> None:
+    def _move(self, one: _UnderWay) -> None:
         """Move the next piece of a transfer."""
         try:
-            goes_on = transfer.step()
+            goes_on = one.transfer.step()
         except OSError as error:
-            self._stop_transfer()
-            self._worker.supervisor.send("failed", re=self._ask, why=error.strerror or "")
+            self._stop(one)
+            self._worker.supervisor.send("failed", re=one.ask, why=error.strerror or "")
             return
         except CheckpointError as error:
-            self._stop_transfer()
+            self._stop(one)
             self._worker.report_error(str(error))
             return
         if not goes_on:
-            self._transfer = None
-            self._done()
+            self._under_way.remove(one)
+            one.done()
 
-    def _stop_transfer(self) -> None:
-        if self._transfer is not None:
-            self._transfer.cancel()
-            self._transfer = None
+    def _stop(self, one: _UnderWay) -> None:
+        one.transfer.cancel()
+        self._under_way.remove(one)
+
+    def _stop_all(self) -> None:
+        for one in tuple(self._under_way):
+            self._stop(one)
 
     # ----------------------------------------------------------------- trainers
 
-    def _greet(self, channel: Channel) -> None:
-        self._loop.add(channel, self._serve)
-
-    def _serve(self, channel: Channel, message: Message) -> None:
+    def _serve(self, channel: AnyChannel, message: Message) -> None:
         fields = message.fields
         if message.kind == "pull":
             channel.send("rows", (self.shard.pull(message.arrays[0]),), seq=fields["seq"])
@@ -103,6 +129,11 @@ class Server:
             self.position = int(fields["position"])
             self._account["pushes"] += 1
             channel.send("ack", seq=fields["seq"])
+        elif message.kind == "copy":
+            self._copies.receive(channel, message)
+        elif message.kind == "give":
+            copy = self._copies.bytes_of(str(fields["who"]), int(fields["save"]))
+            channel.send("given", (np.frombuffer(copy, np.uint8),), seq=fields["seq"])
 
     # ----------------------------------------------------------------- the supervisor
 
@@ -110,15 +141,22 @@ class Server:
         fields = message.fields
         if message.kind == "save":
             self._save(channel, fields)
+        elif message.kind == "capture":
+            self._capture(channel, fields)
+        elif message.kind == "write":
+            self._write(channel, fields)
         elif message.kind == "commit":
-            self.shard.commit()
-            self._store.install(self._who)
+            self._commit(fields)
         elif message.kind == "abandon":
-            self._stop_transfer()
-            self.shard.abandon()
-            self._store.install(self._who)
+            self._abandon(fields)
         elif message.kind == "load":
             self._load(channel, fields)
+        elif message.kind == "lend":
+            self._lend(channel, fields)
+        elif message.kind == "recall":
+            self._recall(channel, fields)
+        elif message.kind == "stop":
+            self._stop_all()
         elif message.kind == "where":
             channel.send("here", re=fields["ask"], position=self.position)
         elif message.kind == "dump":
@@ -128,39 +166,130 @@ class Server:
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         """Fix the content now, write it at the rate of the throttle, then vote."""
         began = monotonic()
-        self._stop_transfer()
-        self._ask = fields["ask"]
+        self._stop_all()
         content = self.shard.start_save(bool(fields["ends_interval"]), int(fields["n_before"]))
-        n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
         pieces = written(self._store.part(self._who, int(fields["save"])), content)
-        self._transfer = ThrottledTransfer(pieces, self._saves, self._flows, self._slot)
 
         def vote() -> None:
             self._account["saved_s"] += monotonic() - began
-            self._account["bytes_saved"] += n_bytes
-            channel.send("saved", re=fields["ask"], bytes=n_bytes)
+            self._vote(channel, fields, content)
 
-        self._done = vote
+        self._begin(fields, pieces, self._saves, vote)
+
+    def _vote(self, channel: Channel, fields: Mapping[str, Any], content: Arrays) -> None:
+        n_bytes = sum(array.nbytes for name, array in content.items() if name != "rows")
+        self._account["bytes_saved"] += n_bytes
+        channel.send("saved", re=fields["ask"], bytes=n_bytes)
 
     def _load(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         """Go back to the last committed save."""
         began = monotonic()
-        self._stop_transfer()
-        self._ask = fields["ask"]
+        self._stop_all()
         self._store.install(self._who)
         image: Arrays = {}
-        pieces = reading(self._store.image(self._who), image)
-        self._transfer = ThrottledTransfer(pieces, self._loads, self._flows, self._slot)
 
         def restored() -> None:
-            self.shard.restore(image)
-            self.position = int(fields["position"])
             self._account["loaded_s"] += monotonic() - began
-            channel.send("loaded", re=fields["ask"])
+            self._go_back(channel, fields, image)
 
-        self._done = restored
+        self._begin(fields, reading(self._store.image(self._who), image), self._loads, restored)
 
-    _ask = 0
+    def _go_back(self, channel: Channel, fields: Mapping[str, Any], image: Arrays) -> None:
+        self.shard.restore(image)
+        self.position = int(fields["position"])
+        channel.send("loaded", re=fields["ask"])
+
+    def _commit(self, fields: Mapping[str, Any]) -> None:
+        number = int(fields["save"])
+        if self._captured.pop(number, None) is None:
+            self.shard.commit()
+            self._store.install(self._who)
+        elif fields["to_peers"]:
+            self._copies.commit(number)
+        else:
+            self._store.install(self._who, until=number)
+
+    def _abandon(self, fields: Mapping[str, Any]) -> None:
+        number = int(fields["save"])
+        for one in tuple(self._under_way):
+            if one.save == number:
+                self._stop(one)
+        self._copies.drop(number)
+        if self._captured.pop(number, None) is None:
+            self.shard.abandon()
+        self._store.install(self._who, until=number)
+
+    # ----------------------------------------------------------------- behind the job
+
+    def _capture(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        """Copy the content in memory while the job stands still."""
+        content: Arrays = {}
+        self._captured[int(fields["save"])] = content
+        source = {"table": self.shard.table, "row_state": self.shard.row_state}
+        throttle = Throttle(inf, self._rate(fields["seconds"]))
+
+        def captured() -> None:
+            channel.send("captured", re=fields["ask"])
+
+        self._begin(fields, copying(source, content), throttle, captured)
+
+    def _rate(self, seconds: float) -> float:
+        """At which the bytes of the largest shard take so long."""
+        return self._image_bytes / seconds if seconds > 0 else inf
+
+    def _write(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        """Write what was captured, to files or to the memory of peers, then vote."""
+        number = int(fields["save"])
+        content = self._captured[number]
+        if not fields["to_peers"]:
+            throttle = Throttle(inf, self._rate(fields["seconds"]))
+            pieces = written(self._store.part(self._who, number), content)
+            self._begin(fields, pieces, throttle, lambda: self._vote(channel, fields, content))
+            return
+        self._copies.hold(self._who, number, content)
+        peers = list(fields["peers"])
+        throttle = Throttle(inf, self._rate(fields["seconds"] / len(peers)))
+        self._send(fields, self._who, peers, throttle, lambda: self._vote(channel, fields, content))
+
+    def _lend(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        """Send a replacement the copy that is held here of its rows."""
+        throttle = Throttle(inf, self._rate(fields["seconds"]))
+        self._send(
+            fields, str(fields["who"]), [fields["peer"]], throttle,
+            lambda: channel.send("lent", re=fields["ask"]),
+        )  # fmt: skip
+
+    def _send(
+        self,
+        fields: Mapping[str, Any],
+        who: str,
+        addresses: list[str],
+        throttle: Throttle,
+        done: Callable[[], None],
+    ) -> None:
+        """Send a copy to peers; it is done when it is through and all have acknowledged it."""
+        number = int(fields["save"])
+        copy = self._copies.bytes_of(who, number)
+        all_have_it = after(len(addresses) + 1, done)
+
+        def kept(channel: AnyChannel, message: Message) -> None:
+            self._loop.remove(channel)
+            all_have_it()
+
+        channels = [self._worker.connected(address, kept) for address in addresses]
+        pieces = sending(copy, who, number, channels, chunk_bytes(len(copy)))
+        self._begin(fields, pieces, throttle, all_have_it)
+
+    def _recall(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        """Go back to a copy that is held here."""
+        self._stop_all()
+        self._captured.clear()
+        try:
+            image = self._copies.arrays(self._who, int(fields["save"]))
+        except CheckpointError as error:
+            self._worker.report_error(str(error))
+            return
+        self._go_back(channel, fields, image)
 
 
 def sub_saves_of(orders: Mapping[str, Any]) -> SubSaves | None:

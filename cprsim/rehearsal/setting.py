@@ -11,9 +11,10 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
-from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, can_rehearse, saves_due
+from cprsim.rehearsal.material import Material, image_bytes
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.shard import TRACKERS
+from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.scenario import Scenario
 from cprsim.scenario.failures import InjectedFailures
 
@@ -57,6 +58,8 @@ def require_rehearsable(experiment: Experiment) -> None:
     cluster, costs = experiment.cluster, experiment.costs
     if not cluster.shard_slots:
         raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
+    if len(cluster.shard_slots) == 1:
+        raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
     if len(cluster.replica_slots) != 1:
         raise ParameterError(
             f"a rehearsal has one trainer, this scenario {len(cluster.replica_slots)}: set "
@@ -77,7 +80,10 @@ def require_rehearsable(experiment: Experiment) -> None:
             f"`{experiment.failures.clock.value}`: set `failures.clock: wall`"
         )
     if costs.save_background is not None:
-        raise ParameterError("a rehearsal saves nothing in the background: leave it out")
+        raise ParameterError(
+            "`costs.save` has a background: give a plain time, and list the strategy `async` for "
+            "saves behind the job"
+        )
     if (costs.reliability.p_fail, costs.reliability.p_corrupt) != (0.0, 0.0):
         raise ParameterError("the saves of a rehearsal do not fail by chance: leave that out")
 
@@ -99,16 +105,12 @@ def policies_to_rehearse(
         tracker = None if policy.sub_saves is None else policy.sub_saves.tracker
         if not can_rehearse(policy) or tracker not in (None, *TRACKERS):
             raise ParameterError(
-                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr and "
+                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, "
                 + ", ".join(f"cpr-{name}" for name in TRACKERS)
-                + ", without costs of their own: leave it out, or name others by --strategies"
+                + ", and systems that take the whole job back to files or to copies in peers' "
+                "memory, such as async and gemini: leave it out, or name others by --strategies"
             )
     return chosen
-
-
-def image_bytes(material: Material) -> float:
-    """Bytes of the largest shard."""
-    return float(material.shards.share.max()) * material.shards.layout.n_rows * material.row_bytes
 
 
 def speeds_of(experiment: Experiment, material: Material) -> Speeds:
@@ -186,6 +188,7 @@ def orders_of(
     material: Material,
     speeds: Speeds,
     kills: tuple[Kill, ...],
+    over_tcp: bool = False,
 ) -> Orders:
     """What one run under a policy is to do."""
     useful_s = experiment.useful_h * SECONDS
@@ -196,7 +199,11 @@ def orders_of(
         due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
         speeds=speeds,
         sub_saves=policy.sub_saves,
+        behind=saves_behind(policy.system),
+        holders=holders_of(policy.system, experiment.cluster.n_emb_ps),
+        fetch_s=fetch_s(policy.system),
         kills=kills,
         n_servers=experiment.cluster.n_emb_ps,
+        over_tcp=over_tcp,
         limit_s=LIMIT * useful_s + LIMIT_S,
     )

@@ -114,15 +114,20 @@ class SaveFiles:
         unfinished.write_text(json.dumps(dict(about)))
         unfinished.rename(self._commit(number))
 
-    def install(self, who: str) -> None:
-        """Bring an image up to the last commit, and remove parts that no commit names."""
-        parts = sorted(self._parts_of(who))
-        for number, path in parts:
+    def install(self, who: str, until: float = inf) -> None:
+        """Bring an image up to the last commit, and remove parts that no commit names.
+
+        Parts of later saves than `until` may be on their way, and stay.
+        """
+        for number, path in sorted(self._parts_of(who)):
+            if number > until:
+                continue
             if self._commit(number).exists():
                 self._install(who, path)
             path.unlink(missing_ok=True)
         for path in self.folder.glob(f"part-{who}-*{UNFINISHED}"):
-            path.unlink(missing_ok=True)
+            if int(path.name.removesuffix(UNFINISHED).rpartition("-")[2]) <= until:
+                path.unlink(missing_ok=True)
 
     def _parts_of(self, who: str) -> Iterator[tuple[int, Path]]:
         for path in self.folder.glob(f"part-{who}-*"):
@@ -143,14 +148,18 @@ class SaveFiles:
         write(self.image(who), image)
 
 
+def chunk_bytes(n_bytes: int) -> int:
+    """Bytes of a piece of a transfer of so many."""
+    return max(1, min(MOST_CHUNK_BYTES, n_bytes // CHUNKS + 1))
+
+
 def written(path: Path, arrays: Arrays) -> Iterator[int]:
     """Write a file piece by piece under another name, and rename it at the end.
 
     Yields the bytes of each piece.
     """
     unfinished = path.with_name(path.name + UNFINISHED)
-    total = sum(array.nbytes for array in arrays.values())
-    size = max(1, min(MOST_CHUNK_BYTES, total // CHUNKS + 1))
+    size = chunk_bytes(sum(array.nbytes for array in arrays.values()))
     with unfinished.open("wb", buffering=0) as file:
         for piece in pieces(arrays, {}, most_bytes=size):
             _write_all(file, piece)
@@ -178,7 +187,7 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
     data = bytearray()
     try:
         n_bytes = path.stat().st_size
-        size = max(1, min(MOST_CHUNK_BYTES, n_bytes // CHUNKS + 1))
+        size = chunk_bytes(n_bytes)
         with path.open("rb") as file:
             while piece := file.read(size):
                 data += piece

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -23,11 +23,13 @@ from cprsim.errors import WorkerError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
+from cprsim.rehearsal.behind import SavesBehind
+from cprsim.rehearsal.curve import fresh_keys
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, rows_of
 from cprsim.rehearsal.messages import Message
 from cprsim.rehearsal.nodes import ForkServer, ProcessGroup, WorkerProcess
-from cprsim.rehearsal.orders import DueSave, Kill, Orders
+from cprsim.rehearsal.orders import STALLING, DueSave, Kill, Orders
 from cprsim.rehearsal.server import first_image
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import ActiveFlows, SaveFiles, write
@@ -100,9 +102,18 @@ class Supervisor:
         self._group = ProcessGroup(fork_server, f"g{store.name[-8:]}")
         self._node: dict[int, WorkerProcess] = {}
         self._job = _Job()
+        self._behind = SavesBehind(
+            orders,
+            self._store,
+            lambda slot, kind, **fields: self._node[slot].ask(kind, **fields),
+            lambda slot, kind, **fields: self._node[slot].send(kind, **fields),
+            lambda slot: self._node[slot].address,
+            self._note,
+        )
         self._facts: list[RunFact] = []
         self._activation_s: list[float] = []
         self._accounts: list[tuple[str, dict[str, float]]] = []
+        self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
         self._n_named = 0
         self._began_at = 0.0
@@ -238,7 +249,7 @@ class Supervisor:
             store=str(self._folder), flows=str(self._folder / "flows"),
             save_rate=speeds.save_rate, load_rates=[speeds.load_together, speeds.load_alone],
             sub_saves=None if orders.sub_saves is None else asdict(orders.sub_saves),
-            useful_s=orders.useful_s, position=self._job.position,
+            useful_s=orders.useful_s, position=self._job.position, keys=self._keys,
         )  # fmt: skip
         node.address, node.assigned = str(answer.fields["address"]), True
         self._activation_s.append(monotonic() - began)
@@ -305,8 +316,13 @@ class Supervisor:
             self._note(FactKind.STRUCK, slot, node.beat_at if was_dead else at)
         self._job.struck.discard(slot)
         self._note(FactKind.DETECTED, slot, at)
+        if self._orders.behind:
+            back_to = self._behind.lose(slot)
+            self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
         self._accounts.append((self._role(slot), node.account))
         ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
+        if slot in self._servers and self._node[self._trainer].assigned:
+            self._node[self._trainer].send("dead", server=slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
         self._interrupt.set()
@@ -347,9 +363,12 @@ class Supervisor:
         """Train and save until all is done."""
         job, due = self._job, self._orders.due
         while True:
-            if job.n_due < len(due) and due[job.n_due].position <= job.position:
+            if (again := self._behind.due_again(job.position)) is not None:
+                await self._save(again)
+            elif job.n_due < len(due) and due[job.n_due].position <= job.position:
                 await self._save(due[job.n_due])
             elif job.position >= self._end:
+                await self._behind.until_whole(self._end)
                 await self._finish()
                 return
             else:
@@ -371,6 +390,10 @@ class Supervisor:
         job = self._job
         job.n_saves += 1
         number = job.n_saves
+        if due.kind != STALLING:
+            await self._behind.save(due, number, job.position)
+            job.n_due = self._n_due_by(job.position, due)
+            return
         self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
         asked = [*self._servers, self._trainer]  # who has died does not vote, so it is abandoned
         asks = [
@@ -397,6 +420,11 @@ class Supervisor:
         for slot in self._servers:
             self._node[slot].send("commit", save=number)
 
+    def _n_due_by(self, position: int, due: DueSave) -> int:
+        """Of the orders' saves, how many are taken once this one is."""
+        done = (position, due.kind)
+        return sum((one.position, one.kind) <= done for one in self._orders.due)
+
     def _abandon(self, number: int) -> None:
         self._note(FactKind.SAVE_ABANDONED, number=number)
         for slot in self._servers:
@@ -405,6 +433,7 @@ class Supervisor:
 
     async def _finish(self) -> None:
         """End the job once all servers have answered; a dead one is detected instead."""
+        await self._behind.cut_off()
         at = monotonic()
         await asyncio.gather(*(self._node[slot].ask("where") for slot in self._servers))
         if self._job.struck:
@@ -414,6 +443,7 @@ class Supervisor:
     # ----------------------------------------------------------------- recovery
 
     async def _recover(self) -> None:
+        await self._behind.cut_off()
         if self._orders.rolls_back:
             while self._job.newly:
                 await self._uninterrupted({self._taken_on(self._all_back())})
@@ -440,10 +470,14 @@ class Supervisor:
         job = self._job
         await self._halt()
         await self._replace(sorted(job.down))
-        job.position = job.content
+        back_to = self._behind.newest if self._orders.behind else None
+        job.position = job.content if back_to is None else back_to.position
         for slot in job.down:
             self._note(FactKind.LOADING, slot)
-        await self._load([*self._servers, self._trainer])
+        if back_to is not None and back_to is self._behind.in_memory:
+            await self._behind.recall(back_to)
+        else:
+            await self._load([*self._servers, self._trainer])
         job.n_due = sum(due.position <= job.position for due in self._orders.due)
         for slot in job.down:
             self._note(FactKind.BACK, slot)
@@ -528,7 +562,7 @@ class Supervisor:
             tuple(self._accounts),
             self._n_false_alarms,
             tuple(self._activation_s),
-            self._job.bytes_saved,
+            self._job.bytes_saved + self._behind.bytes_saved,
         )
 
     def _state(self, dumped: Sequence[Message]) -> State:

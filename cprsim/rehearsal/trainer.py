@@ -4,14 +4,16 @@ A batch counts as done once its gradients exist. Each has a slot on an absolute 
 lateness is caught up. A server that does not answer holds the trainer up until it is halted; what
 was meant for a server that died meanwhile is dropped.
 
-    supervisor   registry (addresses);  run (until) -> running, passed, reached;  halt -> halted;
-                 save -> saved;  load -> loaded;  dump
+    supervisor   registry (addresses);  dead (a server);
+                 run (until) -> running, passed, reached;  halt -> halted;
+                 save -> saved;  load -> loaded;  where, dump
+                 behind the job: capture -> captured;  write -> saved;  after it: recall -> loaded
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -23,8 +25,9 @@ import numpy as np
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.rehearsal.copies import HeldCopies, after, sending
 from cprsim.rehearsal.material import places
-from cprsim.rehearsal.messages import Channel, Message, closed_channel, connect
+from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
 from cprsim.rehearsal.worker import Worker
 
@@ -46,10 +49,13 @@ class TrainerProcess:
         self._schedule = SCHEDULES[material.plan.schedule]
         self._places = places(material.shards)
         self._workspaces: dict[int, Workspace] = {}
-        self._servers: dict[int, Channel] = {}
+        self._servers: dict[int, AnyChannel] = {}
         self._store = SaveFiles(Path(orders["store"]))
         self._useful_s = float(orders["useful_s"])
         self.position = int(orders["position"])
+        self._copies = HeldCopies()
+        self._captured: dict[int, Arrays] = {}  # layers of saves behind the job
+        self._on_kept: dict[int, Callable[[], None]] = {}  # by save: a server has its copy
         self._seq = 0
         self._answers: dict[int, Array | None] = {}  # by server, to the last request
         self._run: Mapping[str, Any] | None = None
@@ -74,10 +80,29 @@ class TrainerProcess:
             self._begin(fields)
         elif message.kind == "halt":
             self._halt = int(fields["ask"])
+        elif message.kind == "dead":
+            if (server := self._servers.get(int(fields["server"]))) is not None:
+                server.closed = True  # a replacement may know of none yet
         elif message.kind == "save":
             self._save(channel, fields)
         elif message.kind == "load":
             self._load(channel, fields)
+        elif message.kind == "capture":
+            layers = {name: array.copy() for name, array in self._layers().items()}
+            self._captured[int(fields["save"])] = layers
+            channel.send("captured", re=fields["ask"])
+        elif message.kind == "write":
+            self._write(channel, fields)
+        elif message.kind == "commit":
+            if fields["to_peers"]:
+                self._copies.commit(int(fields["save"]))
+        elif message.kind == "abandon":
+            self._captured.pop(int(fields["save"]), None)
+            self._copies.drop(int(fields["save"]))
+        elif message.kind == "recall":
+            self._recall(fields)
+        elif message.kind == "where":
+            channel.send("here", re=fields["ask"], position=self.position)
         elif message.kind == "dump":
             arrays = (self.model.dense, self.optimizer.dense_state)
             channel.send("dumped", arrays, re=fields["ask"], account=self.account())
@@ -88,22 +113,13 @@ class TrainerProcess:
             before = self._servers.pop(number, None)
             if before is not None:
                 self._loop.remove(before)
-            self._servers[number] = self._channel_to(address)
-
-    def _channel_to(self, address: str) -> Channel:
-        """A channel; a closed one where the server has died: the supervisor will notice."""
-        try:
-            channel = connect(address)
-        except OSError:
-            return closed_channel()
-        self._loop.add(channel, self._note)
-        return channel
+            self._servers[number] = self._worker.connected(address, self._note)
 
     def _save(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         """Write the layers where the save ends its interval, and vote in any case."""
         content: Arrays = {}
         if fields["ends_interval"]:
-            content = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+            content = self._layers()
         n_bytes = sum(array.nbytes for array in content.values())
         try:
             if content:
@@ -113,13 +129,58 @@ class TrainerProcess:
             return
         channel.send("saved", re=fields["ask"], bytes=n_bytes)
 
+    def _layers(self) -> Arrays:
+        return {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
+
     def _load(self, channel: Channel, fields: Mapping[str, Any]) -> None:
         self._store.install(DENSE)
-        image = read(self._store.image(DENSE))
+        self._go_back(fields, read(self._store.image(DENSE)))
+
+    def _go_back(self, fields: Mapping[str, Any], image: Arrays) -> None:
         self.model.dense[:] = image["dense"]
         self.optimizer.dense_state[:] = image["dense_state"]
         self.position = int(fields["position"])
-        channel.send("loaded", re=fields["ask"])
+        self._worker.supervisor.send("loaded", re=fields["ask"])
+
+    # ----------------------------------------------------------------- behind the job
+
+    def _write(self, channel: Channel, fields: Mapping[str, Any]) -> None:
+        """Write the layers that were captured, to a file or to all servers, and vote."""
+        number = int(fields["save"])
+        layers = self._captured.pop(number)
+        n_bytes = sum(array.nbytes for array in layers.values())
+
+        def vote() -> None:
+            channel.send("saved", re=fields["ask"], bytes=n_bytes)
+
+        if fields["to_peers"]:
+            self._copies.hold(DENSE, number, layers)
+            self._on_kept[number] = after(len(self._servers), vote)
+            copy = self._copies.bytes_of(DENSE, number)
+            for _ in sending(copy, DENSE, number, [*self._servers.values()], len(copy)):
+                pass
+            return
+        try:
+            write(self._store.part(DENSE, number), layers)
+        except OSError as error:
+            channel.send("failed", re=fields["ask"], why=error.strerror or "")
+        else:
+            vote()
+
+    def _recall(self, fields: Mapping[str, Any]) -> None:
+        """Go back to the copy that is held here, or to that of a server."""
+        number = int(fields["save"])
+        if self._copies.has(DENSE, number):
+            self._go_back(fields, self._copies.arrays(DENSE, number))
+            return
+
+        def given(channel: AnyChannel, message: Message) -> None:
+            self._loop.remove(channel)
+            self._copies.add(DENSE, number, message.arrays[0])
+            self._go_back(fields, self._copies.arrays(DENSE, number))
+
+        server = self._worker.connected(str(fields["peer"]), given)
+        server.send("give", who=DENSE, save=number, seq=0)
 
     # ----------------------------------------------------------------- working
 
@@ -259,8 +320,11 @@ class TrainerProcess:
         self._seq += 1
         self._answers = dict.fromkeys(self._servers)
 
-    def _note(self, channel: Channel, message: Message) -> None:
+    def _note(self, channel: AnyChannel, message: Message) -> None:
         """An answer; one to an earlier request is dropped."""
+        if message.kind == "kept":
+            self._on_kept[int(message.fields["save"])]()
+            return
         if message.fields["seq"] != self._seq:
             return
         for number, other in self._servers.items():

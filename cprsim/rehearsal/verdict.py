@@ -13,15 +13,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
 
 from cprsim.kernel.clicks.records import Clicks
-from cprsim.kernel.replay import TracedTraining, replay
+from cprsim.kernel.loops import Array
+from cprsim.kernel.replay import TracedTraining, moments, replay
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.training import ProxyTrainer
-from cprsim.records import EventKind
+from cprsim.records import Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
@@ -33,6 +35,9 @@ LEAST_S = 0.2  # a smaller difference in seconds is none
 PLS_ABSOLUTE = 0.01
 SHARE_WITHIN = 0.95  # of the runs of a strategy, their overhead
 OVERHEAD, PLS = "overhead", "PLS"
+DETECT = "detect"
+LATE_S = 0.01  # that a silence is noticed late, per failure
+SIGMAS = 3.0  # of the mean over deaths that fall anywhere between two heartbeats
 UNJUDGED = ("degraded",)  # of pacing, which `MachineLoad` judges
 MOST_DRIFT = 0.01  # of the useful time ...
 LEAST_DRIFT_S = 0.1  # ... but for short runs so much
@@ -40,7 +45,8 @@ MOST_STEAL = 0.05  # of the machine's processor time
 STAT = Path("/proc/stat")
 STEAL_COLUMN = 7  # user nice system idle iowait irq softirq steal
 CLOCK_FRACTION = 0.01  # by which two accounts of worked time may differ ...
-CLOCK_S = 0.1  # ... and so much besides, per failure
+CLOCK_S = 0.1  # ... and so much besides, each time that the job stops
+STOPS = (EventKind.FAILED, EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +65,37 @@ class ComparedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """How sharply detection can be predicted: deaths fall anywhere between two heartbeats."""
+
+    heartbeat_s: float
+    n_alone: int  # failures of one process, with none before it unnoticed
+    n_others: int  # the job is in `detect` until the last of several is noticed
+
+    @property
+    def allowed_s(self) -> float:
+        """By how much the hours of all these detections may differ from their mean."""
+        n = self.n_alone + self.n_others
+        spread_s = SIGMAS * self.heartbeat_s * sqrt(n / 12)
+        return spread_s + LATE_S * n + self.heartbeat_s / 2 * self.n_others
+
+
+def silence_in(log: EventLog, heartbeat_s: float) -> Silence:
+    """The failures of a log, as detection sees them."""
+    struck = np.flatnonzero(log.kind == EventKind.FAILED)
+    at_h, n_alone = log.at_h[struck], 0
+    for when_h in at_h:
+        before = log.activity[np.searchsorted(log.at_h, when_h) - 1]
+        n_alone += (at_h == when_h).sum() == 1 and before != Activity.DETECT
+    return Silence(heartbeat_s, int(n_alone), len(np.unique(at_h)) - int(n_alone))
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedRun:
     """One run beside its prediction."""
 
     lines: tuple[ComparedQuantity, ...]
+    silence: Silence | None = None  # None: detection is judged like any other part
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -70,8 +103,8 @@ class JudgedRun:
         return tuple(line.name for line in self.lines if line.off)
 
 
-def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
-    """One run beside its prediction."""
+def judge(predicted: FoldedRun, measured: FoldedRun, heartbeat_s: float | None = None) -> JudgedRun:
+    """One run beside its prediction; its heartbeats make detection be judged sharply."""
     lines = []
     for part in measured.costs.parts:
         expected_s, actual_s = (_seconds(run, part) for run in (predicted, measured))
@@ -83,22 +116,36 @@ def judge(predicted: FoldedRun, measured: FoldedRun) -> JudgedRun:
     lines.append(ComparedQuantity(OVERHEAD, expected_s, actual_s, off))
     differs = abs(predicted.pls - measured.pls) > PLS_ABSOLUTE
     lines.append(ComparedQuantity(PLS, predicted.pls, measured.pls, differs))
-    return JudgedRun(tuple(lines))
+    silence = None if heartbeat_s is None else silence_in(measured.log, heartbeat_s)
+    return JudgedRun(tuple(lines), silence)
 
 
 def mean_of(judged: Sequence[JudgedRun]) -> JudgedRun:
     """Means over several runs of a strategy; a quantity is off by the same tolerances.
 
-    The overhead is off besides where fewer than 95 % of the runs are within.
+    The overhead is off besides where fewer than 95 % of the runs are within, and detection where
+    it differs by more than heartbeats can explain.
     """
+    silence = _all_silence(judged)
     names = list(dict.fromkeys(line.name for one in judged for line in one.lines))
     lines = []
     for name in names:
         found = [next((ln for ln in one.lines if ln.name == name), None) for one in judged]
         ours = float(np.mean([0.0 if line is None else line.predicted for line in found]))
         theirs = float(np.mean([0.0 if line is None else line.measured for line in found]))
-        lines.append(ComparedQuantity(name, ours, theirs, _mean_is_off(name, ours, theirs, found)))
-    return JudgedRun(tuple(lines))
+        off = _mean_is_off(name, ours, theirs, found)
+        if name == DETECT and silence is not None:
+            off |= abs(theirs - ours) * len(judged) > silence.allowed_s
+        lines.append(ComparedQuantity(name, ours, theirs, off))
+    return JudgedRun(tuple(lines), silence)
+
+
+def _all_silence(judged: Sequence[JudgedRun]) -> Silence | None:
+    known = [one.silence for one in judged if one.silence is not None]
+    if not known:
+        return None
+    n_alone, n_others = sum(one.n_alone for one in known), sum(one.n_others for one in known)
+    return Silence(known[0].heartbeat_s, n_alone, n_others)
 
 
 def _mean_is_off(
@@ -207,10 +254,14 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
     """Replay the real run's log on the kernel, and compare."""
     trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
     trainer.initialise()
-    saver = Saver(trainer, material.shards, ran.orders.sub_saves)
     useful_h = ran.orders.useful_s / SECONDS
-    slots = range(ran.orders.n_servers)
-    replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+    if ran.orders.behind:
+        bytes_of_replay = replay_going_back(run.log, useful_h, trainer)
+    else:
+        saver = Saver(trainer, material.shards, ran.orders.sub_saves)
+        slots = range(ran.orders.n_servers)
+        replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+        bytes_of_replay = saver.bytes_written
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
     _adopt(ran, trainer)
@@ -219,9 +270,35 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
         trainer.evaluate(test).auc,
         auc_of_replay,
         ran.bytes_saved,
-        saver.bytes_written,
+        bytes_of_replay,
         tuple(account_differences(ran, run, material)),
     )
+
+
+def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> int:
+    """Train as the log says of a job whose saves overlap and that goes back as a whole.
+
+    Returns the bytes that its saves wrote.
+    """
+    kept = {0: _copied(trainer)}
+    n_bytes = 0
+    for moment in moments(log):
+        at = trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples)
+        if moment.kind is EventKind.ROLLED_BACK:
+            for name, array in trainer.state().items():
+                array[:] = kept[at][name]
+            continue
+        trainer.run(max(at, trainer.position))
+        if moment.kind is EventKind.SAVE_STARTED:
+            kept[at] = _copied(trainer)
+        elif moment.kind is EventKind.SAVE_COMMITTED:
+            weights = trainer.weights
+            n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
+    return n_bytes
+
+
+def _copied(trainer: ProxyTrainer) -> dict[str, Array]:
+    return {name: array.copy() for name, array in trainer.state().items()}
 
 
 def _equal(ran: FinishedRun, trainer: ProxyTrainer) -> bool:
@@ -258,7 +335,7 @@ def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) ->
         found.append(f"trainers counted {trained:,.0f} samples, the log {expected:,}")
     worked_s = sum(account["worked_s"] for account in counted)
     log_s = (worked_h + float(run.costs.hours_of("degraded")[0])) * SECONDS
-    n_stops = int((run.log.kind == EventKind.FAILED).sum()) + 1
+    n_stops = int(np.isin(run.log.kind, STOPS).sum()) + 1
     allowed_s = CLOCK_FRACTION * log_s + CLOCK_S * n_stops + 2 * unheard_s
     if n_killed == 0 and abs(worked_s - log_s) > allowed_s:
         found.append(f"trainers counted {worked_s:.2f} s of work, the log {log_s:.2f} s")

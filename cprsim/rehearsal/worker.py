@@ -24,15 +24,24 @@ from time import monotonic
 from typing import Any, Protocol
 
 from cprsim.kernel.loops import Array
+from cprsim.rehearsal.curve import RunKeys
 from cprsim.rehearsal.material import Material
-from cprsim.rehearsal.messages import Channel, Message, connect
+from cprsim.rehearsal.messages import (
+    AnyChannel,
+    Channel,
+    Message,
+    address_in,
+    closed_channel,
+    connect,
+    listen,
+)
 
-OnMessage = Callable[[Channel, Message], None]
-OnClosed = Callable[[Channel], None]
+OnMessage = Callable[[Any, Message], None]
+OnClosed = Callable[[Any], None]
 PR_SET_PDEATHSIG = 1
 
 
-def _nothing(channel: Channel) -> None:
+def _nothing(channel: AnyChannel) -> None:
     pass
 
 
@@ -41,16 +50,18 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._channels: dict[Channel, tuple[OnMessage, OnClosed]] = {}
+        self._channels: dict[AnyChannel, tuple[OnMessage, OnClosed]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._number = count()
 
-    def add(self, channel: Channel, on_message: OnMessage, on_closed: OnClosed = _nothing) -> None:
+    def add(
+        self, channel: AnyChannel, on_message: OnMessage, on_closed: OnClosed = _nothing
+    ) -> None:
         """Listen to a channel."""
         self._channels[channel] = on_message, on_closed
         self._selector.register(channel.socket, selectors.EVENT_READ, channel)
 
-    def remove(self, channel: Channel) -> None:
+    def remove(self, channel: AnyChannel) -> None:
         """Stop listening to a channel, and close it."""
         if self._channels.pop(channel, None) is not None:
             self._selector.unregister(channel.socket)
@@ -84,6 +95,9 @@ class EventLoop:
             if self._selector.get_key(channel.socket).events != events:
                 self._selector.modify(channel.socket, events, channel)
         soonest = min(until, self._timers[0][0]) if self._timers else until
+        for channel in [one for one in self._channels if one.has_input]:
+            self._serve(channel, selectors.EVENT_READ)
+            soonest = 0.0
         wait = soonest - monotonic()
         ready = self._selector.select(max(0.0, min(wait, 3600.0)))
         for key, events in ready:
@@ -93,9 +107,9 @@ class EventLoop:
             heapq.heappop(self._timers)[2]()
 
     def _serve(
-        self, who: Channel | tuple[socket.socket, Callable[[Channel], None]], events: int
+        self, who: AnyChannel | tuple[socket.socket, Callable[[Channel], None]], events: int
     ) -> None:
-        if not isinstance(who, Channel):
+        if isinstance(who, tuple):
             server, on_connected = who
             connection, _ = server.accept()
             on_connected(Channel(connection))
@@ -105,8 +119,7 @@ class EventLoop:
         if events & selectors.EVENT_WRITE:
             who.flush()
         on_message, on_closed = self._channels[who]
-        for message in who.receive():
-            on_message(who, message)
+        who.deliver(on_message)
         if who.closed and who in self._channels:
             self.remove(who)
             on_closed(who)
@@ -152,6 +165,7 @@ class Worker:
         self.supervisor = connect(address)
         self.loop.add(self.supervisor, self._on_message, lambda channel: os._exit(0))
         self.role: WorkerRole | None = None
+        self.keys: RunKeys | None = None  # of the run, where its data goes over TCP
         self.supervisor.send("hello", key=key)
 
     def run(self) -> None:
@@ -176,6 +190,8 @@ class Worker:
         from cprsim.rehearsal.server import Server
         from cprsim.rehearsal.trainer import TrainerProcess
 
+        if keys := message.fields["keys"]:
+            self.keys = RunKeys(*keys)
         duty = Server if message.fields["role"] == "server" else TrainerProcess
         self.role = duty(self, message.fields)
         channel.send("assigned", re=message.fields["ask"], address=self.role.address)
@@ -183,6 +199,34 @@ class Worker:
     def _beat(self) -> None:
         account = {} if self.role is None else self.role.account()
         self.supervisor.send("beat", at=monotonic(), account=account)
+
+    def listen(self, name: str, on_message: OnMessage) -> str:
+        """Listen to the other processes of the run; the address."""
+        if self.keys is not None:
+            from cprsim.rehearsal.curve import CurveGate, CurveListener
+
+            self.loop.add(CurveGate(self.keys), on_message)
+            listener = CurveListener()
+            self.loop.add(listener, on_message)
+            return listener.address
+        address = address_in(self.folder, f"{name}.sock")
+        self.loop.listen(listen(address), lambda channel: self.loop.add(channel, on_message))
+        return address
+
+    def connected(self, address: str, on_message: OnMessage) -> AnyChannel:
+        """A channel; a closed one where its peer has died: the supervisor will notice."""
+        channel: AnyChannel
+        try:
+            if self.keys is not None:
+                from cprsim.rehearsal.curve import CurveChannel
+
+                channel = CurveChannel(address, self.keys)
+            else:
+                channel = connect(address)
+        except OSError:
+            return closed_channel()
+        self.loop.add(channel, on_message)
+        return channel
 
     def report_error(self, text: str) -> None:
         """Send the supervisor an error that ends the run."""

@@ -12,11 +12,10 @@ from cprsim.kernel.shards import ShardBy, Shards
 from cprsim.kernel.training import TrainingPlan
 from cprsim.records import OnFailure, RecoveryPolicy, SubSaves
 from cprsim.rehearsal.log import event_log
-from cprsim.rehearsal.material import Material, fresh_model
+from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.prediction import FoldedRun, folded
-from cprsim.rehearsal.setting import image_bytes
 from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import ReplayCheck, check_replay
 from cprsim.simulate.folding import cost_breakdown
@@ -48,22 +47,34 @@ def orders(
     sub_saves: SubSaves | None = None,
     stall_s: float = 0.1,
     load_s: float = 0.1,
+    behind: tuple[SaveBehind, ...] = (),
+    over_tcp: bool = False,
 ) -> Orders:
-    """Orders with so many saves in the job; stall and load are of everybody at once."""
+    """Orders with so many saves in the job; stall and load are of everybody at once.
+
+    Saves behind the job go as often, of each kind; each server's copies lie on the next.
+    """
     policy = RecoveryPolicy(
         "x", OnFailure.RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves
     )
     size = image_bytes(what)
+    due = saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid)
+    if behind:
+        due = tuple(replace(one, kind=kind) for one in due for kind in range(len(behind)))
     speeds = replace(SPEEDS, save_rate=size / stall_s, load_together=N_SERVERS * size / load_s)
     return Orders(
         name="x",
         rolls_back=rolls_back,
         useful_s=useful_s,
-        due=saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid),
+        due=due,
+        behind=behind,
+        holders=((1,), (2,), (0,)) if any(one.to_peers for one in behind) else (),
+        fetch_s=load_s,
         speeds=speeds,
         sub_saves=sub_saves,
         kills=kills,
         n_servers=N_SERVERS,
+        over_tcp=over_tcp,
         limit_s=60.0,
     )
 

@@ -44,9 +44,10 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
         result = load_result(shown["results"])
         assert [one.name for one in result.policies] == ["full, predicted", "full, measured"]
         assert damage(result.path) is None
-    again = call(*command)
-    assert json.loads(again.stdout) == shown
-    assert "running" not in again.stderr
+    if first.exit_code != 3:  # else it is tried again
+        again = call(*command)
+        assert json.loads(again.stdout) == shown
+        assert "running" not in again.stderr
     (journal,) = (path for path in tmp_path.glob(".rehearsal-*") if path.is_dir())
     for path in journal.glob("full-*.json"):
         path.unlink()

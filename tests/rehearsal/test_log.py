@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cprsim.records import EventKind, EventLog
@@ -137,6 +138,58 @@ def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
         RunFact(33, W.RUNNING, position=30), *end(103),
     )  # fmt: skip
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("slots", "n_instants"), [((0, 1), 2), ((0, 1, 2), 1)])
+def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
+    slots: tuple[int, ...], n_instants: int
+) -> None:
+    deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
+    log = log_of(
+        START, *deaths, RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30),
+        *end(103),
+    )  # fmt: skip
+    assert len(set(log.at_h[log.kind == K.REVERTED])) == n_instants
+    assert (np.diff(log.at_h) >= 0).all()
+
+
+def behind(*facts: RunFact) -> EventLog:
+    return log_of(
+        START, RunFact(20, W.STOOD, position=20), RunFact(20, W.SAVE_STARTED, number=1),
+        RunFact(21, W.SAVE_RESUMED, number=1), RunFact(21, W.RUNNING, position=20), *facts,
+        rolls_back=True,
+    )  # fmt: skip
+
+
+def test_the_job_goes_on_beside_a_save_behind_it() -> None:
+    log = behind(RunFact(31, W.SAVE_COMMITTED, number=1, position=30), *end(101))
+    assert hours(log) == {"wall": 101, "useful": 100, "save": 1}
+    at = kinds(log).index(K.SAVE_COMMITTED)
+    assert log.progress_h[at] * 3600 == pytest.approx(30)
+
+
+def test_a_save_behind_the_job_is_abandoned_at_a_death() -> None:
+    log = behind(
+        *struck(25, 0, 27, 28, 29), RunFact(27, W.ROLLED_BACK, 0, position=0),
+        RunFact(27, W.STOOD, position=24), RunFact(29, W.RUNNING, position=0),
+        RunFact(53, W.PASSED, position=24), *end(129),
+    )  # fmt: skip
+    assert kinds(log)[kinds(log).index(K.SAVE_ABANDONED) + 1] is K.FAILED
+    assert hours(log)["lost"] == 24
+
+
+def test_of_two_who_die_at_once_the_first_noticed_takes_nobody_forward() -> None:
+    """Copies of a shard were left when the second was noticed dead, and none when the first was."""
+    log = behind(
+        RunFact(26, W.SAVE_COMMITTED, number=1, position=25),
+        *struck(30, 0, 32, 33, 34), *struck(30, 1, 31, 33, 34),
+        RunFact(31, W.ROLLED_BACK, 1, position=20), RunFact(32, W.ROLLED_BACK, 0, position=0),
+        RunFact(32, W.STOOD, position=29), RunFact(34, W.RUNNING, position=0),
+        RunFact(63, W.PASSED, position=29), *end(134),
+    )  # fmt: skip
+    back = log.progress_h[[kind is K.ROLLED_BACK for kind in kinds(log)]]
+    assert (back == 0).all()
+    assert hours(log)["lost"] == 29
 
 
 def test_what_strikes_after_the_end_is_not_in_the_log() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import DueSave, Kill, Orders
+from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
+from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
@@ -104,7 +106,7 @@ def test_everybody_dies_at_once(stage: tuple[ForkServer, Material, Clicks]) -> N
     assert struck(run) == 4
 
 
-@pytest.mark.parametrize("tracker", ["mfu", "scar"])
+@pytest.mark.parametrize("tracker", TRACKERS)
 def test_priority_saving(stage: tuple[ForkServer, Material, Clicks], tracker: str) -> None:
     how = SubSaves(tracker, 0.25, n_large_tables=5)
     todo = making.orders(
@@ -140,6 +142,66 @@ def test_the_trainer_dies_as_a_sub_save_begins(
     assert struck(run) == 1
     abandoned = [fact.number for fact in ran.facts if fact.what is FactKind.SAVE_ABANDONED]
     assert abandoned == ([3] if late_s is None else [])
+
+
+TO_FILES = SaveBehind(stall_s=0.05, behind_s=0.3)
+TO_PEERS = SaveBehind(stall_s=0.0, behind_s=0.1, to_peers=True, in_flight=2)
+
+
+def test_saves_behind_the_job(stage: tuple[ForkServer, Material, Clicks]) -> None:
+    """A server dies while one is on its way, then the trainer, then one during a recovery."""
+    todo = making.orders(
+        stage[1], Kill(0.8, (1,)), Kill(2.0, (TRAINER,)), Kill(3.2, (0,)), Kill(3.55, (2,)),
+        rolls_back=True, behind=(TO_FILES,),
+    )  # fmt: skip
+    ran, run = rehearsed(stage, todo)
+    assert struck(run) == 4
+    kinds = [fact.what for fact in ran.facts]
+    assert FactKind.SAVE_RESUMED in kinds
+    assert FactKind.SAVE_ABANDONED in kinds
+    assert run.costs.hours_of("lost")[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("last", "from_files"), [((2,), False), ((0, 1), True)], ids=["one", "neighbours"]
+)
+def test_copies_in_the_memory_of_peers(
+    stage: tuple[ForkServer, Material, Clicks], last: tuple[int, ...], from_files: bool
+) -> None:
+    """They serve while one of two holders is left; else the job goes back to older files."""
+    todo = making.orders(
+        stage[1], Kill(1.3, (1,)), Kill(2.3, (TRAINER,)), Kill(3.6, last),
+        rolls_back=True, saves=9.1, behind=(TO_PEERS, replace(TO_FILES, stall_s=0.0)),
+    )  # fmt: skip
+    ran, run = rehearsed(stage, todo)
+    assert struck(run) == 2 + len(last)
+    back = [fact.position for fact in ran.facts if fact.what is FactKind.ROLLED_BACK]
+    assert 0 < back[0] <= back[1]
+    loaded_s = sum(one["loaded_s"] for role, one in ran.accounts if role == "server" and one)
+    assert (loaded_s > 0) == from_files
+
+
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_the_data_goes_over_tcp_encrypted(
+    stage: tuple[ForkServer, Material, Clicks], rolls_back: bool
+) -> None:
+    """Nobody closes a connection there: who is dead is told to the trainer."""
+    pytest.importorskip("zmq")
+    todo = making.orders(
+        stage[1], Kill(0.4, (1,)), Kill(1.3, (0, TRAINER)), Kill(2.6, (0, 2)),
+        rolls_back=rolls_back, over_tcp=True,
+    )  # fmt: skip
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 5
+
+
+def test_copies_go_over_tcp_too(stage: tuple[ForkServer, Material, Clicks]) -> None:
+    pytest.importorskip("zmq")
+    todo = making.orders(
+        stage[1], Kill(1.3, (1,)), rolls_back=True, saves=9.1, behind=(TO_PEERS,), over_tcp=True
+    )
+    _, run = rehearsed(stage, todo)
+    assert struck(run) == 1
 
 
 def test_shards_of_whole_tables() -> None:
@@ -225,9 +287,12 @@ def test_random_kills(stage: tuple[ForkServer, Material, Clicks], number: int) -
         n = 1 if rng.random() < 0.7 else int(rng.integers(2, TRAINER + 2))
         slots = rng.permutation(TRAINER + 1)[:n]
         kills.append(Kill(float(at_s), tuple(map(int, slots)), stops=bool(rng.random() < 0.2)))
-    how = [None, SubSaves("mfu", 0.25, n_large_tables=5)][number % 2]
-    rolls_back = how is None and bool(rng.random() < 0.5)
-    todo = making.orders(stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2)
+    how = [None, SubSaves("mfu", 0.25, n_large_tables=5), None][number % 3]
+    behind = ((), (), (TO_PEERS, TO_FILES))[number % 3]
+    rolls_back = bool(behind) or (how is None and bool(rng.random() < 0.5))
+    todo = making.orders(
+        stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2, behind=behind
+    )
     rehearsed(stage, todo)
 
 

@@ -15,6 +15,7 @@ from cprsim.experiments.proxy_model import proxy_model
 from cprsim.records import EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating
 from cprsim.rehearsal.material import Material
+from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.setting import (
     SECONDS,
@@ -26,11 +27,13 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
+from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS
 
 SCENARIO = SCENARIOS / "rehearsal.yaml"
 SMALL = "kernel.samples=20000"
+SPARES = "spares: 1, repair: 1 h}"
 CALIBRATED = RunCalibration(0.8, 0.75, 0.01, 0.005, 0.4, 1.0)
 
 
@@ -111,7 +114,7 @@ def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     [
         ("cluster.trainers=2", "one trainer"),
         ("cluster.others={reader: 2}", "reader"),
-        ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, spares: 1, repair: 1 h}", "spares"),
+        ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
         ("failures.clock=progress", "failures.clock: wall"),
         ("costs.save={stall: 1 s, background: 1 s}", "background"),
         ("costs.save={stall: 1 s, fails: 10 %}", "fail by chance"),
@@ -150,6 +153,50 @@ def test_strategies_that_can_not_be_rehearsed_are_named(tmp_path: Path) -> None:
         policies_to_rehearse(job, ("cprr",))
 
 
+def test_systems_become_saves_behind_the_job(what: Material) -> None:
+    job = experiment()
+    found = {}
+    for policy in policies_to_rehearse(job, ("async", "gemini")):
+        found[policy.name] = orders_of(job, policy, what, speeds_of(job, what), ())
+    (to_files,) = found["async"].behind
+    assert (to_files.stall_s, to_files.behind_s) == (pytest.approx(0.25), pytest.approx(1.5))
+    assert found["async"].holders == ()
+    to_peers, remote = found["gemini"].behind
+    assert (to_peers.to_peers, to_peers.behind_s) == (True, pytest.approx(0.75))  # 750 kB, 1 MB/s
+    assert (remote.to_peers, remote.skips) == (False, True)
+    assert found["gemini"].holders == ((1,), (0,), (3,), (2,))
+    assert found["gemini"].rolls_back
+    assert [due.kind for due in found["gemini"].due].count(0) == 30
+
+
+@pytest.mark.parametrize("name", ["async", "gemini"])
+def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
+    what: Material, name: str
+) -> None:
+    job = experiment()
+    (policy,) = policies_to_rehearse(job, (name,))
+    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    paused = replace(CALIBRATED, pause_s=0.02)
+    saved = [predict(job, policy, orders, of, what, 0) for of in (CALIBRATED, paused)]
+    stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
+    assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
+
+
+@pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "oobleck"])
+def test_systems_that_have_no_processes_here_are_refused(entry: str) -> None:
+    """Copies that are copied on, and work with fewer nodes."""
+    job = experiment("job.step=0.05 s", f"recovery=[{{strategy: {entry}}}]")
+    with pytest.raises(ParameterError, match="can't be rehearsed"):
+        policies_to_rehearse(job)
+
+
+def test_copies_in_a_ring_lie_on_the_next_servers() -> None:
+    job = experiment(
+        "recovery=[{strategy: gemini, options: {copies: 3, placement: ring, every: 3 s}}]"
+    )
+    assert holders_of(job.policies[0].system, 4) == ((1, 2), (2, 3), (3, 0), (0, 1))
+
+
 def test_saves_closer_together_than_steps_are_refused(what: Material) -> None:
     job = experiment("recovery=[{strategy: full, interval: 0.1 s}]")
     with pytest.raises(ParameterError, match="less than a training step"):
@@ -162,6 +209,6 @@ def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, us
     (policy,) = policies_to_rehearse(job, ("partial",))
     orders = orders_of(job, replace(policy, save_interval_h=1.0), what, speeds_of(job, what), ())
     short = calibrating(orders, what)
-    assert len(short.due) == 3
+    assert [due.kind for due in short.due] == [STALLING, 0] * 3  # each stalling, then behind
     assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
     assert short.kills == ()
