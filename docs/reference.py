@@ -17,7 +17,9 @@ from cprsim.present.markdown import raw_table
 from cprsim.shipping import FOLDER, SCHEMA
 
 WIDTH = 100  # characters of a help text
+MOST_WORDS = 12  # of an enumeration that are listed
 UNDERLINED = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)  # a section of a docstring
+PAGE = re.compile(r"docs/([\w-]+\.md)")
 ENTRY = re.compile(r"^(\w[\w, ]*?) : (.*(?:\n {4,}.*)*)", re.MULTILINE)  # a line of such a section
 
 
@@ -58,7 +60,7 @@ def scenario() -> str:
     """A table of keys for each section of the JSON Schema."""
     schema = json.loads((FOLDER / SCHEMA).read_text("utf-8"))
     about = (
-        "Every key with its form, its default and its meaning, from the schema that `cprsim schema` "
+        "Every key with its form, default and meaning, from the schema that `cprsim schema` "
         "prints. Quantities are texts with a unit, such as `28 h`. [Start](../start.md) has a "
         "scenario, [Concepts](../concepts.md) the ideas."
     )
@@ -90,7 +92,9 @@ def _forms(node: dict[str, Any]) -> Iterator[str]:
     elif "const" in node:
         yield f"`{node['const']}`"
     elif "enum" in node:
-        yield ", ".join(f"`{one}`" for one in node["enum"])
+        words = [f"`{one}`" for one in node["enum"]]
+        more = f" and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
+        yield ", ".join(words[:MOST_WORDS]) + more
     elif "items" in node:
         yield f"list of {_form(node['items'])}"
     else:
@@ -159,13 +163,27 @@ def _signature(name: str, one: Any) -> str:
     if inspect.isclass(one):
         bases = [base.__name__ for base in one.__bases__ if base is not object]
         return f"```python\nclass {name}({', '.join(bases)})\n```"
-    given = [str(each) for each in inspect.signature(one).parameters.values()]
+    given = list(_parameters(one))
     inside = ",\n    ".join(given)
     listed = f"(\n    {inside},\n)" if len(inside) > WIDTH - 20 else f"({', '.join(given)})"
     return f"```python\n{name}{listed} -> {inspect.signature(one).return_annotation}\n```"
 
 
+def _parameters(function: Any) -> Iterator[str]:
+    """Parameters as they are written; a star before those that are given by name alone."""
+    starred = False
+    for one in inspect.signature(function).parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not starred:
+            yield "*"
+        starred |= one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        if one.name != "self":
+            stars = "*" if one.kind is one.VAR_POSITIONAL else ""
+            default = "" if one.default is one.empty else f" = {one.default!r}"
+            yield f"{stars}{one.name}: {one.annotation}{default}"
+
+
 def _docstring(one: Any) -> str:
     """A numpydoc docstring as Markdown: sections in bold, their entries as a list."""
     text = UNDERLINED.sub(r"**\1**\n", inspect.getdoc(one) or "").replace("``", "`")
+    text = PAGE.sub(r"[\1](../\1)", text)
     return ENTRY.sub(lambda entry: f"- `{entry[1]}`: {' '.join(entry[2].split())}", text)
