@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import cprsim
-from cprsim.plots.axes import title_axes
+from cprsim.plots.axes import log_scale, title_axes
 from cprsim.plots.save import save_figure
 from cprsim.plots.style import series_line, style
 
@@ -30,7 +30,9 @@ def pls_figure() -> str:
         axes = _axes("PLS over the interval", "quickstart, partial recovery, 500 jobs each")
         axes.plot(hours, expected, color="#555555", label="failures × interval / 2 / servers")
         _points(axes, hours, table, "simulated", 0)
-        axes.set(xlabel="save interval [h]", ylabel="PLS", xscale="log", yscale="log")
+        axes.set(xlabel="save interval [h]", ylabel="PLS")
+        log_scale(axes, "x")
+        log_scale(axes, "y")
         return _kept(axes, "concept-pls", "PLS grows in proportion to the interval")
 
 
@@ -45,12 +47,8 @@ def ettr_figure() -> str:
         for number, name in enumerate(swept.strategies):
             line = table[table["strategy"] == name]
             _points(axes, line[swept.axes[0]], line, name, number)
-        axes.set(
-            xlabel="MTBF of the job [h]",
-            ylabel="ETTR: useful / wall time",
-            xscale="log",
-            ylim=(0, 1),
-        )
+        axes.set(xlabel="MTBF of the job [h]", ylabel="ETTR: useful / wall time")
+        log_scale(axes, "x")
         return _kept(axes, "concept-ettr", "ETTR falls as failures come closer together")
 
 
