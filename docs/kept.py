@@ -33,4 +33,7 @@ def verdicts() -> str:
     agree = found["reproduced"] + found["consistent"]
     missed = found["not consistent"] + found["not reproduced"]
     n = agree + missed + found["open"]
-    return f"of {n} comparisons {agree} agree, {missed} do not, {found['open']} are open"
+    return (
+        f"\nOf {n} comparisons with papers' numbers {agree} agree, {missed} do not, and "
+        f"{found['open']} are open; [how each is judged](docs/reproduction.md).\n"
+    )
