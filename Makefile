@@ -67,7 +67,7 @@ docs-check: $(VENV)/.has-test
 
 # Strict: a warning, a lost link or anchor, or a page that is in no menu ends it.
 site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, which opens without a server
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "build/site/index.html"
 
 tour: $(VENV)/.has-test  ## Make the recording at the top of the README from the outputs in the documents

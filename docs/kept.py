@@ -30,10 +30,9 @@ def verdicts() -> str:
     kept = sorted(SUMMARY.parents[1].glob("reproduction/*/summary.json"))
     rows = [row for path in kept for row in json.loads(path.read_text("utf-8"))["rows"]]
     found = Counter(row["verdict"]["finding"] for row in rows)
-    agree = found["reproduced"] + found["consistent"]
     missed = found["not consistent"] + found["not reproduced"]
-    n = agree + missed + found["open"]
     return (
-        f"\nOf {n} comparisons with papers' numbers {agree} agree, {missed} do not, and "
-        f"{found['open']} are open; [how each is judged](docs/reproduction.md).\n"
+        f"\nOf the comparisons with papers' numbers {found['reproduced']} are reproduced, "
+        f"{found['consistent']} consistent, {missed} not, and {found['open']} open "
+        "([what that means](docs/reproduction.md)).\n"
     )

@@ -42,7 +42,8 @@ def _add_linked(page: str, text: str, files: Files, config: Any) -> list[tuple[s
     for _, link, _ in LINK.findall(text):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
         place = _place(path)
-        if place.startswith(OUTSIDE) and not files.get_file_from_path(place):
+        is_new = place.startswith(OUTSIDE) and not files.get_file_from_path(place)
+        if is_new and (ROOT / path).is_file():  # of another one MkDocs says that it is lost
             files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
             if path.endswith(".md"):
                 added.append((path, (ROOT / path).read_text("utf-8")))

@@ -192,7 +192,11 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     extras = project["optional-dependencies"]
     wanted = map(
         Requirement,
-        project["dependencies"] + extras["dev"] + extras["notebooks"] + extras["site"] + extras["browser"],
+        project["dependencies"]
+        + extras["dev"]
+        + extras["notebooks"]
+        + extras["site"]
+        + extras["browser"],
     )
     pinned = dict(
         line.split("==")
