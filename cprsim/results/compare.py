@@ -27,6 +27,7 @@ from cprsim.results.run import Result
 from cprsim.staleness import Metric, StalenessCurve
 
 LOSS = QUANTITIES[Metric.AUC]
+ROUNDING = 1e-9  # so far two engines are apart where a strategy costs the same
 
 
 def differences(
@@ -195,7 +196,7 @@ def _paired(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
     in_a, in_b = (rows.set_index("replication").loc[shared].reset_index() for rows in (a, b))
 
     def difference(quantity: str) -> tuple[Interval, int]:
-        values = in_b[quantity].to_numpy(np.float64) - in_a[quantity].to_numpy(np.float64)
+        values = _difference(*(rows[quantity].to_numpy(np.float64) for rows in (in_a, in_b)))
         if not has_measured_error(quantity) or n < 2:
             return Estimate.of_mean(values).triple, n
         simulated = (float(np.var(values, ddof=1)) / n, n - 1)
@@ -203,6 +204,11 @@ def _paired(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:
         return (found.mean, *found.interval(CONFIDENCE)), n
 
     return difference
+
+
+def _difference(a: Floats, b: Floats) -> Floats:
+    """``b - a``, none where rounding alone is between them."""
+    return np.where(np.abs(b - a) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)), 0.0, b - a)
 
 
 def _welch(a: pd.DataFrame, b: pd.DataFrame, sharing: Sharing) -> Difference:

@@ -38,6 +38,16 @@ def test_results_with_the_same_failures_are_paired(write, cheaper):
     assert row["high"] - row["low"] == pytest.approx(0, abs=1e-12)  # the same in every pair
 
 
+def test_engines_that_round_otherwise_do_not_differ(write, outcome):
+    full = outcome.strategies[0]
+    rounded = replace(full, costs=replace(full.costs, hours=full.costs.hours * (1 + 1e-12)))
+    a = write()
+    b = write(outcome=replace(outcome, strategies=(rounded,)), identity=Identity("b", "b", {}))
+    table = compare(a, b)
+    assert set(table["strategy"]) == {"full"}
+    assert (table[["difference", "low", "high"]].dropna() == 0.0).all(axis=None)
+
+
 def test_results_with_other_failures_are_independent_samples(write, cheaper):
     a, b = write(), write(outcome=cheaper, identity=Identity("b", "b", {}), about=OTHER)
     assert not same_failures(a, b)
