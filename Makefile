@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle browser wheel bench promise coverage \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle own-model browser wheel bench promise coverage \
     rehearse reproduce clean
 
 help:  ## Show what there is
@@ -77,7 +77,10 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without out
 	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/jupyter execute
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
-	@$(BIN)/pytest -q tests/kernel/test_torch.py tests/torch
+	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
+
+own-model: $(VENV)/.has-oracle  ## Do what docs/own-model.md says, from a PyTorch model to an interval (about 2 minutes)
+	@$(BIN)/pytest -q -m long tests/torch
 
 browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
