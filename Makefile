@@ -13,8 +13,8 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks oracle browser wheel bench \
-    promise promise-torch coverage fit-coverage fragment-against-replay \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle \
+    own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
     rehearse campaign reproduce clean
 
 help:  ## Show what there is
@@ -34,7 +34,7 @@ test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inp
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 minutes, not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 
-check: $(VENV)/.has-check style types layers test test-long docs-check notebooks  ## Everything that has to hold before a commit
+check: $(VENV)/.has-check style types layers test test-long docs-check site notebooks  ## Everything that has to hold before a commit
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
@@ -53,6 +53,7 @@ docs: $(VENV)/.has-test  ## Bring the outputs and figures shown in the documenta
 	@cp "$(call result,quickstart)/overhead.png" docs/figures/quickstart-overhead.png
 	@cp "$(REPLAYED)/timeline.png" docs/figures/quickstart-p95.png
 	@cp "$(SELECTED)/pareto.png" docs/figures/criteo-kaggle-pareto.png
+	@$(BIN)/python docs/tour.py
 
 docs-check: $(VENV)/.has-test
 	@printf '%s\n' $(COGGED) | xargs -n 1 -P $(CORES) \
@@ -63,12 +64,24 @@ docs-check: $(VENV)/.has-test
 	    || { echo "run: make docs"; exit 1; }
 	@cmp "$(SELECTED)/pareto.png" docs/figures/criteo-kaggle-pareto.png \
 	    || { echo "run: make docs"; exit 1; }
+	@$(BIN)/python docs/tour.py --check
+
+# Strict: a warning, a lost link or anchor, or a page that is in no menu ends it.
+site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, which opens without a server
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "build/site/index.html"
+
+tour: $(VENV)/.has-test  ## Make the recording at the top of the README from the outputs in the documents
+	@$(BIN)/python docs/tour.py
 
 notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
 	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/jupyter execute
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
-	@$(BIN)/pytest -q tests/kernel/test_torch.py tests/torch
+	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
+
+own-model: $(VENV)/.has-oracle  ## Do what docs/own-model.md says, from a PyTorch model to an interval (about 2 minutes)
+	@$(BIN)/pytest -q -m long tests/torch
 
 browser: $(VENV)/.has-browser tests/present/node_modules/.installed  ## Try the report in a browser (installs Chromium where root may)
 	@command -v chromium > /dev/null || $(INSTALL_CHROMIUM)
@@ -120,7 +133,7 @@ clean:  ## Remove the virtual environment and every cache; results stay
 CORES = $$(getconf _NPROCESSORS_ONLN)
 
 # Files with blocks that cog fills with the output of a command, those that take longest first.
-COGGED := docs/choosing-a-system.md docs/systems.md docs/staleness.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md
+COGGED := docs/choosing-a-system.md docs/systems.md docs/outages-to-dollars.md docs/first-scenario.md docs/staleness.md docs/concepts.md docs/start.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
@@ -155,7 +168,7 @@ tests/present/node_modules/.installed: tests/present/package.json tests/present/
 
 EXTRAS_run   := .
 EXTRAS_test  := .[dev]
-EXTRAS_check := .[dev,notebooks]
+EXTRAS_check := .[dev,notebooks,site]
 EXTRAS_oracle := .[dev,torch]
 EXTRAS_browser := .[dev,browser]
 

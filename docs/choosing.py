@@ -1,9 +1,8 @@
-"""A command of `cprsim compare-systems` with its output and its figure, for a document (cog)."""
+"""A command that draws, with its output and its figure, for a document (cog)."""
 
 from __future__ import annotations
 
 import hashlib
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -12,16 +11,18 @@ from shown import block
 FIGURES = Path(__file__).parent / "figures"
 
 
-def shown_with_figure(command: str, until: str, keep: str, alternative: str) -> str:
-    """The command, what it prints before `until`, and its figure, copied to ``docs/figures``.
+def shown_with_figure(
+    command: str, until: str, keep: str, alternative: str, folder: Path = Path()
+) -> str:
+    """The command, what it prints before `until`, and its first figure, kept in ``docs/figures``.
 
     The digest in the comment makes a check of the document fail where the figure has changed.
     """
     printed = subprocess.run(
-        shlex.split(command), capture_output=True, text=True, check=True
+        ["sh", "-c", command], capture_output=True, text=True, check=True, cwd=folder
     ).stdout
-    (drawn,) = [line.split()[1] for line in printed.splitlines() if line.startswith("figure ")]
-    png = Path(drawn).read_bytes()
+    drawn = next(line.split()[1] for line in printed.splitlines() if line.startswith("figure "))
+    png = (folder / drawn).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
     picture = f"![{alternative}](figures/{keep}) <!-- {digest} -->\n"

@@ -1,8 +1,9 @@
-"""What came of the promise, as a block of a document, which calls it itself (cog)."""
+"""What came of the promise and of the paper's results, for documents that call this (cog)."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
@@ -22,3 +23,16 @@ def kept() -> str:
     assert isinstance(console.file, StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return "\n".join(["", "```text", "$ make promise", *lines, "```", ""])
+
+
+def verdicts() -> str:
+    """What the kept comparisons with papers came to, in words."""
+    kept = sorted(SUMMARY.parents[1].glob("reproduction/*/summary.json"))
+    rows = [row for path in kept for row in json.loads(path.read_text("utf-8"))["rows"]]
+    found = Counter(row["verdict"]["finding"] for row in rows)
+    missed = found["not consistent"] + found["not reproduced"]
+    return (
+        f"\nOf the comparisons with papers' numbers {found['reproduced']} are reproduced, "
+        f"{found['consistent']} consistent, {missed} not, and {found['open']} open "
+        "([what that means](docs/reproduction.md)).\n"
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from shutil import copy
+from tempfile import TemporaryDirectory
 from textwrap import dedent, fill
 
 from cprsim.present.markdown import raw_table
@@ -15,16 +16,28 @@ from cprsim.present.markdown import raw_table
 WIDTH = 116  # characters: no table is wider, sentences are wrapped as on a terminal
 
 
-def shown(command: str, until: str = "\0") -> str:
+def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
     """The command and what it prints before `until`, as a fenced block.
 
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
     printed = subprocess.run(
-        shlex.split(command), capture_output=True, text=True, check=True
+        ["sh", "-c", command], capture_output=True, text=True, check=True, cwd=folder
     ).stdout
     return block(command, printed.split(until)[0])
+
+
+def workplace(**files: str) -> Path:
+    """An empty folder for the commands of a page, with copies of files under names of theirs."""
+    folder = TemporaryDirectory(prefix="cprsim-docs-")
+    _WORKPLACES.append(folder)
+    for name, source in files.items():
+        copy(source, Path(folder.name, f"{name}{Path(source).suffix}"))
+    return Path(folder.name)
+
+
+_WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 
 
 def ran(code: str) -> str:

@@ -66,6 +66,14 @@ def readme() -> str:
     return (ROOT / "README.md").read_text("utf-8")
 
 
+def commands_page() -> str:
+    return (ROOT / "docs" / "commands.md").read_text("utf-8")
+
+
+def contributing() -> str:
+    return (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
 # --------------------------------------------------------------------------- what is in it
 
 
@@ -148,29 +156,31 @@ def test_the_nomenclature_defines_every_record() -> None:
 # --------------------------------------------------------------------------- the commands
 
 
-def test_the_program_has_every_command_that_the_readme_names() -> None:
+def test_the_documents_name_the_commands_that_the_program_has() -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "cprsim.cli", "--help"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    named = commands_of(readme(), "cprsim")
-    assert "run" in named
-    assert {name for name in named if not re.search(rf"^\s+{name}\b", shown, re.MULTILINE)} == set()
+    there = set(re.findall(r"^  ([a-z][a-z-]+) ", shown.partition("Commands:")[2], re.MULTILINE))
+    assert "run" in there
+    assert commands_of(readme(), "cprsim") <= there
+    listed = set(re.findall(r"`(?:cprsim )?([a-z-]+)", commands_page().partition("## Exit")[0]))
+    assert there <= listed
 
 
 def test_the_makefile_has_every_target_that_the_documents_name() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    documents = readme() + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    documents = readme() + contributing()
     named = commands_of(documents, "make")
     assert {"demo", "test", "check"} <= named
     assert named <= set(targets)
 
 
-def test_ci_runs_the_commands_of_the_readme() -> None:
+def test_ci_runs_the_commands_that_contributing_names() -> None:
     script = ROOT / ".ci" / "run"
     commands = re.findall(r"^make [a-z]+$", script.read_text("utf-8"), re.MULTILINE)
     assert commands == ["make demo", "make check", "make oracle", "make browser"]
-    assert all(command in readme() for command in commands)
+    assert all(command in contributing() for command in commands)
     assert os.access(script, os.X_OK)
 
 
@@ -182,7 +192,11 @@ def test_every_dependency_is_pinned_at_a_version_that_it_allows() -> None:
     extras = project["optional-dependencies"]
     wanted = map(
         Requirement,
-        project["dependencies"] + extras["dev"] + extras["notebooks"] + extras["browser"],
+        project["dependencies"]
+        + extras["dev"]
+        + extras["notebooks"]
+        + extras["site"]
+        + extras["browser"],
     )
     pinned = dict(
         line.split("==")

@@ -101,8 +101,16 @@ def _files(incomplete: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, st
 
 @quiet
 def keys(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Dotted keys of a scenario, as `--set`, `--over` and `--map` take them; a few levels each."""
+    """Dotted keys of a scenario, as `--set`, `--over` and `--map` take them; a few levels each.
+
+    After ``=`` the words that the key takes, in shells that do not end a word there, as bash does.
+    """
     names = _named_in(ctx.params.get("scenario") or ctx.params.get("job"))
+    key, is_given, _ = incomplete.partition("=")
+    if is_given:
+        words = _words_of(_schema(), key, "", names)
+        yield from ((f"{key}={word}", "") for word in dict.fromkeys(words))
+        return
     depth = incomplete.count(".") + LEVELS
     for key, about in sorted(dict(_keys(_schema(), incomplete, "", depth, names)).items()):
         yield key, about[:MOST_SHOWN]
@@ -120,6 +128,20 @@ def _keys(
         yield from deeper
         if not deeper or _is_value(below):
             yield key, below.get("description", "")
+
+
+def _words_of(node: dict[str, Any], key: str, above: str, names: tuple[str, ...]) -> Iterator[str]:
+    """What the key below a node may be set to, where that is one of a few words."""
+    first, leads_on, rest = key.partition(".")
+    for name, below in _children(node, above, names):
+        if name == first and leads_on:
+            yield from _words_of(below, rest, f"{above}{name}.", names)
+        elif name == first:
+            for form in _forms(below):
+                yield from ("true", "false") if form.get("type") == "boolean" else ()
+                yield from (
+                    str(word) for word in [*form.get("enum", ()), form.get("const")] if word
+                )
 
 
 def _children(

@@ -79,6 +79,25 @@ def test_keys_that_are_offered_are_keys_that_a_scenario_takes() -> None:
     load_scenario(path, [f"{key}={value}" for key, value in values.items()])
 
 
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("simulation.engine=", ["auto", "simpy", "fast"]),
+        ("failures.fam", []),
+        ("failures.family=wei", ["weibull"]),
+        ("recovery.hsdp.strategy=gem", ["gemini"]),
+        ("costs.save=", ["transfer"]),
+        ("costs.nothing=", []),
+    ],
+)
+def test_after_the_sign_words_that_the_key_takes_are_offered(typed, words) -> None:
+    key, _, _ = typed.partition("=")
+    found = offered(completing.keys, typed, SCENARIOS / "llm.yaml")
+    assert {f"{key}={word}" for word in words} <= set(found)
+    assert all(one.startswith(typed) for one in found)
+    assert "=" not in typed or bool(found) == bool(words)
+
+
 def test_a_scenario_that_cannot_be_read_takes_no_keys_away(tmp_path) -> None:
     damaged = tmp_path / "damaged.yaml"
     damaged.write_bytes(b"\xff\xferecovery:\n  - full")

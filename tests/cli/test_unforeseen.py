@@ -16,7 +16,7 @@ from tests.making import PROGRAM, call
 
 pytestmark = pytest.mark.long
 
-README = Path(__file__).parents[2] / "README.md"
+COMMANDS = Path(__file__).parents[2] / "docs" / "commands.md"
 BREAKING = """\
 import sys
 import cprsim.scenario
@@ -149,7 +149,7 @@ def test_a_full_disk_behind_stdout_is_one_line_and_exit_code_1(scenario, argumen
 
 def test_exit_codes_are_documented_alike_where_main_stands_and_in_the_readme() -> None:
     in_code = set(re.findall(r"(?<![\w.])(\d+): ", cprsim.cli.main.__doc__ or ""))
-    table = README.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    table = COMMANDS.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
     assert in_code == set(re.findall(r"^\| (\d+) \|", table, re.MULTILINE))
     assert in_code == {"0", "1", "2", "3", "70", "130", "141"}
 
