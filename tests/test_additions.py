@@ -86,6 +86,7 @@ def test_a_study_is_listed_made_and_shown(tmp_path: Path, monkeypatch: pytest.Mo
         assert "It was known." in shown
 
 
+@pytest.mark.long
 def test_a_reader_is_recognised_and_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(path: Path, asked: LogOptions) -> Outages:
         rows = [line.split() for line in path.read_text("utf-8").splitlines()[1:]]

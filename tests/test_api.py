@@ -294,6 +294,7 @@ def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:
         cprsim.select(small_scenario(), max_auc_loss=0.002, replications=100)
 
 
+@pytest.mark.long
 def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = partial(MeasureRequest, design=DESIGN)
     monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)

@@ -158,6 +158,7 @@ def few_futures(monkeypatch) -> None:
     monkeypatch.setattr("cprsim.backtest.calibrating.N_RATES", 20)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few_futures")
 def test_the_earlier_half_predicts_the_later_one(histories) -> None:
     """The true mean of what was to come is known: mean ETTR of 6 jobs of the same scenario."""
@@ -194,6 +195,7 @@ def test_the_ledger_of_a_year(made_up_year, tmp_path) -> None:
     assert "Where the hours of 6 jobs went" in page.read_text("utf-8")
 
 
+@pytest.mark.long
 def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
     events = read_logs([made_up_year / "job-00.jsonl", made_up_year / "job-01.jsonl"])
     jobs = ledgers(events, n_draws=5)
@@ -210,6 +212,7 @@ def test_tables_fit_a_terminal_of_80_columns(made_up_year) -> None:
         assert max(map(len, console.file.getvalue().splitlines())) <= 80
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few_futures")
 def test_backtest_and_calibrate_from_the_terminal(made_up_year, tmp_path) -> None:
     log, page = made_up_year / "job-00.jsonl", tmp_path / "page.html"

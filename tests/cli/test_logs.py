@@ -146,7 +146,7 @@ def test_a_file_that_is_no_log_and_records_without_a_system_are_told_so(tmp_path
     readme.write_text("# A project\n\nIt says, at length, what it is.\n")
     result = call("fit", readme)
     assert result.exit_code == 2
-    assert "README.md:3: can't be read as a CSV: it has 3 cells where the header has 1" in (
+    assert "README.md:1: is separated by blanks: print it with bars (Slurm: -P) or write it" in (
         result.stderr
     )
     records = tmp_path / "records.csv"

@@ -86,6 +86,7 @@ def test_a_log_of_one_cause_can_not_be_taken_apart() -> None:
         by_cause(log, 1)
 
 
+@pytest.mark.long
 def test_the_command_writes_one_fragment_that_runs_with_a_source_for_each_cause(
     tmp_path: Path,
 ) -> None:

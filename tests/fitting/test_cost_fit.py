@@ -128,6 +128,7 @@ def test_three_times_say_how_wide_their_interval_is() -> None:
     assert fitted(np.random.default_rng(0).gamma(4, 20, 20)).notes == ()
 
 
+@pytest.mark.long
 def test_the_interval_of_the_mean_holds_for_five_times() -> None:
     rng = np.random.default_rng(1)
     n_logs, n_inside = 200, 0

@@ -68,6 +68,7 @@ def test_late_entry_does_not_move_the_estimate() -> None:
     assert blind.parameter("shape").mean > 0.8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "truth"), [(WEIBULL, Weibull(0.7, 100.0)), (GAMMA, Gamma(0.7, 100.0))]
 )
@@ -169,6 +170,7 @@ def test_the_true_family_is_kept_and_a_wrong_one_refused() -> None:
     assert rank(lifetimes_of(drawn_h), n_bootstrap=0).best.fit.family == "lognormal"
 
 
+@pytest.mark.long
 def test_p_values_of_true_families_are_uniform() -> None:
     rng = np.random.default_rng(9)
     p_values = [

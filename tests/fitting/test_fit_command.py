@@ -139,6 +139,7 @@ def test_lanl_from_one_command(failure_logs: Path) -> None:
     assert f"{families['gamma']['parameters']['shape']['estimate']:.3f}" == "0.638"
 
 
+@pytest.mark.long
 def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)  # their ends differ by rounding so that no time lies between
     start_h = np.sort(rng.random(800)) * 8760
@@ -152,6 +153,7 @@ def test_figures_are_drawn_of_outages_that_all_last_as_long(tmp_path: Path) -> N
         assert path.stat().st_size > 10_000
 
 
+@pytest.mark.long
 def test_the_page_of_a_large_log_is_small(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     at_h, node = np.sort(rng.uniform(0, 9000, 12_000)), rng.integers(0, 400, 12_000)

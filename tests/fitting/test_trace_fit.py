@@ -98,6 +98,7 @@ def test_groups_repairs_and_trend_are_reported(fitted: TraceFit) -> None:
     assert fitted.correlated.shocks.sizes == (2,)
 
 
+@pytest.mark.long
 def test_figures_of_a_fit_are_drawn_the_same_each_time(fitted: TraceFit, tmp_path: Path) -> None:
     figures = fit_figures(fitted)
     assert list(figures) == ["gaps", "uptimes", "repairs", "failures"]

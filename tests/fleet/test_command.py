@@ -31,6 +31,7 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_it_says_what_to_do_and_keeps_it(scenario: Path) -> None:
     shown = call("fleet", scenario, "--over", "spares=0,2,16")
     assert shown.exit_code == 0, shown.output
@@ -81,6 +82,7 @@ def test_an_option_that_makes_no_scenario_is_refused(scenario: Path) -> None:
     assert "it can't start" in shown.output
 
 
+@pytest.mark.long
 def test_finished_histories_are_not_run_again(
     scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_log_of_the_simulator_folds_to_its_accounts(tmp_path, replication) -> 
         assert found.n_saves == costs.n_saves[replication]
 
 
+@pytest.mark.long
 def test_the_hours_of_a_recovery_system_fold_too(tmp_path) -> None:
     text = """\
 name: small

@@ -65,6 +65,7 @@ def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
     assert one.summed_loss / one.position == pytest.approx(loss, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("elastic", [0.3, 1.0])
 def test_instantaneous_averaging_of_one_trainer_is_plain_training(replicas, plain, elastic) -> None:
     one = replicas("shadow-ma", 1, n_threads=1, elastic=elastic)

@@ -39,6 +39,7 @@ def same(one, other) -> bool:
     return one.saving.strategy == other.saving.strategy and one.failures == other.failures
 
 
+@pytest.mark.long
 def test_our_own_runs_as_a_table_give_our_own_curve(whole, tmp_path: Path) -> None:
     request, measured = whole
     read = read_runs(table_of(measured, request, tmp_path / "runs.csv"))

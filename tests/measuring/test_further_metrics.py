@@ -62,6 +62,7 @@ def test_a_loss_of_any_name_has_the_slope_that_was_put_in(seen) -> None:
     assert of_recall == pytest.approx(2 * of_auc, rel=1e-3)
 
 
+@pytest.mark.long
 def test_the_file_holds_it_and_noise_spoils_no_other_metric(
     seeds, seen, request_, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_metric_that_no_run_reports_is_refused(seen, request_) -> None:
         replace(request_, metrics=(Metric.NDCG,)).further(seen)
 
 
+@pytest.mark.long
 def test_the_built_in_model_reports_entropy_and_calibration_and_fits_them_if_asked(whole) -> None:
     request, measured = whole
     assert set(measured.fitted) == {Metric.AUC, Metric.LOG_LOSS}

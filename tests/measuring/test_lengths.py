@@ -166,6 +166,7 @@ def measured_at(folder: Path, n_samples: int, *shorter: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_built_in_model_at_three_lengths(tmp_path: Path) -> None:
     short, middle = measured_at(tmp_path, 3000), measured_at(tmp_path, 4500)
     curve = read_curve(measured_at(tmp_path, 6000, middle, short))

@@ -83,6 +83,7 @@ def workers(request) -> Iterator[Workers]:
         yield there
 
 
+@pytest.mark.long
 def test_workers_change_nothing(request_of, whole, workers: Workers) -> None:
     request = request_of()
     trials = {seed: tuple(request.design.scenes(seed, 4)[:3]) for seed in (1, 2)}

@@ -186,6 +186,7 @@ def test_noise_of_equal_runs_is_sized_and_priced(rehearsed) -> None:
     assert noisy > quiet
 
 
+@pytest.mark.long
 def test_it_is_measured_as_the_built_in_model_is(scenario, tmp_path) -> None:
     loaded = load_scenario(scenario("tests.measuring.wrapped:make"))
     design = replace(DESIGN, n_scenes=2, n_more=2)

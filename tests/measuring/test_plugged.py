@@ -24,6 +24,7 @@ ALL = (ShardFailure(0.5, (0, 1, 2, 3)),)  # the dense state goes back too
 
 
 # copies in memory, and all in files
+@pytest.mark.long
 @pytest.mark.parametrize(("optimizer", "most_bytes"), [("sgd", 1 << 30), ("adagrad", 0)])
 def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(optimizer, most_bytes) -> None:
     shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks

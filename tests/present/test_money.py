@@ -146,6 +146,7 @@ def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path)
     assert "costs as little" in Path("report.html").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_the_parts_are_the_total_in_a_selection(scenario: Path) -> None:
     unknown = "unknown={failures.mtbf: {low: 3 h, high: 30 h}}"
     said = said_by(

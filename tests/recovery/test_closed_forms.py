@@ -266,6 +266,7 @@ def test_nested_tiers_whose_saves_are_struck_on_the_uptime_clock() -> None:
     assert_mean(ran.wall_h - 24.0, theory, "overhead, uptime clock")
 
 
+@pytest.mark.long
 def test_nested_tiers_gap_to_first_order_falls_as_their_stalls_do_on_the_uptime_clock() -> None:
     # of second order: all stalls divided by 4, at the optimal intervals of each
     rates, nth = (0.2, 0.01), 14

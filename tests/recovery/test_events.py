@@ -1062,6 +1062,7 @@ def test_a_log_that_nobody_asked_for_is_empty_and_changes_nothing() -> None:
 # --------------------------------------------------------------------------- random systems
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [0, 50])  # 300 of them among those of test_engines.py
 def test_random_jobs_fare_as_the_naive_interpreter_says(first: int) -> None:
     for seed in range(first, first + 50):

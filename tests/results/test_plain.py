@@ -94,6 +94,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(rows)
 def test_a_table_is_read_back_to_the_last_bit(tmp_path_factory, values):

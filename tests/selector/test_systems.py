@@ -277,6 +277,7 @@ def whole(tmp_path_factory) -> Selection:
     return select(made, None, NO_LIMIT)
 
 
+@pytest.mark.long
 def test_what_flips_is_looked_for_without_a_limit(whole: Selection) -> None:
     assert [flip.name for flip in whole.flips] == [
         "a cost of a save",

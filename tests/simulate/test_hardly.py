@@ -32,6 +32,7 @@ def failing(job: JobSetting, mtbf_h: float, n: int = 2) -> BlockFailures:
     return BlockFailures(source, job.cluster, 3, 0, job.useful_h, range(n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [FULL, PARTIAL, NONE])
 @pytest.mark.parametrize("clock", [Clock.WALL, Clock.UPTIME])
 def test_both_engines_give_the_same_verdict_after_so_many_failures(

@@ -97,6 +97,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "manifest.json"}
 
 
+@pytest.mark.long
 def test_the_same_bytes_whatever_the_number_of_workers(scenario, swift, tmp_path) -> None:
     one = Path(sweep(scenario, "--out", tmp_path / "one")["results"])
     two = Path(sweep(scenario, "--workers", 2, "--out", tmp_path / "two")["results"])
