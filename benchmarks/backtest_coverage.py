@@ -12,7 +12,6 @@ systems. 100 histories take about 4 minutes of CPU time.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
+from benchmarks.coverage_of_intervals import coverage, keep, kept
 from cprsim.backtest.facts import AS_IT_RAN
 from cprsim.backtest.replaying import backtests
 from cprsim.experiments.assemble import assemble
@@ -30,10 +29,8 @@ from cprsim.history.exporting import exported, write_events
 from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.scenario import load_scenario
-from cprsim.whole_file import write_whole
 from tests.history.damage import damaged
 
-BAND = 0.999
 MTBF_H, USEFUL_H, NODES = 5.0, 150.0, 8
 OTHERS = {
     "often": "{strategy: full, name: often, interval: 20 min}",
@@ -68,26 +65,17 @@ def main() -> None:
     for row in studied(said.histories, said.journal):
         by_system[row["kind"], row["system"]].append(row)
     for (kind, system), rows in sorted(by_system.items()):
-        holds, width, error = (
-            np.array([row[name] for row in rows]) for name in ("holds", "width", "error")
-        )
-        low, high = binom.interval(BAND, len(rows), 0.95) / np.array(len(rows))
-        print(
-            f"{kind:8} {system:10} {len(rows)} histories: holds {holds.mean():.3f} "
-            f"({low:.3f} to {high:.3f} for 95 %)  median width {np.median(width):.3f}  "
-            f"mean error {error.mean():+.3f}"
-        )
+        print(f"{kind:8} {system:10} {coverage(rows, 'histories')}")
 
 
 def studied(n_histories: int, journal: Path | None = None) -> list[dict[str, Any]]:
     """Of each history and system: whether the interval holds, its width and its error."""
-    rows = json.loads(journal.read_text("utf-8")) if journal and journal.exists() else []
+    rows = kept(journal)
     first = 1 + max((row["history"] for row in rows), default=-1)
     with TemporaryDirectory() as folder:
         for number in range(first, n_histories):
             rows += _rows(number, Path(folder))
-            if journal is not None:
-                write_whole(journal, json.dumps(rows))
+            keep(journal, rows)
     return [row for row in rows if row["history"] < n_histories]
 
 

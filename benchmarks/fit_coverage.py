@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy import stats
 
+from benchmarks.coverage_of_intervals import band
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import NodeGroups, Outages, with_lives
 from cprsim.fitting.by_group import hazard_ratios
@@ -140,7 +140,7 @@ KINDS: tuple[Callable[[int], Iterator[Held]], ...] = (
 
 def main(n_fleets: int) -> None:
     """Print the coverage and the median width of every interval, and the test's alarms."""
-    low, high = stats.binom.ppf([0.0005, 0.9995], n_fleets, 0.95) / n_fleets
+    low, high = band(n_fleets)
     print(f"{n_fleets} fleets each; right intervals: {low:.1%} to {high:.1%}")
     for kind in KINDS:
         held: dict[str, list[tuple[bool, float]]] = {}

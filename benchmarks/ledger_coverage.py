@@ -12,7 +12,6 @@ width of the interval over the truth; and the mean error. 400 logs take about 8 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
+from benchmarks.coverage_of_intervals import coverage, keep, kept
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay
 from cprsim.history.exporting import exported, write_events
@@ -29,13 +28,11 @@ from cprsim.history.ledger import ledgers
 from cprsim.history.reading import read_logs
 from cprsim.records import Activity, EventLog
 from cprsim.scenario import load_scenario
-from cprsim.whole_file import write_whole
 from tests.history.damage import damaged
 
 PARTS = ("useful", "lost", "save", "detect", "reschedule", "load")
 EXACT_H = 3e-7  # 1 ms
 LEAST_H = 1 / 60
-BAND = 0.999
 N_LOGS = 400
 SCENARIO = """\
 name: coverage
@@ -64,15 +61,7 @@ def main() -> None:
     for row in studied(said.logs, said.missing, said.unseen, said.journal):
         by_part[row["strategy"], row["part"]].append(row)
     for key, rows in by_part.items():
-        holds, width, error = (
-            np.array([row[name] for row in rows]) for name in ("holds", "width", "error")
-        )
-        low, high = binom.interval(BAND, len(rows), 0.95) / np.array(len(rows))
-        print(
-            f"{key[0]:8} {key[1]:11} {len(rows)} logs: holds {holds.mean():.3f} "
-            f"({low:.3f} to {high:.3f} for 95 %)  median width {np.median(width):.4f}  "
-            f"mean error {error.mean():+.4f}"
-        )
+        print(f"{key[0]:8} {key[1]:11} {coverage(rows, 'logs')}")
 
 
 def studied(
@@ -82,7 +71,9 @@ def studied(
 
     Width and error are shares of the true hours; those below a minute in all are left out.
     """
-    rows = _kept(journal, missing, unseen)
+    others, rows = [], []
+    for row in kept(journal):
+        (rows if (row["missing"], row["unseen"]) == (missing, unseen) else others).append(row)
     first = 1 + max((row["log"] for row in rows), default=-1)
     with TemporaryDirectory() as folder:
         scenario = Path(folder) / "scenario.yaml"
@@ -98,17 +89,8 @@ def studied(
                 for row in _rows(log, Path(folder) / "log.jsonl", number, missing, unseen, rng)
             ]
             rows += new
-            if journal is not None:
-                write_whole(journal, json.dumps(rows))
+            keep(journal, others + rows)
     return [row for row in rows if row["log"] < n_logs]
-
-
-def _kept(journal: Path | None, missing: float, unseen: float) -> list[dict[str, Any]]:
-    """What a journal has of such logs."""
-    if journal is None or not journal.exists():
-        return []
-    rows = json.loads(journal.read_text("utf-8"))
-    return [row for row in rows if (row["missing"], row["unseen"]) == (missing, unseen)]
 
 
 def _rows(
