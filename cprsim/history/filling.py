@@ -25,8 +25,10 @@ MOST_KEPT = 200  # incidents that others are drawn from
 N_TRIED = 64  # incidents a draw, one of which stands in
 N_GRID = 400  # times that a density is known at
 LEAST_S = 1e-3
-SILVERMAN = 1.06
-LEAST_WIDTH = 1e-3  # of a kernel, for stages that always take the same
+SILVERMAN = (
+    1.06  # x spread x n^(-1/5): width of a Gaussian kernel, rule of thumb of Silverman (1986)
+)
+LEAST_WIDTH = 1e-3  # of a kernel over logarithms of times, for stages that always take the same
 FEWEST_TO_SPREAD = 3  # incidents of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
