@@ -16,9 +16,9 @@ from typing import Any, cast
 
 import simpy
 
-from cprsim.fleet.nodes import NodePool, NodesOfJob
-from cprsim.fleet.records import Arrival, Ran, Shared
-from cprsim.fleet.storage import LinkOfJob, SharedStorage
+from cprsim.fleets.nodes import NodePool, NodesOfJob
+from cprsim.fleets.records import Arrival, Ran, Shared
+from cprsim.fleets.storage import LinkOfJob, SharedStorage
 from cprsim.simulate.events.alarms import JOB, SAVES, Alarm
 from cprsim.simulate.events.replication import Link, Replication, Save
 from cprsim.simulate.events.sharing import SharedLink
