@@ -102,7 +102,7 @@ REHEARSE = $(BIN)/cprsim rehearse scenarios/rehearsal.yaml
 campaign: $(VENV)/.has-run  ## Rehearse ten failure traces, and one run of 20 minutes (up to 3 hours on an idle machine; resumes)
 	@status=0; \
 	$(REHEARSE) --repeat 10 --strategies full,partial,cpr,cpr-mfu,async,gemini || status=$$?; \
-	$(REHEARSE) --repeat 3 --strategies cpr-scar,cpr-round-robin || status=$$?; \
+	$(REHEARSE) --repeat 3 --strategies cpr-scar,cpr-ssu,cpr-round-robin || status=$$?; \
 	$(REHEARSE) --strategies cpr --set job.useful='20 min' --set failures.count=10 \
 	    --set kernel.samples=600000 || status=$$?; \
 	exit $$status

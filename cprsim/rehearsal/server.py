@@ -1,6 +1,6 @@
 """An embedding server: a shard in memory for trainers; saves and loads through a throttle.
 
-trainer      pull (places) -> rows;  push (places, gradients) -> ack
+trainer      pull (places) -> rows;  push (places, samples, gradients) -> ack
 supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
              behind the job: capture -> captured;  write -> saved | failed
              after it: stop;  lend (to a replacement) -> lent;  recall -> loaded
@@ -124,8 +124,7 @@ class Server:
         if message.kind == "pull":
             channel.send("rows", (self.shard.pull(message.arrays[0]),), seq=fields["seq"])
         elif message.kind == "push":
-            rows, gradients = message.arrays
-            self.shard.push(rows, gradients, float(fields["rate"]))
+            self.shard.push(*message.arrays, float(fields["rate"]), int(fields["n_before"]))
             self.position = int(fields["position"])
             self._account["pushes"] += 1
             channel.send("ack", seq=fields["seq"])

@@ -13,7 +13,6 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
-from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.scenario import Scenario
 from cprsim.scenario.failures import InjectedFailures
@@ -102,13 +101,12 @@ def policies_to_rehearse(
         )
     chosen = tuple(listed[name] for name in names or listed)
     for policy in chosen:
-        tracker = None if policy.sub_saves is None else policy.sub_saves.tracker
-        if not can_rehearse(policy) or tracker not in (None, *TRACKERS):
+        if not can_rehearse(policy):
             raise ParameterError(
-                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, "
-                + ", ".join(f"cpr-{name}" for name in TRACKERS)
-                + ", and systems that take the whole job back to files or to copies in peers' "
-                "memory, such as async and gemini: leave it out, or name others by --strategies"
+                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu "
+                "and the like, and systems that take the whole job back to files or to copies in "
+                "peers' memory, such as async and gemini: leave it out, or name others by "
+                "--strategies"
             )
     return chosen
 

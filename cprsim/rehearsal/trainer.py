@@ -279,7 +279,7 @@ class TrainerProcess:
         self.optimizer.update_dense(work.d_dense, rate)
         self.position += n
         self._account["samples"] += n
-        self._push(by_server, gradients, rate)
+        self._push(by_server, gradients, rate, self.position - n)
         self._step_s.append(monotonic() - began)
         return True
 
@@ -307,13 +307,19 @@ class TrainerProcess:
         return True
 
     def _push(
-        self, by_server: Mapping[int, tuple[Array, Array]], gradients: Array, rate: float
+        self,
+        by_server: Mapping[int, tuple[Array, Array]],
+        gradients: Array,
+        rate: float,
+        n_before: int,
     ) -> None:
         self._ask()
+        n_tables = self._material.shape.tables.n_tables
         for number, (some, at) in by_server.items():
             self._servers[number].send(
-                "push", (at, gradients[some]), seq=self._seq, rate=rate, position=self.position
-            )
+                "push", (at, some // n_tables, gradients[some]),
+                seq=self._seq, rate=rate, position=self.position, n_before=n_before,
+            )  # fmt: skip
         self._answered(drops_dead=True)
 
     def _ask(self) -> None:

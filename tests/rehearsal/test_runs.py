@@ -17,13 +17,13 @@ import pytest
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shards import ShardBy
+from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
-from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
