@@ -7,9 +7,8 @@ conventions:
   commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
-- All servers may die at once and the trainer live: the last shard goes back a moment later.
 - A batch that was in work when a process died counts if its gradients existed: the progress at the
-  failure is where the trainer then stopped.
+  failure is where the trainer then stopped. If it catches up with that batch, the failure tells it.
 """
 
 from __future__ import annotations
@@ -59,7 +58,6 @@ class RunFact:
 
 
 SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
-MOMENT_S = 1e-7
 UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
 """What comes to nothing while a dead process is not noticed yet."""
 
@@ -187,8 +185,7 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     elif fact.what is FactKind.RUNNING:
         _run(course, fact)
     elif fact.what is FactKind.PASSED:
-        course.position = fact.position
-        course.add(fact.at_s, EventKind.CAUGHT_UP)
+        _pass(course, fact)
     elif fact.what is FactKind.STOOD:
         _stand(course, fact)
     elif fact.what is FactKind.FINISHED:
@@ -211,6 +208,13 @@ def _run(course: _LogBuilder, fact: RunFact) -> None:
         return  # it goes on from a save: the row of the commit stands for it
     course.works = True
     course.add(fact.at_s, EventKind.RESUMED)
+
+
+def _pass(course: _LogBuilder, fact: RunFact) -> None:
+    """Work has caught up; in a batch that outlasted a death it has before that (`_fail`)."""
+    if course.works:
+        course.position = fact.position
+        course.add(fact.at_s, EventKind.CAUGHT_UP)
 
 
 def _stand(course: _LogBuilder, fact: RunFact) -> None:
@@ -238,25 +242,9 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     trainers = range(n_servers, course.orders.n_slots)
     all_go_back = fact.slot in trainers and all(slot in course.down for slot in trainers)
     gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
-    at_s = fact.at_s if all_go_back else _apart(course, fact, later)
     for slot in gone_back:
         if slot < n_servers:
-            course.add(at_s, EventKind.REVERTED, slot)
-
-
-def _apart(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> float:
-    """When a server's shard goes back: the last of all at one instant, a moment after the others.
-
-    All shards that go back at one instant stand for a job that has lost its layers too.
-    """
-    n_servers = course.orders.n_servers
-    before = {r.slot for r in course.rows if r.kind is EventKind.REVERTED and r.at_s == death.at_s}
-    trainer_too = any(
-        fact.what is FactKind.STRUCK and fact.at_s == death.at_s and fact.slot >= n_servers
-        for fact in later
-    )
-    last_of_all = len(before | {death.slot}) == n_servers and not trainer_too
-    return death.at_s + MOMENT_S * last_of_all
+            course.add(fact.at_s, EventKind.REVERTED, slot)
 
 
 def _abandon_all(course: _LogBuilder, at_s: float) -> None:

@@ -269,7 +269,8 @@ class Supervisor:
             return
         elif message.kind in ("running", "passed"):
             what = FactKind.RUNNING if message.kind == "running" else FactKind.PASSED
-            self._note(what, at=float(fields["at"]), position=int(fields["position"]))
+            self._job.position = int(fields["position"])
+            self._note(what, at=float(fields["at"]))
         elif message.kind == "reached" and self._reached is not None and not self._reached.done():
             self._reached.set_result(message)
 
@@ -282,15 +283,14 @@ class Supervisor:
             self._strike_slots(kill)
 
     def _strike_slots(self, kill: Kill) -> None:
+        """Strike, then note when: what others report from then on was begun before it."""
+        there = [s for s in kill.slots if s not in self._job.struck and not self._node[s].is_dead]
+        for slot in there:
+            self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
         at = monotonic()
         for slot in kill.slots:
-            node = self._node[slot]
-            if slot in self._job.struck or node.is_dead:
-                self._note(FactKind.MISSED, slot, at)
-                continue
-            node.signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
-            self._job.struck.add(slot)
-            self._note(FactKind.STRUCK, slot, at)
+            self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
+        self._job.struck.update(there)
 
     async def _watch(self) -> None:
         """Declare processes dead whose heartbeats stayed away for the timeout."""
@@ -540,7 +540,7 @@ class Supervisor:
         if halted is not None:
             position = int(halted.fields["position"])
         else:
-            known = [int(trainer.account.get("position", job.position))]
+            known = [job.position, int(trainer.account.get("position", 0))]
             for slot in self._servers:
                 here = await _answer_of(self._node[slot], "where")
                 known += [] if here is None else [int(here.fields["position"])]
