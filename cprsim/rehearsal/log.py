@@ -39,6 +39,7 @@ class FactKind(StrEnum):
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
     DETECTED = "detected"
+    LAYERS_LOST = "layers lost"  # with this trainer: nobody else had them
     ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
     BACK = "back"  # its state is loaded
@@ -239,12 +240,21 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
         course.add(fact.at_s, EventKind.ROLLED_BACK)
         return
     n_servers = course.orders.n_servers
-    trainers = range(n_servers, course.orders.n_slots)
-    all_go_back = fact.slot in trainers and all(slot in course.down for slot in trainers)
+    all_go_back = _takes_layers(fact, later)
     gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
     for slot in gone_back:
         if slot < n_servers:
             course.add(fact.at_s, EventKind.REVERTED, slot)
+
+
+def _takes_layers(death: RunFact, later: Sequence[RunFact]) -> bool:
+    """Whether, as was found when it was noticed, no trainer had the layers any more."""
+    found = (
+        fact.what is FactKind.LAYERS_LOST
+        for fact in later
+        if fact.slot == death.slot and fact.what in (FactKind.LAYERS_LOST, FactKind.STRUCK)
+    )
+    return next(found, False)
 
 
 def _abandon_all(course: _LogBuilder, at_s: float) -> None:
@@ -270,7 +280,7 @@ def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> i
 
 
 def _save(course: _LogBuilder, fact: RunFact) -> None:
-    if fact.what is FactKind.ROLLED_BACK:
+    if fact.what in (FactKind.ROLLED_BACK, FactKind.LAYERS_LOST):
         return  # the death that it is of has told
     if fact.what is FactKind.SAVE_AWAITED:
         course.awaits = True

@@ -148,8 +148,8 @@ def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
 
 def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
     log = log_of(
-        START, *struck(30, 2, 31, 32, 33), RunFact(31, W.STOOD, position=30),
-        RunFact(33, W.RUNNING, position=30), *end(103),
+        START, *struck(30, 2, 31, 32, 33), RunFact(31, W.LAYERS_LOST, 2),
+        RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30), *end(103),
     )  # fmt: skip
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
@@ -159,6 +159,7 @@ def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
     slots: tuple[int, ...], trainer_lives: bool
 ) -> None:
     deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
+    deaths += [] if trainer_lives else [RunFact(31, W.LAYERS_LOST, 2)]
     log = log_of(
         START, *deaths, RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30),
         *end(103),
