@@ -65,6 +65,8 @@ def require_rehearsable(experiment: Experiment) -> None:
             f"a rehearsal has one trainer or two in step, this scenario "
             f"{len(cluster.replica_slots)}: set `cluster.trainers`"
         )
+    if any(role.others_go_on for role in cluster.roles):
+        raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
     held = (Holds.SHARD, Holds.REPLICA)
     if others := [role.name for role in cluster.roles if role.holds not in held]:
         raise ParameterError(
