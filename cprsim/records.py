@@ -283,6 +283,8 @@ class RecoveryPolicy:
     sub_saves: SubSaves | None = None  # None: every save is whole
     # a `recovery.policy.Policy`; None: what `on_failure` says
     system: Annotated[Any, FieldMark.TAGGED] = None
+    # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
+    loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
 
     @property
     def extra_nodes(self) -> float:

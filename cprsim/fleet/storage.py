@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Any

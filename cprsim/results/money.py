@@ -48,7 +48,7 @@ class JobUse:
     ----------
     overhead : hours beside the useful ones, by part
     n_saves : that it makes
-    auc_loss : expected; None: not known, or none
+    auc_loss : expected; None: not known
     """
 
     useful_h: float
@@ -69,6 +69,7 @@ class Billed:
     month: Bill
     energy_kwh: float | None  # a month; None: nobody said what a node draws
     carbon_kg: float | None
+    loss_is_known: bool = False  # of accuracy, were it none
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class JobPrices:
             self._bill(policy, use, n_jobs),
             energy_kwh(prices, usage) if prices.watts else None,
             carbon_kg(prices, usage),
+            use.auc_loss is not None,
         )
 
     def _bill(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Bill:
@@ -244,6 +246,12 @@ def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float 
     return sum(value * share for value, share in zip(known, shares, strict=True))
 
 
+def comparable(bills: Bills) -> Bills:
+    """Those whose loss of accuracy is known, where it is of any: what is not can't be weighed."""
+    return {name: one for name, one in bills.items() if one.loss_is_known} or bills
+
+
 def cheapest_of(bills: Bills) -> str:
-    """The strategy that costs least a month, the first of several."""
+    """The strategy that costs least a month, the first of several, of those that compare."""
+    bills = comparable(bills)
     return min(bills, key=lambda name: bills[name].month.total_cents)

@@ -22,7 +22,6 @@ from cprsim.simulate.numbers import (
     INTRICATE,
     LEFT,
     LOSS,
-    NONE,
     OF_JOB,
     STOPPED,
     WANTS_COSTS,

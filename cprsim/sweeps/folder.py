@@ -108,9 +108,14 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price."""
-        rows = self.of(COST_MONTH)
+        """The row of the least cost a month over all points; None where nothing has a price.
+
+        Of strategies whose loss of AUC is known, where it is of any.
+        """
+        rows, losses = self.of(COST_MONTH), self.of(AUC_LOSS)
         rows = rows[rows["mean"].notna()]
+        known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
+        rows = rows[known] if known.any() else rows
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property

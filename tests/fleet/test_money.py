@@ -11,7 +11,7 @@ from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.prices import Prices
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.money import JobPrices, JobUse, bills_of, prices_in
+from cprsim.results.money import JobPrices, JobUse, bills_of, cheapest_of, prices_in
 
 PRICES = Prices(
     "USD",
@@ -61,8 +61,16 @@ def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
 def test_a_loss_that_nobody_knows_is_not_free() -> None:
     unknown = JobUse(40.0, {"save": 0.3}, 4.0, None)
     assert "accuracy" not in JOB.billed(STALE, unknown).job.cents
-    said = cheapest(bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)}))
-    assert "accuracy not counted" in said
+    bills = bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
+    assert bills["cpr"].job.total_cents < bills["full"].job.total_cents
+    assert cheapest_of(bills) == "full"
+    said = cheapest(bills)
+    assert said.startswith("Cheapest in all, accuracy counted: full, ")
+    assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
+    (accuracy,) = (row for row in money_table(bills).rows if row[0] == "accuracy")
+    assert accuracy[1:] == ("0.00", "not priced")
+    nobody = bills_of(JOB, {"full": (OFTEN, unknown), "cpr": (STALE, unknown)})
+    assert "accuracy not counted" in cheapest(nobody)
 
 
 def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:
