@@ -391,7 +391,7 @@ def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:
     over = {"failures.mtbf": ["2 h", "50 h"], "costs.save": ["1 min", "9 min"]}
     asked = {"only": ("full", "none"), "replications": 100, "map": over, "workers": 1}
     found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
-    assert found.axes == ("failures.mtbf [h]", "costs.save [s]")
+    assert found.axes == ("failures.mtbf [h]", "costs.save [min]")
     assert len(found.table) == 4
     assert set(found.table["best"]) == set(found.bests) <= {"full", "none"}
     assert set(found.figures) == {"map"}

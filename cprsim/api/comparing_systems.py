@@ -130,7 +130,16 @@ class MapOfSystems(KeptAnswer):
 
 @overload
 def compare_systems(
-    scenario: ScenarioLike, overrides: Overrides = (), *, map: None = None, **how: Any
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    only: Sequence[str] = (),
+    fixed: bool = False,
+    map: None = None,
+    seed: int | None = None,
+    replications: int | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
 ) -> SystemsComparison: ...
 
 
@@ -139,8 +148,13 @@ def compare_systems(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
+    only: Sequence[str] = (),
+    fixed: bool = False,
     map: Mapping[str, str | Sequence[Any]],
-    **how: Any,
+    seed: int | None = None,
+    replications: int | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
 ) -> MapOfSystems: ...
 
 

@@ -6,12 +6,14 @@ from typing import Any
 
 from cprsim.codec import finite_or_none
 from cprsim.present.document import Block, Column, Table, Words
-from cprsim.prices import ACCURACY, Bill, shown
+from cprsim.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 from cprsim.results import Result
-from cprsim.results.money import Billed, Bills, bills_in, cheapest_of, comparable
+from cprsim.results.money import SYSTEM, Billed, Bills, bills_in, cheapest_of, comparable
 from cprsim.results.words import significant
 
 UNPRICED = "not priced"
+MOST_ACROSS = 6  # strategies side by side; more have a row each
+NO_HOURS = (ACCURACY, SYSTEM, STORAGE_KEPT, STORAGE_WRITTEN, ENERGY)  # parts of a bill
 MONTH = "a month: 730.5 h of useful work"
 
 
@@ -31,7 +33,8 @@ def money_section(result: Result) -> list[Block]:
     bills = bills_in(result)
     if not bills:
         return []
-    return [money_table(bills), month_table(bills), *_careful(bills)]
+    months = [month_table(bills)] if len(bills) <= MOST_ACROSS else []
+    return [money_table(bills), *months, *_careful(bills)]
 
 
 def _careful(bills: Bills) -> list[Block]:
@@ -42,6 +45,8 @@ def _careful(bills: Bills) -> list[Block]:
 def money_table(bills: Bills, of: str = "a job") -> Table:
     """A row per part, a column per strategy; the last rows are the sum, and what a month takes."""
     unit, found = unit_of(bills), list(bills.values())
+    if len(found) > MOST_ACROSS:
+        return _row_each(bills, of)
     totals = [
         ("total", *(shown(one.job.total_cents, "") for one in found)),
         ("a month", *(shown(one.month.total_cents, "") for one in found)),
@@ -52,6 +57,27 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
         columns=[Column(f"{unit} {of}", is_number=False), *map(Column, bills)],
         rows=[*_parts([one.job for one in found]), *totals],
         n_totals=len(totals),
+    )
+
+
+def _row_each(bills: Bills, of: str) -> Table:
+    """A row per strategy, the cheapest first, those that do not compare last; hours in the sum."""
+    unit, compared = unit_of(bills), comparable(bills)
+    there = {part for one in bills.values() for part in one.job.cents if one.job.cents[part]}
+    beside = [part for part in NO_HOURS if part in there]
+    order = sorted(bills, key=lambda name: (name not in compared, bills[name].month.total_cents))
+    totals = [(name, bills[name].job, bills[name].month.total_cents) for name in order]
+    return Table(
+        caption=f"What {of} costs on average, in {unit}, and {MONTH}",
+        columns=[
+            Column(f"{unit} {of}", is_number=False, brief=f"{unit}\n{of}"),
+            *(Column(name, brief=name.replace(" ", "\n")) for name in ("total", "a month")),
+            *(Column(f"of it {name}", brief=f"of it\n{name}") for name in beside),
+        ],
+        rows=[
+            (name, shown(job.total_cents, ""), shown(month, ""), *(_cell(job, p) for p in beside))
+            for name, job, month in totals
+        ],
     )
 
 

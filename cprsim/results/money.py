@@ -69,7 +69,7 @@ class Billed:
     month: Bill
     energy_kwh: float | None  # a month; None: nobody said what a node draws
     carbon_kg: float | None
-    loss_is_known: bool = False  # of accuracy, were it none
+    is_unpriced: bool = False  # it loses accuracy, and nothing says how much that comes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class JobPrices:
             self._bill(policy, use, n_jobs),
             energy_kwh(prices, usage) if prices.watts else None,
             carbon_kg(prices, usage),
-            use.auc_loss is not None,
+            use.auc_loss is None and (prices.auc_loss is not None or policy.loses_as is not None),
         )
 
     def _bill(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Bill:
@@ -236,6 +236,7 @@ def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
         Bill(currency, month),
         _weighted([one.energy_kwh for one in bills], shares),
         _weighted([one.carbon_kg for one in bills], shares),
+        any(one.is_unpriced for one in bills),
     )
 
 
@@ -247,8 +248,8 @@ def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float 
 
 
 def comparable(bills: Bills) -> Bills:
-    """Those whose loss of accuracy is known, where it is of any: what is not can't be weighed."""
-    return {name: one for name, one in bills.items() if one.loss_is_known} or bills
+    """Those that lose nothing without a price, where there are any: it can't be weighed."""
+    return {name: one for name, one in bills.items() if not one.is_unpriced} or bills
 
 
 def cheapest_of(bills: Bills) -> str:

@@ -163,7 +163,9 @@ def _losing(
 
     def lost_accuracy(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
         assert metric is not None
-        lost = curve and curve.predict(policy, metric, one.losses, one.costs, useful_h)
+        lost = None
+        if curve is not None:
+            lost = curve.predict(policy, metric, one.losses, one.costs, useful_h)
         if lost is None:
             assert not policy.leaves_stale, "only strategies that the curve knows are compared"
             return nothing_lost(one.costs.n_replications)
