@@ -34,7 +34,9 @@ test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inp
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 minutes, not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 
-check: $(VENV)/.has-check style types layers test test-long docs-check site notebooks  ## Everything that has to hold before a commit
+check: $(VENV)/.has-check  ## Everything that has to hold before a commit
+	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
+	@$(MAKE) --no-print-directory test test-long docs-check notebooks
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
