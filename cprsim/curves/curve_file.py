@@ -305,7 +305,9 @@ def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
     return Response(
         strategy=str(entry["strategy"]),
         metric=Metric(entry["metric"]),
-        **{name: np.asarray(entry[name], float) for name in ("pls", "loss", "standard_error")},
+        pls=np.asarray(entry["pls"], float),
+        loss=np.asarray(entry["loss"], float),
+        standard_error=np.asarray(entry["standard_error"], float),
         weight=weights[entry["weight"]],
         interval_share=float(entry["interval_share"]),
         degrees=inf if degrees is None else float(degrees),
