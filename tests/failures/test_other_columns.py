@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cprsim.errors import TraceError
+from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import Outages
 from cprsim.failures.traces.asked import LogOptions
 from cprsim.failures.traces.formats import guess, read_log
+from cprsim.making.fit_log import LogAsked, read_to_fit
+from cprsim.scenario.traces import TraceFailures
 
 STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
 LASTED_H = np.array([1.5, 4.0, 0.25])
@@ -170,3 +172,44 @@ def test_nanoseconds_zones_lengths_and_lists_of_parquet(tmp_path: Path) -> None:
     log = read(path)
     require_the_three(log)
     assert "column(s) not read as node, start, end or cause: tags, meta.rack" in log.notes
+
+
+LIVES = (
+    "node,start,end,installed,entry,exit\n"
+    "a,2024-01-10,2024-01-11,2023-12-22,2024-01-01,\n"
+    "a,2024-01-20,2024-01-21,2023-12-22,2024-01-01,\n"
+    "b,2024-01-15,2024-01-16,,2024-01-13,2024-01-18\n"
+    "c,2024-01-28,2024-01-30,2023-12-22,2024-01-01,\n"
+)
+
+
+def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
+    (path := tmp_path / "log.csv").write_text(LIVES)
+    reader = LogOptions(n_nodes=5, period=("2024-01-01", "2024-02-01"))
+    log = read_to_fit(LogAsked(log=path, reader=reader, node_dates=True)).chosen
+    assert log.node_names == ("a", "b", "c", "silent-0", "silent-1")
+    assert log.lives is not None
+    born_h, enters_h, leaves_h = (at_h / 24 for at_h in log.lives)
+    np.testing.assert_allclose(born_h, [-10, 12, -10, -10, -10])
+    np.testing.assert_allclose(enters_h, [0, 12, 0, 0, 0])
+    np.testing.assert_allclose(leaves_h, [31, 17, 31, 31, 31])
+    path.write_text(LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"))
+    with pytest.raises(TraceError, match="'a' has other dates in another row") as caught:
+        read_to_fit(LogAsked(log=path, reader=reader, node_dates=True))
+    assert caught.value.problems[0].place.line == 3
+    path.write_text("node,start,end\na,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n")
+    with pytest.raises(ParameterError, match="the log has no column installed, entry or exit"):
+        read_to_fit(LogAsked(log=path, reader=LogOptions(), node_dates=True))
+
+
+def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) -> None:
+    (path := tmp_path / "log.csv").write_text(LIVES)
+    said = {
+        "kind": "trace", "file": str(path), "format": "tidy", "nodes": 4, "node_dates": True,
+        "period": {"from": "2024-01-01", "to": "2024-02-01"},
+    }  # fmt: skip
+    dated = TraceFailures.model_validate(said).source(path).outages
+    assert dated.lives is not None
+    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24, 31 * 24]
+    whole = TraceFailures.model_validate(said | {"node_dates": False}).source(path).outages
+    assert whole.lives is None

@@ -128,10 +128,7 @@ OPTIONAL = {"end", "cause"}
 TABLE_OPTIONS = frozenset(
     {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
 )
-NO_END = frozenset(
-    ["-", "--", "null", "none", "nil", "nat", "nan", "n/a", "na", "unknown", "ongoing", "open"]
-)
-NO_END = frozenset(_NO_END.split())
+NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open".split())  # noqa: SIM905 - words
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 
 
