@@ -163,7 +163,7 @@ def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[
     now, low, high = (1 / (rate * share) for rate in course.now_per_h.triple)
     return (
         f"The rate changes ({course.name}): where the log ends it is one every {now:.3g} h "
-        f"[{high:.3g}, {low:.3g}], if the model is right.",
+        f"[{high:.3g}, {low:.3g}], if it is constant, log-linear or in pieces.",
     )
 
 
