@@ -49,9 +49,11 @@ SIGNATURES = {
     "period: tuple[str | None, str | None] = (None, None), "
     "columns: Mapping[str, str] | None = None, time_unit: str | None = None, "
     "date_format: str | None = None, tz: str | None = None, repair: str | None = None, "
-    "coalesce: str | None = None, cause: str | None = None, node: str | None = None, "
-    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, bootstrap: int = 199, "
-    "seed: int = 0, circle: bool = False) -> Fit",
+    "coalesce: str | None = None, together: str | None = None, by: str | None = None, "
+    "domain: str | None = None, reach: Mapping[str, str] | None = None, "
+    "cause: str | None = None, node: str | None = None, "
+    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, now: bool = False, "
+    "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
     "file: str | Path | None = None) -> Curve",
@@ -74,7 +76,8 @@ MEMBERS = {
     "Sweep": KEPT | {"axes", "of", "strategies"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
     "Fit": ANSWER
-    | {"circle", "failures", "fragment", "job_failures", "mtbf_h", "simpler", "warnings"},
+    | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
+    | {"warnings"},
     "Curve": ANSWER
     | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
@@ -338,6 +341,56 @@ def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     assert run.table["n"].eq(3).all()
     with pytest.raises(TraceError):
         cprsim.fit(tmp_path / "none.csv")
+
+
+def racks_that_fail(folder: Path) -> Path:
+    """Four racks of three nodes: disks of nodes, power of racks, twice as often from hour 3,000."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for _ in range(160):
+        at, node = 4500 * rng.uniform() ** 0.7, int(rng.integers(12))
+        struck = range(node - node % 3, node - node % 3 + 3) if rng.uniform() < 0.3 else [node]
+        cause = "power" if len(struck) == 3 else "disk"
+        rows += [
+            f"n{one},{at + 0.001 * one:.4f},{at + 1:.4f},{cause},r{one // 3}" for one in struck
+        ]
+    path = folder / "racks.csv"
+    path.write_text("\n".join(["node,start,end,cause,rack", *rows]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"by": "cause", "reach": {"power": "rack"}, "together": "1 min"}, {"disk", "power"}),
+        ({"by": "rack"}, {"r0", "r1", "r2", "r3"}),
+        ({"domain": "rack", "together": "1 min"}, {"rack"}),
+        ({"now": True}, set()),
+    ],
+)
+def test_a_fit_takes_a_log_apart_as_the_command_does(
+    tmp_path: Path, options: dict[str, object], names: set[str]
+) -> None:
+    path = racks_that_fail(tmp_path)
+    fitted = cprsim.fit(path, time_unit="h", bootstrap=0, **options)  # type: ignore[arg-type]
+    said = [
+        word
+        for name, value in options.items()
+        for word in (
+            [f"--{name}"] if value is True
+            else ["--reach", "power=rack"] if name == "reach"
+            else [f"--{name}", str(value)]
+        )
+    ]  # fmt: skip
+    printed = call("fit", path, "--time-unit", "h", "--bootstrap", "0", *said, "--save",
+                   saved := tmp_path / "saved.yaml")  # fmt: skip
+    assert printed.exit_code == 0, printed.output
+    assert fitted.fragment == saved.read_text("utf-8")
+    assert fitted.failures["kind"] in {"correlated", "job"}
+    assert bool(fitted.scopes) == (names in ({"disk", "power"}, {"rack"}))
+    assert set(fitted.apart.iloc[:, 0] if names else ()) == names
+    with pytest.raises(ParameterError, match="--now: goes without --by"):
+        cprsim.fit(path, time_unit="h", by="rack", now=True)
 
 
 def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
