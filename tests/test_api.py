@@ -54,7 +54,7 @@ SIGNATURES = {
     "seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
-    "file: str | Path | None = None) -> Curve",
+    "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> SystemsComparison",
