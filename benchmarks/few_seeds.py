@@ -2,8 +2,8 @@
 
     python benchmarks/few_seeds.py [--folder results/few-seeds]
 
-The two-tower model of examples/ is measured on 19 seeds (8 CPU minutes; killed, it goes on where it
-was). Each of six triples of seeds that have none in common makes a curve, and the 16 others make
+The two-tower model of examples/ is measured on 19 seeds (4 CPU minutes; killed, it goes on where it
+was), each under partial recovery and MFU. Each of six triples of seeds that have none in common makes a curve, and the 16 others make
 one: what both say of failures at several times and save intervals is held to each other, both
 errors counted, as benchmarks/coverage_of_curves.py does with the built-in model. Intervals that
 are right hold 95 % of the differences. Needs PyTorch: pip install 'cprsim[torch]'.
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _task(loaded: LoadedScenario, seed: int, folder: Path) -> SeedRuns:
-    design, n_servers = Design(), loaded.scenario.cluster.emb_ps
+    design, n_servers = Design(strategies=STRATEGIES), loaded.scenario.cluster.emb_ps
     trials = (*design.scenes(seed, n_servers), *design.checks(seed, n_servers))
     where = Where(Path.cwd())
     return SeedRuns(loaded, seed, trials, folder, count_bytes=False, where=where)

@@ -12,8 +12,8 @@ the loss's 95 % interval allow, as a share of the true overhead. Truth is the cu
 The planner: three seeds uniformly; then the strategy that would be selected, and plain partial
 recovery. The posterior of the response (a Gaussian process: `cprsim.measuring.shape`) says by how
 much a run, whatever its result, would reduce the variance of the loss at the selected interval; the
-greatest reduction per CPU second is run next, and a seed is left when that falls below the seed's
-mean, its twin's cost included (Charnov 1976, the marginal value).
+greatest reduction per CPU second is run next, and a seed is left after 12 runs, or when that falls
+below the seed's mean, its twin's cost included (Charnov 1976, the marginal value).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -48,6 +49,7 @@ from cprsim.records import Floats, ShardLoss
 from cprsim.results.journal import read_journal
 from cprsim.scenario import load_scenario
 from cprsim.staleness import WHOLE, Metric
+from cprsim.whole_file import write_whole
 from cprsim.workers import Workers, run_each
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +75,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--folder", type=Path, default=ROOT / "results" / "planner")
     arguments.add_argument("--first", type=int, default=FIRST_SEED)
-    arguments.add_argument("--seeds", type=int, default=32)
+    arguments.add_argument("--seeds", type=int, default=25)
     arguments.add_argument("--repetitions", type=int, default=20)
     arguments.add_argument("--no-runs", action="store_true", help="judge what was run, run nothing")
     asked = arguments.parse_args()
@@ -84,8 +86,8 @@ def main() -> None:
     world = World.read(folder, seeds)
     console.print(f"{len(world.seeds)} seeds are complete; an evaluation: {world.evaluation:.2f}")
     with one_thread():
-        rows = study(world, asked.repetitions, console)
-    (asked.folder / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        rows = study(world, asked.repetitions, asked.folder / "summary.json", console)
+    print(by_repetition(rows))
     print(table(rows))
 
 
@@ -250,7 +252,8 @@ FIXED: dict[str, tuple[Place, int]] = {
     "uniform, 6 a seed": (uniform, 6),
     "random, 12 a seed": (at_random, 12),
 }
-PLANNER, UNIFORM = "planner", "uniform, 12 a seed"
+PLANNED: dict[str, int | None] = {"planner": None, "planner, 12 a seed": 12}
+UNIFORM = "uniform, 12 a seed"
 
 
 def fixed(
@@ -271,8 +274,9 @@ def fixed(
 
 
 def planned(
-    world: World, seeds: Sequence[int], limit: float, rng: np.random.Generator
+    world: World, seeds: Sequence[int], limit: float, n: int | None, rng: np.random.Generator
 ) -> list[SeedResult]:
+    """With n trials of each seed after the pilot; None: as many as pay."""
     chosen: dict[int, Trials] = {}
     spent = 0.0
     plan = None
@@ -280,7 +284,7 @@ def planned(
         if number >= PILOT and (plan is None or number % 2):
             plan = Plan.after(world.drawn(_of(chosen, plan)), limit)
         trials = world.trials(seed)
-        trials = uniform(trials, PILOT_TRIALS, rng) if plan is None else plan.next(world, trials)
+        trials = uniform(trials, PILOT_TRIALS, rng) if plan is None else plan.next(world, trials, n)
         spent += world.price(trials)
         if spent > BUDGET:
             break
@@ -385,8 +389,8 @@ class Plan:
         plain = Errors(np.ones(n), 0.0, None)  # type: ignore[arg-type]
         return own, model._residual(parameters, plain)[1][:n]
 
-    def next(self, world: World, trials: Trials) -> list[Trial]:
-        """The runs of one more seed."""
+    def next(self, world: World, trials: Trials, n: int | None) -> list[Trial]:
+        """The runs of one more seed: n, or as many as pay."""
         some = [one for one in trials if one.saving.strategy in self.strategies]
         strategy = np.array([self.strategies.index(one.saving.strategy) for one in some])
         shards = StaleShards.of(some, N_SERVERS)
@@ -396,7 +400,7 @@ class Plan:
         cost = np.array([world.cost(one) for one in some])
         covariance, chosen = self.covariance, []
         gained, price = 0.0, world.price([])
-        while len(chosen) < len(some):
+        while len(chosen) < (n or len(some)):
             known = rows @ covariance
             gain = (known @ self.matters) ** 2 / (1 + np.einsum("ij,ij->i", known, rows))
             value = gain / cost
@@ -406,7 +410,7 @@ class Plan:
             if few.any() and value[few].max() >= 0:
                 value[~few] = -1.0
             best = int(value.argmax())
-            if not few.any() and value[best] <= gained / price:
+            if n is None and not few.any() and value[best] <= gained / price:
                 break
             chosen.append(best)
             gained, price = gained + gain[best], price + cost[best]
@@ -431,24 +435,26 @@ def _job_features() -> Floats:
 # --------------------------------------------------------------------------- the comparison
 
 
-def study(world: World, n_repetitions: int, console: Console) -> list[dict[str, object]]:
-    """An entry per repetition and placement."""
+def study(world: World, n_repetitions: int, path: Path, console: Console) -> list[dict[str, Any]]:
+    """An entry per repetition and placement; those that the file holds are not made again."""
     truth = losses_of(fit(observed(world.drawn(_all(world)), N_SERVERS), METRIC))
     rng = np.random.default_rng(20)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.exists() else []
+    done = {(one["repetition"], one["placement"]) for one in rows}
     for repetition in range(n_repetitions):
         order = rng.permutation(world.seeds).tolist()
         every = np.exp(rng.uniform(*np.log(TRUE_INTERVALS)))
         limit = float(np.interp(np.log(every), np.log(EVERY), truth[WHOLE][0]))
-        for name in (*FIXED, PLANNER):
+        for name in (one for one in (*FIXED, *PLANNED) if (repetition, one) not in done):
             own = np.random.default_rng(repetition)
             results = (
-                planned(world, order, limit, own)
-                if name == PLANNER
+                planned(world, order, limit, PLANNED[name], own)
+                if name in PLANNED
                 else fixed(world, order, *FIXED[name], own)
             )
-            rows.append({"repetition": repetition, "placement": name, "limit": limit}
-                        | _entry(results, truth, limit))  # fmt: skip
+            found = _entry(results, truth, limit)
+            rows.append({"repetition": repetition, "placement": name, "limit": limit, **found})
+        write_whole(path, json.dumps(rows) + "\n")
         console.print(f"{repetition + 1} of {n_repetitions}")
     return rows
 
@@ -472,13 +478,21 @@ def _entry(results: list[SeedResult], truth: dict, limit: float) -> dict[str, ob
     }
 
 
+def by_repetition(rows: list[dict]) -> str:
+    """All doubts, a line per placement."""
+    return "\n".join(
+        f"{name:20} {' '.join(f'{one:.2f}' for one in _doubts(rows, name))}"
+        for name in (*FIXED, *PLANNED)
+    )
+
+
 def table(rows: list[dict]) -> str:
     """Means over the repetitions, and the ratio of doubts to that of uniform placement."""
     base = _doubts(rows, UNIFORM)
     lines = [
         "placement            seeds  runs  doubt   off  covered  selected  over uniform (95 %)"
     ]
-    for name in (*FIXED, PLANNER):
+    for name in (*FIXED, *PLANNED):
         some = [one for one in rows if one["placement"] == name]
         mean = {
             key: float(np.mean([one[key] for one in some]))
