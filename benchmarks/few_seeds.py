@@ -2,11 +2,12 @@
 
     python benchmarks/few_seeds.py [--folder results/few-seeds]
 
-The two-tower model of examples/ is measured on 19 seeds (4 CPU minutes; killed, it goes on where it
-was), each under partial recovery and MFU. Each of six triples of seeds that have none in common makes a curve, and the 16 others make
-one: what both say of failures at several times and save intervals is held to each other, both
-errors counted, as benchmarks/coverage_of_curves.py does with the built-in model. Intervals that
-are right hold 95 % of the differences. Needs PyTorch: pip install 'cprsim[torch]'.
+The two-tower model of examples/ is measured on 19 seeds, under partial recovery and MFU (4 CPU
+minutes; killed, it goes on where it was). Each of six triples of seeds that have none in common
+makes a curve, and the 16 others make one: what both say of failures at several times and save
+intervals is held to each other, both errors counted, as benchmarks/coverage_of_curves.py does with
+the built-in model. Intervals that are right hold 95 % of the differences. Needs PyTorch:
+pip install 'cprsim[torch]'.
 """
 
 from __future__ import annotations
