@@ -128,16 +128,14 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
 def _priced(
     policy: RecoveryPolicy, orders: Orders, calibration: RunCalibration, material: Material
 ) -> RecoveryPolicy:
-    """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
+    """The policy, its sub-saves by the bytes that the kernel writes and what each takes besides."""
     if policy.system is not None:
         return replace(policy, system=_system_priced(policy.system, orders, calibration))
     if policy.sub_saves is None or not orders.due:
         return policy
     share = bytes_share(policy, orders, material)
-    stall_share = policy.sub_saves.fraction * share
-    extra_h = calibration.overhead_s * (1.0 - min(stall_share, 1.0)) / SECONDS
-    priced = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
-    return replace(policy, sub_saves=priced)
+    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
+    return replace(policy, sub_saves=replace(policy.sub_saves, bytes_share=share, extra_h=extra_h))
 
 
 def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) -> Policy:
