@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 import cprsim
 from cprsim import events
+from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from cprsim.measuring.measure import MeasureRequest
 from tests.making import call, small_scenario
@@ -56,7 +57,7 @@ SIGNATURES = {
     "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
-    "file: str | Path | None = None) -> Curve",
+    "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
     "map: Mapping[str, str | Sequence[Any]] | None = None, "
@@ -305,7 +306,10 @@ def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyP
     small = partial(MeasureRequest, design=DESIGN)
     monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)
     file = tmp_path / "small.json"
-    curve = cprsim.measure(MEASURED, {"kernel.samples": 2000}, seeds=3, workers=1, file=file)
+    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1)
+    shorter = [measured({"kernel.samples": n}, file=tmp_path / f"{n}.json") for n in (1000, 1500)]
+    curve = measured({"kernel.samples": 2000}, shorter=shorter, file=file)
+    assert [law.longest for law in read_curve(file).lengths.values()] == [1714, 1714]
     assert set(curve.table) == {"strategy", "metric", "pls", "loss", "low", "high"}
     assert "partial" in curve.strategies
     assert not curve.is_fit_for_use
