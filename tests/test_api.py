@@ -10,6 +10,7 @@ import sys
 import tomllib
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,9 @@ from matplotlib.figure import Figure
 import cprsim
 from cprsim import events
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
+from cprsim.history.exporting import write_events
 from cprsim.measuring.measure import MeasureRequest
+from tests.history.making import told
 from tests.making import call, small_scenario
 from tests.measuring.conftest import DESIGN
 from tests.measuring.conftest import SCENARIO as MEASURED
@@ -59,6 +62,11 @@ SIGNATURES = {
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> SystemsComparison",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
+    "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
+    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, seed: int = 0) "
+    "-> BacktestedJobs",
+    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, "
+    "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | Curve | "
     "Reproduction | Page",
@@ -78,6 +86,8 @@ MEMBERS = {
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "Systems": ANSWER | {"explain", "names"},
+    "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
+    "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
     "Page": ANSWER,
@@ -349,6 +359,51 @@ def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
     assert EVIL not in booked._repr_html_()
     with pytest.raises(ParameterError, match="at least one log"):
         cprsim.ledger()
+
+
+ATTEMPTS = """job,start,end,last_step,last_saved_step,step_seconds
+j,0,10,3400,3000,10
+j,10.5,20,6000,5800,10
+j,20.4,31,9000,8900,10
+j,31.5,40,11000,,10
+"""
+
+
+def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> None:
+    log = tmp_path / "attempts.csv"
+    log.write_text(ATTEMPTS)
+    found = cprsim.backtest(
+        log, recovery="{strategy: full, name: often, interval: 1 h}", draws=3, time_unit="h",
+        overrides={"costs.save": "10 s"},
+    )  # fmt: skip
+    assert found.table["system"].tolist() == ["as it ran", "often"]
+    assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
+    assert found.recommended in found.advice
+    assert f"Run {found.recommended}:" in found._repr_html_()
+    with pytest.raises(ParameterError, match="nonsense"):
+        cprsim.backtest(log, recovery="nonsense", time_unit="h")
+
+
+def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
+    all_of: list[Any] = [(0, "job.start"), (0, "train.resume", {"step": 0})]
+    for number in range(12):
+        at_s, step, later = 10_000 * number, 9_000 * number, 10 * number
+        all_of += [
+            (at_s + 5_000, "save.start", {"step": step + 5_000}),
+            (at_s + 5_100, "save.commit", {"step": step + 5_000}),
+            (at_s + 9_100 + later, "failure", {"step": step + 9_000 + later}),
+            (at_s + 9_250 + later, "failure.detected"),
+            (at_s + 9_500, "load.start"),
+            (at_s + 10_000, "train.resume", {"step": step + 9_000}),
+        ]
+    write_events(tmp_path / "log.jsonl", told(*all_of))
+    found = cprsim.calibrate(tmp_path / "log.jsonl", nodes=16)
+    assert {"MTBF", "save", "load", "interval"} <= set(found.table["number"])
+    assert cprsim.load(found.text).strategies == found.scenario.strategies == ("as it ran",)
+    assert found.prediction["later_half"].tolist() == ["predicted", "observed"]
+    assert found.prediction["mean"].between(0.5, 1).all()
+    assert "calibrated" in repr(found)
+    assert "Where each number is from" in [one.title for one in found.document.sections]
 
 
 def test_systems_are_listed_for_a_job() -> None:
