@@ -386,16 +386,19 @@ def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> No
 
 def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
     all_of: list[Any] = [(0, "job.start"), (0, "train.resume", {"step": 0})]
+    at_s = 0
     for number in range(12):
-        at_s, step, later = 10_000 * number, 9_000 * number, 10 * number
+        saved, failed_s = 5_000 * (number + 1), at_s + 5_200 + 350 * (37 * number % 11)
         all_of += [
-            (at_s + 5_000, "save.start", {"step": step + 5_000}),
-            (at_s + 5_100, "save.commit", {"step": step + 5_000}),
-            (at_s + 9_100 + later, "failure", {"step": step + 9_000 + later}),
-            (at_s + 9_250 + later, "failure.detected"),
-            (at_s + 9_500, "load.start"),
-            (at_s + 10_000, "train.resume", {"step": step + 9_000}),
+            (at_s + 5_000, "save.start", {"step": saved}),
+            (at_s + 5_100, "save.commit", {"step": saved}),
+            (failed_s, "failure", {"step": saved + failed_s - at_s - 5_100}),
+            (failed_s + 50 + 10 * (number % 3), "failure.detected"),
+            (failed_s + 300, "load.start"),
+            (failed_s + 400, "rollback", {"step": saved}),
+            (failed_s + 400, "train.resume", {"step": saved}),
         ]
+        at_s = failed_s + 400
     write_events(tmp_path / "log.jsonl", told(*all_of))
     found = cprsim.calibrate(tmp_path / "log.jsonl", nodes=16)
     assert {"MTBF", "save", "load", "interval"} <= set(found.table["number"])
@@ -403,7 +406,7 @@ def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
     assert found.prediction["later_half"].tolist() == ["predicted", "observed"]
     assert found.prediction["mean"].between(0.5, 1).all()
     assert "calibrated" in repr(found)
-    assert "Where each number is from" in [one.title for one in found.document.sections]
+    assert "Numbers of the scenario" in found._repr_html_()
 
 
 def test_systems_are_listed_for_a_job() -> None:
