@@ -63,7 +63,7 @@ def require_rehearsable(experiment: Experiment) -> None:
     if len(cluster.replica_slots) not in (1, MOST_TRAINERS):
         raise ParameterError(
             f"a rehearsal has one trainer or two in step, this scenario "
-            f"{len(cluster.replica_slots)}: set `cluster.trainers`"
+            f"{len(cluster.replica_slots)}: set `cluster.trainers: 1` or 2"
         )
     if any(role.others_go_on for role in cluster.roles):
         raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
