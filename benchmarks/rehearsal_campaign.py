@@ -1,58 +1,70 @@
-"""What `make campaign` found: rehearsals beside their predictions, as a table in Markdown.
+"""Rehearsals of many failures beside their predictions, kept in ``results/rehearsal``.
 
-Reads the files ``rehearsal.json`` that are kept in ``results/rehearsal``; given results folders, it
-keeps theirs there first, each under the name that stands before it.
+One run at a time, journaled: the same command goes on where it was interrupted, and tries again
+what had no valid run. All attempts are kept.
 
-    python -m benchmarks.rehearsal_campaign [NAME=FOLDER ...]
+    python -m benchmarks.rehearsal_campaign         # up to three hours; prints the table at the end
+    python -m benchmarks.rehearsal_campaign --kept  # the table of what is kept
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-KEPT = Path(__file__).parents[1] / "results" / "rehearsal"
-FILE = "rehearsal.json"
-OVERHEAD, PLS = "overhead", "PLS"
+HOME = Path(__file__).parents[1]
+KEPT = HOME / "results" / "rehearsal"
+CAMPAIGN = {
+    "ten traces": ["--repeat", "10", "--strategies", "full,partial,cpr,cpr-mfu,async,gemini"],
+    "three traces": ["--repeat", "3", "--strategies", "cpr-ssu,cpr-scar,cpr-round-robin"],
+    "20 minutes, 10 failures": [
+        "--strategies", "cpr", "--set", "job.useful=20 min", "--set", "failures.count=10",
+        "--set", "kernel.samples=600000",
+    ],
+}  # fmt: skip
+OVERHEAD, PLS = WHOLE = "overhead", "PLS"
+WITHIN = 0.05
 
 Attempt = Mapping[str, Any]
 
 
-def keep(named: Iterable[str]) -> None:
-    """Copy the file of each ``NAME=FOLDER``."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for one in named:
-        name, _, folder = one.partition("=")
-        shutil.copy(Path(folder) / FILE, KEPT / f"{name}.json")
+def rehearse(name: str, arguments: list[str]) -> int:
+    """Do, or go on with, one part of the campaign, and keep what it found; its exit code."""
+    command = [sys.executable, "-m", "cprsim", "rehearse", "scenarios/rehearsal.yaml", "--json"]
+    done = subprocess.run([*command, *arguments], cwd=HOME, stdout=subprocess.PIPE, check=False)
+    folder = json.loads(done.stdout)["results"] if done.stdout else None
+    if folder is not None:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        shutil.copy(HOME / folder / "rehearsal.json", kept_as(name))
+    return done.returncode
+
+
+def kept_as(name: str) -> Path:
+    """Where a part of the campaign is kept."""
+    return KEPT / f"{name.replace(',', '').replace(' ', '-')}.json"
 
 
 def row(strategy: str, attempts: list[Attempt]) -> str:
     """One line of the table: all attempts under a strategy."""
     valid = [one for one in attempts if one["too_busy"] is None]
-    errors = [error_of(one, OVERHEAD) for one in valid]
-    within = sum(abs(error) <= 0.05 for error in errors)
-    parts_off = sum(
-        line["off"]
-        for one in valid
-        for line in one["quantities"]
-        if line["name"] not in (OVERHEAD, PLS)
+    errors = [line["measured"] / line["predicted"] - 1 for line in of(valid, OVERHEAD)]
+    parts = [line for one in valid for line in one["quantities"] if line["name"] not in WHOLE]
+    cells = (
+        strategy,
+        f"{len(valid)} of {len(attempts)}",
+        f"{100 * sum(errors) / len(errors):+.1f} %",
+        f"{100 * max(errors, key=abs):+.1f} %",
+        f"{sum(abs(error) <= WITHIN for error in errors)} of {len(valid)}",
+        f"{sum(not part['off'] for part in parts)} of {len(parts)}",
+        f"{max(abs(line['predicted'] - line['measured']) for line in of(valid, PLS)):.4f}",
+        f"{sum(one['replay']['equal_bits'] for one in attempts)} of {len(attempts)}",
     )
-    n_parts = sum(
-        line["name"] not in (OVERHEAD, PLS) for one in valid for line in one["quantities"]
-    )
-    pls = [abs(line["predicted"] - line["measured"]) for line in of(valid, PLS)]
-    equal = sum(one["replay"]["equal_bits"] for one in attempts)
-    mean = 100 * sum(errors) / len(errors)
-    widest = 100 * max(errors, key=abs)
-    return (
-        f"| {strategy} | {len(valid)} of {len(attempts)} | {mean:+.1f} % | {widest:+.1f} % "
-        f"| {within} of {len(valid)} | {n_parts - parts_off} of {n_parts} | {max(pls):.4f} "
-        f"| {equal} of {len(attempts)} |"
-    )
+    return f"| {' | '.join(cells)} |"
 
 
 def of(attempts: Iterable[Attempt], name: str) -> list[Mapping[str, Any]]:
@@ -60,25 +72,29 @@ def of(attempts: Iterable[Attempt], name: str) -> list[Mapping[str, Any]]:
     return [line for one in attempts for line in one["quantities"] if line["name"] == name]
 
 
-def error_of(attempt: Attempt, name: str) -> float:
-    """Measured beside predicted, as a fraction."""
-    (line,) = of([attempt], name)
-    return float(line["measured"] / line["predicted"] - 1)
-
-
-def main() -> None:
-    keep(sys.argv[1:])
+def table() -> None:
+    """Print what is kept."""
     print(
         "| strategy | valid runs | overhead, mean error | worst | within 5 % | parts within "
         "| PLS off by | bits equal |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for file in sorted(KEPT.glob("*.json")):
-        found = json.loads(file.read_text("utf-8"))
+    for name in CAMPAIGN:
+        if not kept_as(name).exists():
+            continue
+        found = json.loads(kept_as(name).read_text("utf-8"))
         for strategy in found["strategies"]:
             attempts = [one for one in found["attempts"] if one["strategy"] == strategy]
-            print(row(f"{strategy} ({file.stem.replace('-', ' ')})", attempts))
+            print(row(f"{strategy} ({name})", attempts))
+
+
+def main() -> int:
+    codes = [0]
+    if "--kept" not in sys.argv[1:]:
+        codes += [rehearse(name, arguments) for name, arguments in CAMPAIGN.items()]
+    table()
+    return max(codes)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

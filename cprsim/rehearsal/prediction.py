@@ -16,7 +16,6 @@ from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import (
     Clock,
     CostBreakdown,
@@ -171,8 +170,7 @@ def _rescheduled(stage: Stage, hours: float) -> Stage:
 
 def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:
     """What the sub-saves of a run without failures write, over what as many whole saves would."""
-    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
-    trainer.initialise()
+    trainer = material.trainer()
     course, saver = TracedTraining(trainer), Saver(trainer, material.shards, policy.sub_saves)
     assert policy.sub_saves is not None
     for due in orders.due:

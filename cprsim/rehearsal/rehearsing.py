@@ -185,7 +185,7 @@ class _Session:
         self, experiment: Experiment, what: ProxyModel, stack: ExitStack, over_tcp: bool
     ) -> None:
         self.experiment, self.what, self._over_tcp = experiment, what, over_tcp
-        self.material: Material = material_of(what)
+        self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
         self._fork_server: ForkServer | None = None

@@ -111,10 +111,17 @@ def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx([kill.at_s for kill in kills])
 
 
+SHADOW = (
+    "sync={algorithm: shadow-ma, threads: 1, iteration: 50 ms, dense_size: 1 MB, "
+    "trainer_bandwidth: 1 GB/s}"
+)
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("cluster.trainers=2", "one trainer"),
+        ("cluster.trainers=3", "one trainer or two in step"),
+        (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
         ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
         ("failures.clock=progress", "failures.clock: wall"),
@@ -187,6 +194,13 @@ def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
     saved = [predict(job, policy, orders, of, what, 0) for of in (CALIBRATED, paused)]
     stopped_s = [float(run.costs.hours_of("save")[0]) * SECONDS for run in saved]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
+
+
+def test_systems_are_rehearsed_with_one_trainer() -> None:
+    job = experiment("cluster.trainers=2")
+    assert len(policies_to_rehearse(job, ("full", "cpr-ssu"))) == 2
+    with pytest.raises(ParameterError, match="`async` is rehearsed with one trainer"):
+        policies_to_rehearse(job)
 
 
 @pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "oobleck"])

@@ -215,6 +215,12 @@ class Surroundings(Protocol):
 
 
 @lru_cache(maxsize=256)
+def _tiers_of(job: SimulatedJob) -> tuple[str, ...]:
+    """The tier that each capture writes to."""
+    return tuple(capture.tier for capture in job.policy.captures)
+
+
+@lru_cache(maxsize=256)
 def _numbers(job: SimulatedJob) -> Numbers:
     return numbers_as_objects(job)
 
@@ -252,6 +258,7 @@ class Replication:
     ) -> None:
         num = self._num = _numbers(job) if within is None else within.num
         self._job, self._draws = job, draws
+        self._tiers = _tiers_of(job)
         self._env = simpy.Environment() if within is None else within.env
         self._began_at_h = float(self._env.now)
         self._copies = transitions.copies_as_object()
@@ -389,6 +396,8 @@ class Replication:
     def _settle(self) -> None:
         """Book the hours up to now, by which failures age. A next step has to be planned."""
         now_h = self._env.now
+        if self._doing == BOOKED and now_h == self._since_h:
+            return
         hours = now_h - self._since_h
         self._since_h = now_h
         self._age_h += hours * self._clock_per_h
@@ -633,7 +642,7 @@ class Replication:
         save.alarm = Alarm(self._env, delay_h, SAVES, lambda: call(save))
 
     def _tier_of(self, capture: int) -> str:
-        return self._job.policy.captures[capture].tier
+        return self._tiers[capture]
 
     def _cost_h(self, fixed_h: float, name: str, n: int) -> float:
         """Hours that a thing takes the nth time."""

@@ -16,10 +16,10 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
-from cprsim.fleet.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
-from cprsim.fleet.nodes import Capacity
-from cprsim.fleet.population import Population, population_of, scenario_of
-from cprsim.fleet.records import Arrival, JobRows, Ran, Shared
+from cprsim.fleets.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
+from cprsim.fleets.nodes import Capacity
+from cprsim.fleets.population import Population, population_of, scenario_of
+from cprsim.fleets.records import Arrival, JobRows, Ran, Shared
 from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -166,9 +166,8 @@ class SharedStorage:
             flows.has_cap = False
             self._n_slowed += flows.n
             self._by_least_cap.push(flows.cap_bytes_per_h, flows)
-        moved = dict.fromkeys(some)
-        moved |= dict.fromkeys(self._find_level())
-        for flows in moved:
+        moved = self._find_level()
+        for flows in dict.fromkeys([*some, *moved]) if moved else some:
             if flows.booked_cap is not flows.has_cap:
                 self._book(flows)
             elif not flows.has_cap:  # moved there and back
@@ -186,25 +185,28 @@ class SharedStorage:
         if self._alarm is not None:
             self._set_alarm()
 
-    def _find_level(self) -> Iterator[Flows]:
+    def _find_level(self) -> list[Flows]:
         """Have flows get their cap that may, and others no more; the level rises with each."""
-        while True:
-            if (low := self._by_least_cap.first()) is not None and low.cap_bytes_per_h <= (
-                self._level_with(0, 0.0) * (1.0 + NEAR)
-            ):
-                yield self._move(low, to_cap=True)
-            elif (high := self._by_cap.first()) is not None and high.cap_bytes_per_h > (
-                self._level_with(high.n, high.n * high.cap_bytes_per_h) * (1.0 + 2.0 * NEAR)
-            ):
-                yield self._move(high, to_cap=False)
+        moved = []
+        while self._n_slowed:
+            left = self._bandwidth - self._capped_bytes_per_h
+            level = left / self._n_slowed
+            low, high = self._by_least_cap.first(), self._by_cap.first()
+            if low is not None and low.cap_bytes_per_h <= level * (1.0 + NEAR):
+                moved.append(self._move(low, to_cap=True))
+            elif high is not None and high.cap_bytes_per_h > level and self._has_too_much(high):
+                moved.append(self._move(high, to_cap=False))
             else:
-                break
-        self._level = self._level_with(0, 0.0) if self._n_slowed else inf
+                self._level = level
+                return moved
+        self._level = inf
+        return moved
 
-    def _level_with(self, n_more: int, bytes_per_h: float) -> float:
-        """The level if so many flows had it that have their cap now."""
-        left = self._bandwidth - self._capped_bytes_per_h + bytes_per_h
-        return left / (self._n_slowed + n_more)
+    def _has_too_much(self, high: Flows) -> bool:
+        """Whether the level with flows that have their cap now stays below it."""
+        left = self._bandwidth - self._capped_bytes_per_h + high.n * high.cap_bytes_per_h
+        level = left / (self._n_slowed + high.n)
+        return high.cap_bytes_per_h > level * (1.0 + 2.0 * NEAR)
 
     def _move(self, flows: Flows, *, to_cap: bool) -> Flows:
         sign = 1 if to_cap else -1
