@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cprsim.api.comparing import Difference, compare
     from cprsim.api.comparing_systems import SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
+    from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
     from cprsim.api.reading import Page, Reproduction, read
@@ -36,6 +37,7 @@ __all__ = [
     "Curve",
     "Difference",
     "Fit",
+    "Fleet",
     "Ledger",
     "Page",
     "Reproduction",
@@ -48,6 +50,7 @@ __all__ = [
     "compare",
     "compare_systems",
     "fit",
+    "fleet",
     "ledger",
     "load",
     "measure",
@@ -62,6 +65,7 @@ _WHERE = {
     "cprsim.api.comparing": ("Difference", "compare"),
     "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
     "cprsim.api.fitting": ("Fit", "fit"),
+    "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),
     "cprsim.api.reading": ("Page", "Reproduction", "read"),
