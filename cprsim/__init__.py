@@ -16,8 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cprsim.api.backtests import BacktestedJobs, backtest
+    from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
-    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
+    from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.ledgers import Ledger, ledger
@@ -33,12 +35,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BacktestedJobs",
+    "CalibratedScenario",
     "CprsimError",
     "Curve",
     "Difference",
     "Fit",
     "Fleet",
     "Ledger",
+    "MapOfSystems",
     "Page",
     "Reproduction",
     "Run",
@@ -47,6 +52,8 @@ __all__ = [
     "Sweep",
     "Systems",
     "SystemsComparison",
+    "backtest",
+    "calibrate",
     "compare",
     "compare_systems",
     "fit",
@@ -62,8 +69,14 @@ __all__ = [
 ]
 
 _WHERE = {
+    "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
+    "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing": ("Difference", "compare"),
-    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
+    "cprsim.api.comparing_systems": (
+        "MapOfSystems",
+        "SystemsComparison",
+        "compare_systems",
+    ),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),

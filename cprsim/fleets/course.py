@@ -291,7 +291,7 @@ class _GivenKind:
         storage = self.kind.experiment.costs.storage
         medium = {tier.name: tier.medium for tier in self.system.tiers}
         n = max(1, self.kind.experiment.cluster.n_emb_ps)
-        cap = 1.0 if storage is None else storage.rate_bytes_per_h(n)
+        cap = 1.0 if storage is None else storage.mean_rate_bytes_per_h(n)
         return {
             number: RemoteSaves(n, cap)
             for number, capture in enumerate(self.system.captures)
