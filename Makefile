@@ -128,7 +128,7 @@ clean:  ## Remove the virtual environment and every cache; results stay
 CORES = $$(getconf _NPROCESSORS_ONLN)
 
 # Files with blocks that cog fills with the output of a command, those that take longest first.
-COGGED := docs/choosing-a-system.md docs/systems.md docs/outages-to-dollars.md docs/first-scenario.md docs/staleness.md docs/concepts.md docs/start.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md
+COGGED := docs/choosing-a-system.md docs/systems.md docs/outages-to-dollars.md docs/first-scenario.md docs/staleness.md docs/concepts.md docs/start.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md docs/rehearsal.md
 
 # Folder of a scenario's result; simulates only where it is not there yet.
 result = $$($(BIN)/cprsim run scenarios/$(1).yaml --json \
