@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cprsim.api.comparing import Difference, compare
-    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
+    from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
@@ -37,6 +37,7 @@ __all__ = [
     "Difference",
     "Fit",
     "Ledger",
+    "MapOfSystems",
     "Page",
     "Reproduction",
     "Run",
@@ -60,7 +61,11 @@ __all__ = [
 
 _WHERE = {
     "cprsim.api.comparing": ("Difference", "compare"),
-    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
+    "cprsim.api.comparing_systems": (
+        "MapOfSystems",
+        "SystemsComparison",
+        "compare_systems",
+    ),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),

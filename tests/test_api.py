@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 import cprsim
 from cprsim import events
+from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from cprsim.measuring.measure import MeasureRequest
 from tests.making import call, small_scenario
@@ -56,14 +57,16 @@ SIGNATURES = {
     "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
-    "file: str | Path | None = None) -> Curve",
+    "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    f"seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> SystemsComparison",
+    "map: Mapping[str, str | Sequence[Any]] | None = None, "
+    f"seed: {OPTIONAL}, replications: {OPTIONAL}, workers: {OPTIONAL}, {PLACED}) -> "
+    "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
-    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | Curve | "
-    "Reproduction | Page",
+    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
+    "MapOfSystems | Curve | Reproduction | Page",
 }
 SHOWN = {"name", "document", "report"}
 ANSWER = SHOWN | {"table", "figure", "figures"}
@@ -80,6 +83,7 @@ MEMBERS = {
     | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
+    "MapOfSystems": KEPT | {"axes", "bests"},
     "Systems": ANSWER | {"explain", "names"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
@@ -302,7 +306,10 @@ def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyP
     small = partial(MeasureRequest, design=DESIGN)
     monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)
     file = tmp_path / "small.json"
-    curve = cprsim.measure(MEASURED, {"kernel.samples": 2000}, seeds=3, workers=1, file=file)
+    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1)
+    shorter = [measured({"kernel.samples": n}, file=tmp_path / f"{n}.json") for n in (1000, 1500)]
+    curve = measured({"kernel.samples": 2000}, shorter=shorter, file=file)
+    assert [law.longest for law in read_curve(file).lengths.values()] == [1714, 1714]
     assert set(curve.table) == {"strategy", "metric", "pls", "loss", "low", "high"}
     assert "partial" in curve.strategies
     assert not curve.is_fit_for_use
@@ -435,6 +442,24 @@ def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
     assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
     with pytest.raises(ParameterError, match="there is no `nobody`"):
         cprsim.compare_systems(small_scenario(), only=["nobody"])
+
+
+def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:
+    over = {"failures.mtbf": ["2 h", "50 h"], "costs.save": ["1 min", "9 min"]}
+    asked = {"only": ("full", "none"), "replications": 100, "map": over, "workers": 1}
+    found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
+    assert found.axes == ("failures.mtbf [h]", "costs.save [min]")
+    assert len(found.table) == 4
+    assert set(found.table["best"]) == set(found.bests) <= {"full", "none"}
+    assert set(found.figures) == {"map"}
+    assert (found.folder / "map.png").is_file()
+    again = cprsim.read(found.folder)
+    assert isinstance(again, cprsim.MapOfSystems)
+    assert again.table.equals(found.table)
+    with pytest.raises(ParameterError, match="a map has two axes, not 1"):
+        cprsim.compare_systems(small_scenario(), map={"failures.mtbf": ["2 h", "50 h"]})
+    with pytest.raises(ParameterError, match="only a map has points"):
+        cprsim.compare_systems(small_scenario(), workers=2)
 
 
 # --------------------------------------------------------------------------- shown
