@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.coverage_of_intervals import coverage, keep, kept
-from cprsim.backtest.facts import AS_IT_RAN
-from cprsim.backtest.replaying import backtests
+from cprsim.backtesting.facts import AS_IT_RAN
+from cprsim.backtesting.replaying import backtests
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events

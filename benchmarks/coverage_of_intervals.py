@@ -19,20 +19,20 @@ Row = dict[
 ]  # of one interval: `holds`; `width` and `error` as shares of the truth; its own
 
 
-def band(n: int) -> tuple[float, float]:
-    """Shares of n independent 95 % intervals that hold the truth, with a probability of 99.9 %."""
-    low, high = binom.interval(BAND, n, LEVEL)
+def band(n: int, level: float = LEVEL) -> tuple[float, float]:
+    """Shares of n independent intervals that hold the truth, with a probability of 99.9 %."""
+    low, high = binom.interval(BAND, n, level)
     return float(low) / n, float(high) / n
 
 
-def coverage(rows: Sequence[Row], of: str) -> str:
+def coverage(rows: Sequence[Row], of: str, level: float = LEVEL) -> str:
     """How many intervals there are, of logs or histories, how many hold, their width and error."""
     holds, width, error = (
         np.array([row[name] for row in rows]) for name in ("holds", "width", "error")
     )
-    low, high = band(len(rows))
+    low, high = band(len(rows), level)
     return (
-        f"{len(rows)} {of}: holds {holds.mean():.3f} ({low:.3f} to {high:.3f} for 95 %)  "
+        f"{len(rows)} {of}: holds {holds.mean():.3f} ({low:.3f} to {high:.3f} for {level:.0%})  "
         f"median width {np.median(width):.4f}  mean error {error.mean():+.4f}"
     )
 

@@ -16,6 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cprsim.api.backtests import BacktestedJobs, backtest
+    from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
     from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BacktestedJobs",
+    "CalibratedScenario",
     "CprsimError",
     "Curve",
     "Difference",
@@ -46,6 +50,8 @@ __all__ = [
     "Sweep",
     "Systems",
     "SystemsComparison",
+    "backtest",
+    "calibrate",
     "compare",
     "compare_systems",
     "fit",
@@ -60,6 +66,8 @@ __all__ = [
 ]
 
 _WHERE = {
+    "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
+    "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing": ("Difference", "compare"),
     "cprsim.api.comparing_systems": (
         "MapOfSystems",

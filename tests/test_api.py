@@ -10,6 +10,7 @@ import sys
 import tomllib
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ import cprsim
 from cprsim import events
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
+from cprsim.history.exporting import write_events
 from cprsim.measuring.measure import MeasureRequest
+from tests.history.making import told
 from tests.making import call, small_scenario
 from tests.measuring.conftest import DESIGN
 from tests.measuring.conftest import SCENARIO as MEASURED
@@ -64,6 +67,11 @@ SIGNATURES = {
     f"seed: {OPTIONAL}, replications: {OPTIONAL}, workers: {OPTIONAL}, {PLACED}) -> "
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
+    "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
+    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, seed: int = 0) "
+    "-> BacktestedJobs",
+    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, "
+    "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
     "MapOfSystems | Curve | Reproduction | Page",
@@ -85,6 +93,8 @@ MEMBERS = {
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
     "MapOfSystems": KEPT | {"axes", "bests"},
     "Systems": ANSWER | {"explain", "names"},
+    "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
+    "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
     "Ledger": ANSWER | {"hours", "incidents", "inferred", "jobs"},
     "Reproduction": ANSWER,
     "Page": ANSWER,
@@ -409,6 +419,54 @@ def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
     assert EVIL not in booked._repr_html_()
     with pytest.raises(ParameterError, match="at least one log"):
         cprsim.ledger()
+
+
+ATTEMPTS = """job,start,end,last_step,last_saved_step,step_seconds
+j,0,10,3400,3000,10
+j,10.5,20,6000,5800,10
+j,20.4,31,9000,8900,10
+j,31.5,40,11000,,10
+"""
+
+
+def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> None:
+    log = tmp_path / "attempts.csv"
+    log.write_text(ATTEMPTS)
+    found = cprsim.backtest(
+        log, recovery="{strategy: full, name: often, interval: 1 h}", draws=3, time_unit="h",
+        overrides={"costs.save": "10 s"},
+    )  # fmt: skip
+    assert found.table["system"].tolist() == ["as it ran", "often"]
+    assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
+    assert found.recommended in found.advice
+    assert f"Run {found.recommended}:" in found._repr_html_()
+    with pytest.raises(ParameterError, match="nonsense"):
+        cprsim.backtest(log, recovery="nonsense", time_unit="h")
+
+
+def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:
+    all_of: list[Any] = [(0, "job.start"), (0, "train.resume", {"step": 0})]
+    at_s = 0
+    for number in range(12):
+        saved, failed_s = 5_000 * (number + 1), at_s + 5_200 + 350 * (37 * number % 11)
+        all_of += [
+            (at_s + 5_000, "save.start", {"step": saved}),
+            (at_s + 5_100, "save.commit", {"step": saved}),
+            (failed_s, "failure", {"step": saved + failed_s - at_s - 5_100}),
+            (failed_s + 50 + 10 * (number % 3), "failure.detected"),
+            (failed_s + 300, "load.start"),
+            (failed_s + 400, "rollback", {"step": saved}),
+            (failed_s + 400, "train.resume", {"step": saved}),
+        ]
+        at_s = failed_s + 400
+    write_events(tmp_path / "log.jsonl", told(*all_of))
+    found = cprsim.calibrate(tmp_path / "log.jsonl", nodes=16)
+    assert {"MTBF", "save", "load", "interval"} <= set(found.table["number"])
+    assert cprsim.load(found.text).strategies == found.scenario.strategies == ("as it ran",)
+    assert found.prediction["later_half"].tolist() == ["predicted", "observed"]
+    assert found.prediction["mean"].between(0.5, 1).all()
+    assert "calibrated" in repr(found)
+    assert "Numbers of the scenario" in found._repr_html_()
 
 
 def test_systems_are_listed_for_a_job() -> None:

@@ -15,11 +15,12 @@ from cprsim.present.ledger import inferred_lines, page_of_ledger
 from cprsim.results.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
     from cprsim.estimate import Estimate
+    from cprsim.history.table import Events
 
 
 class Ledger(Answer):
@@ -114,7 +115,12 @@ def ledger(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Le
     ------
     TraceError : a log can't be read: file, line, value
     """
-    if not logs:
-        raise ParameterError("ledger: name at least one log")
-    events = read_logs([Path(log) for log in logs], time_unit)
+    events = read_named("ledger", logs, time_unit)
     return Ledger(ledgers(events, seed=seed), tuple(events.notes))
+
+
+def read_named(function: str, logs: Sequence[str | Path], time_unit: str | None) -> Events:
+    """The events of the logs that a function was given, at least one."""
+    if not logs:
+        raise ParameterError(f"{function}: name at least one log")
+    return read_logs([Path(log) for log in logs], time_unit)

@@ -37,7 +37,7 @@ class Source:
 
     def changed(self, overrides: Overrides) -> Source:
         """With further overrides, which are not checked before it is read."""
-        return Source(self.path, self.text, (*self.overrides, *_texts(overrides)))
+        return Source(self.path, self.text, (*self.overrides, *override_texts(overrides)))
 
 
 class Scenario(Shown):
@@ -132,7 +132,7 @@ def source_of(scenario: ScenarioLike, overrides: Overrides = ()) -> Source:
     return source.changed(overrides)
 
 
-def _texts(overrides: Overrides) -> list[str]:
+def override_texts(overrides: Overrides) -> list[str]:
     """Overrides as ``--set`` takes them."""
     if isinstance(overrides, str):
         raise ParameterError(

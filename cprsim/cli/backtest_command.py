@@ -26,7 +26,7 @@ def backtest(
         int, typer.Option(help="Nodes that hold the state of the job.", min=1, max=100_000)
     ] = 8,
     overrides: Overrides = [],  # noqa: B006 - typer's way of saying none
-    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 40,
+    draws: Annotated[int, typer.Option(help="Of what the logs do not say.", min=2, max=400)] = 200,
     page: PageFile = None,
     time_unit: TimeUnit = None,
     seed: Seed = 0,
@@ -37,7 +37,7 @@ def backtest(
     The system that ran is replayed too. What a system needs beside the logs (cluster.link,
     cluster.shard_size or cluster.state, storage.bandwidth) --set says; so it says prices.
     """
-    from cprsim.backtest.replaying import advice, backtests
+    from cprsim.backtesting.replaying import advice, backtests, entries_of
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
     from cprsim.present.backtest import backtest_as_json, backtest_blocks, page_of_backtest
@@ -56,14 +56,3 @@ def backtest(
         as_plain=lambda: backtest_as_json(found, advised, notes),
         blocks_of=lambda: backtest_blocks(found, advised, notes),
     )
-
-
-def entries_of(recovery: list[str]) -> list[str]:
-    """Entries of a scenario: names apart by commas, or mappings as they stand."""
-    entries: list[str] = []
-    for one in recovery:
-        if one.lstrip().startswith("{"):
-            entries.append(one.replace("\n", " "))
-        else:
-            entries += [name.strip() for name in one.split(",") if name.strip()]
-    return entries

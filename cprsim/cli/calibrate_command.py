@@ -36,8 +36,8 @@ def calibrate(
 
     Then the scenario is held to the logs: the earlier half of all hours predicts the later one.
     """
-    from cprsim.backtest.calibrating import calibrate as calibrated
-    from cprsim.backtest.calibrating import predict
+    from cprsim.backtesting.calibrating import calibrate as calibrated
+    from cprsim.backtesting.calibrating import predict
     from cprsim.history.ledger import ledgers
     from cprsim.history.reading import read_logs
     from cprsim.present.calibration import (

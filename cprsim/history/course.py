@@ -306,13 +306,18 @@ class _CourseReader:
         """A failure that the job waits for: the first of an incident, or a further one."""
         if self._state is STANDS and self._worked_since(step):
             self._go_on(nan, nan)
+        is_further = False
         if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = self._incident.failed_step = step
         elif self._incident.failed_s != at_s:
-            self._incident.n_failures += not self._again(at_s)
-            self.course.n_failures += not self._again(at_s)
-        self._stage("detect", at_s)
+            is_further = not self._again(at_s)
+            self._incident.n_failures += is_further
+            self.course.n_failures += is_further
+        if is_further and self._is_detecting:
+            self._incident.stages.append(("detect", at_s))
+        else:
+            self._stage("detect", at_s)
         self._last_failure_s = at_s
 
     def _worked_since(self, step: float) -> bool:
@@ -351,6 +356,10 @@ class _CourseReader:
             self._stop(nan)
         if self._state is STANDS and not self._is_loading:
             self._stage("load", at_s)
+
+    @property
+    def _is_detecting(self) -> bool:
+        return bool(self._incident.stages) and self._incident.stages[-1][0] == "detect"
 
     @property
     def _is_loading(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ TYPES = {
     **dict.fromkeys(NAMES, pa.string()),
 }
 SCHEMA = pa.schema(list(TYPES.items()))
+NUMBERED = re.compile(rb'"(node|save_id)"\s*:\s*-?\d')
 PROGRESS = CODE["progress"]
 
 
@@ -161,18 +163,27 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 def _parsed(piece: bytes, path: Path, first_line: int, into: Collected) -> pa.Table:
     """Columns of the lines that hold events: all at once, or where one does not, line by line."""
+    table = _at_once(piece, SCHEMA)
+    if table is None and (schema := _with_numbers(piece)) != SCHEMA:
+        table = _at_once(piece, schema)
+    if table is None or table["time_unix_nano"].null_count or table["event"].null_count:
+        return _line_by_line(piece, path, first_line, into)
+    return table.cast(SCHEMA)
+
+
+def _at_once(piece: bytes, schema: pa.Schema) -> pa.Table | None:
+    """Columns of all lines; None where one of them does not fit."""
+    options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
-        table = arrow_json.read_json(
-            io.BytesIO(piece),
-            parse_options=arrow_json.ParseOptions(
-                explicit_schema=SCHEMA, unexpected_field_behavior="ignore"
-            ),
-        )
+        return arrow_json.read_json(io.BytesIO(piece), parse_options=options)
     except (ArrowInvalid, pa.ArrowNotImplementedError):
-        return _line_by_line(piece, path, first_line, into)
-    if table["time_unix_nano"].null_count or table["event"].null_count:
-        return _line_by_line(piece, path, first_line, into)
-    return table
+        return None
+
+
+def _with_numbers(piece: bytes) -> pa.Schema:
+    """The columns, with whole numbers for the names that lines give as numbers."""
+    given = {found[1].decode() for found in NUMBERED.finditer(piece)}
+    return pa.schema([(name, pa.int64() if name in given else of) for name, of in TYPES.items()])
 
 
 def _line_by_line(piece: bytes, path: Path, first_line: int, into: Collected) -> pa.Table:

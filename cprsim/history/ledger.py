@@ -43,7 +43,7 @@ class Charged:
     cause: str
     n_failures: int
     failed_h: Floats  # (n_draws,)
-    stood_h: dict[str, Floats]  # for each stage, (n_draws,)
+    stages: tuple[tuple[str, Floats], ...]  # in order, and the hours that each took, (n_draws,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,14 +270,15 @@ class _Booking:
         return max(number, 0) * every if number * every not in given_up else 0.0
 
     def _book(self, incident: Incident, all_of: Filled, account: Account | None) -> None:
+        stages = tuple((name, took_s / S_PER_H) for name, took_s in all_of.stages)
         stood: dict[str, Floats] = {}
-        for name, took_s in all_of.stages:
-            stood[name] = stood.get(name, np.zeros(self._n)) + took_s / S_PER_H
+        for name, took_h in stages:
+            stood[name] = stood.get(name, np.zeros(self._n)) + took_h
         for name, took_h in stood.items():
             self._draws[name] += took_h
         at_h = float(all_of.failed_s.mean()) / S_PER_H
-        for name, took_s in all_of.stages:
-            end_h = at_h + float(took_s.mean()) / S_PER_H
+        for name, took_h in stages:
+            end_h = at_h + float(took_h.mean())
             self._pieces.append((at_h, end_h, name))
             at_h = end_h
         if incident.is_start:
@@ -296,7 +297,7 @@ class _Booking:
                 incident.cause,
                 incident.n_failures,
                 all_of.failed_s / S_PER_H,
-                stood,
+                stages,
             )
         )
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from cprsim.backtest.facts import AS_IT_RAN
-from cprsim.backtest.replaying import Advice, Backtest, Replayed, bills, interval_words
+from cprsim.backtesting.facts import AS_IT_RAN
+from cprsim.backtesting.replaying import Advice, Backtest, Replayed, bills, interval_words
 from cprsim.codec import finite_or_none as plain
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.present.as_json import interval
@@ -100,12 +100,13 @@ def _assumptions(found: Sequence[Backtest]) -> list[str]:
 def _one_job(one: Backtest) -> Table:
     observed = [
         "observed", "", hours_text(one.observed_h.mean), ends(one.observed_h), "", "", NO_NUMBER,
+        NO_NUMBER,
     ]  # fmt: skip
     return Table(
         f"{one.job}: {one.facts.n_failures} failures",
         [
             Column("system", is_number=False),
-            *map(Column, ("saves every", "overhead h", "95 %", "saved h", "95 %", "PLS")),
+            *map(Column, ("saves every", "overhead h", "95 %", "saved h", "95 %", "PLS", "AUC")),
         ],
         [observed, *(_cells(one, system) for system in one.systems)],
     )
@@ -114,15 +115,16 @@ def _one_job(one: Backtest) -> Table:
 def _cells(one: Backtest, system: Replayed) -> list[str]:
     every = interval_words(system.interval_h)
     if not system.finished:
-        return [system.system, every, NEVER, "", "", "", NO_NUMBER]
+        return [system.system, every, NEVER, "", "", "", NO_NUMBER, NO_NUMBER]
     overhead, saved = (
         Estimate.of_draws(system.overhead_h),
         Estimate.of_draws(one.saved_h(system.system)),
     )
-    pls = float(system.pls.mean())
+    pls, auc_loss = float(system.pls.mean()), float(system.auc_loss.mean())
     return [
         system.system, every, hours_text(overhead.mean), ends(overhead), hours_text(saved.mean),
         ends(saved), f"{pls:.4f}" if pls else NO_NUMBER,
+        f"{-auc_loss:.4f}" if isfinite(auc_loss) and pls else NO_NUMBER,
     ]  # fmt: skip
 
 
@@ -196,6 +198,7 @@ def _job(one: Backtest) -> dict[str, Any]:
                 if each.finished
                 else None,
                 "parts_h": each.parts_h if each.finished else None,
+                "auc_loss": plain(float(each.auc_loss.mean())),
                 "pls": plain(float(each.pls.mean())) if isfinite(each.pls.mean()) else None,
             }
             for each in one.systems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cprsim.backtest.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
+from cprsim.backtesting.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
 from cprsim.present.as_json import interval
 from cprsim.present.document import (
     Block,

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cprsim.backtest.calibrating import calibrate, predict
-from cprsim.backtest.facts import AS_IT_RAN, Listed, clock_of, facts_of
-from cprsim.backtest.replaying import advice, backtests
+from cprsim.backtesting.calibrating import calibrate, predict
+from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on
+from cprsim.backtesting.replaying import advice, backtests, bills
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
 from cprsim.history.exporting import exported, write_events
@@ -109,11 +109,65 @@ def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> No
     assert advised.reversed_by
 
 
-def test_the_nth_time_of_a_list_is_the_nth_draw_for_everybody() -> None:
-    listed = Listed((1.0, 2.0, 3.0))
+def test_the_nth_time_of_a_list_is_the_nth_draw_of_its_replication() -> None:
+    listed = Listed(np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]))
     one, other = np.random.default_rng(1), np.random.default_rng(1)
-    assert [listed.sample(one, 2).tolist() for _ in range(4)] == [[1, 1], [2, 2], [3, 3], [1, 1]]
-    assert listed.sample(other, 1).tolist() == [1.0]
+    drawn = [listed.sample(one, 2).tolist() for _ in range(4)]
+    assert drawn == [[1, 4], [2, 5], [3, 6], [1, 4]]
+    assert listed.sample(other, 2).tolist() == [1, 4]
+
+
+def test_failures_that_strike_a_recovery_are_replayed_each_with_its_own_costs(tmp_path) -> None:
+    """The second strikes while the first is noticed, the third while the second's node starts."""
+    events = [
+        (0, "job.start"), (0, "train.resume", {"step": 0}),
+        (3600, "failure", {"step": 3600}), (3660, "failure"), (3700, "failure.detected"),
+        (3800, "failure"), (3850, "failure.detected"), (4000, "load.start"),
+        (4100, "rollback", {"step": 3000}), (4100, "train.resume", {"step": 3000}),
+        (7200, "failure", {"step": 6100}), (7250, "failure.detected"), (7500, "load.start"),
+        (7560, "rollback", {"step": 6000}), (7560, "train.resume", {"step": 6000}),
+        (9560, "job.end", {"step": 8000}),
+    ]  # fmt: skip
+    facts = facts_of(ledger_of(tmp_path, told(*events)))
+    assert facts.n_failures == 4
+    at_s, own_s = 3600 * facts.failed_h, {k: 3600 * one for k, one in facts.own_h.items()}
+    np.testing.assert_allclose(at_s[:, 0], [3600, 3660, 3800, 7200], atol=1e-3)
+    assert own_s["detect"].shape == at_s.shape
+    detect_s, reschedule_s, load_s = own_s["detect"], own_s["reschedule"], own_s["load"]
+    np.testing.assert_allclose(detect_s[1:, 0], [40, 50, 50], atol=0.01)
+    assert (detect_s[0] > 60).all() or np.allclose(detect_s[0], 60.6), "longer than its 60 s"
+    np.testing.assert_allclose(reschedule_s[2:, 0], [150, 250], atol=0.01)
+    assert (reschedule_s[1] > 100).all(), "the third failure cut it off after 100 s"
+    assert set(np.round(reschedule_s[0])) <= {150, 250}, "never reached: that of others"
+    np.testing.assert_allclose(load_s[2:, 0], [100, 60], atol=0.01)
+
+
+def test_after_the_logs_end_failures_go_on_as_in_its_last_hours() -> None:
+    """The rate falls to a tenth half way: what follows is nearer to the last hours than to all."""
+    at_h = np.concatenate([np.arange(0.5, 50.0, 0.5), np.arange(50.0, 100.0, 5.0)])
+    rng = np.random.default_rng(3)
+    after = [going_on(at_h, 100.0, rng) for _ in range(400)]
+    assert all(one.min() >= 100.0 and one.max() >= 200.0 for one in after)
+    rates = np.array([(one < 200.0).sum() / 100.0 for one in after])
+    assert 0.2 < np.median(rates) < 0.6 * len(at_h) / 100.0
+    steady = [going_on(np.arange(1.0, 200.0, 2.0), 200.0, rng) for _ in range(400)]
+    counts = np.array([(one < 300.0).sum() for one in steady])
+    assert abs(counts.mean() - 50.0) < 4 * counts.std() / 20 + 1.0
+    assert counts.std() > 3.0, "the rate that 100 failures leave open"
+
+
+@pytest.mark.long
+def test_staleness_is_priced_by_the_curve_that_belongs_to_the_job(histories) -> None:
+    logs, _ = histories
+    jobs = ledgers(read_logs([logs / "j00.jsonl"]), n_draws=5)
+    said = ["accuracy.curve=criteo-kaggle-linear", "prices.currency=USD", "prices.auc_loss=100",
+            "prices.node_hour=1"]  # fmt: skip
+    (found,), _ = backtests(jobs, OTHERS[1:], n_nodes=8, n_draws=2, overrides=said)
+    ran, partial = found.systems
+    assert not ran.auc_loss.any()
+    assert (partial.auc_loss > 0).all()
+    bill = bills([found])["partial"].job.cents
+    assert abs(bill["accuracy"] - 100 * 100 * 1e4 * partial.auc_loss.mean()) <= 1
 
 
 def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:
@@ -154,8 +208,8 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
 
 @pytest.fixture
 def few_futures(monkeypatch) -> None:
-    """80 instead of 200 that the earlier half leaves open."""
-    monkeypatch.setattr("cprsim.backtest.calibrating.N_RATES", 20)
+    """80 instead of 400 that the earlier half leaves open."""
+    monkeypatch.setattr("cprsim.backtesting.calibrating.N_FUTURES", 80)
 
 
 @pytest.mark.long

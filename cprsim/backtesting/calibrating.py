@@ -8,10 +8,12 @@ from math import isfinite
 
 import numpy as np
 
-from cprsim.backtest.facts import experiment_of
+from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
+from cprsim.failures.clocks import JobClock
+from cprsim.failures.distributions import Distribution
 from cprsim.failures.traces.times import HOURS
 from cprsim.fitting.cost_fit import CostFit, Transfers, fit_costs
 from cprsim.fitting.cost_fragment import costs_fragment
@@ -27,8 +29,8 @@ FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 FEWEST_FAILURES = 3
 SHAPES = ("shape", "sigma")
 RESOLUTION_H = HOURS["ms"] / 1000
-N_RATES = 50  # MTBFs that the failures so far leave open, each with `N_EACH` futures
-N_EACH = 4
+N_FUTURES = 400  # each with an MTBF that the failures so far leave open
+LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
 LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
 BEYOND = 1.5  # times the hours to come: more useful work than any future can do
 FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
@@ -86,11 +88,12 @@ def calibrate(
 
 
 def _gaps(jobs: Sequence[JobLedger], until_h: dict[str, float] | None = None) -> Lifetimes:
-    """Hours between failures of each job; what goes on at its end is censored."""
+    """Hours between all failures of each job; what goes on at its end is censored."""
     durations, observed = [], []
     for job in jobs:
         end_h = job.wall_h if until_h is None else until_h[job.job]
-        at_h = [one.at_h for one in job.incidents if one.at_h < end_h]
+        all_h = [float(one.at_h.mean()) for one in failures_in(job)]
+        at_h = [one for one in all_h if one < end_h]
         edges = [0.0, *at_h, end_h]
         durations += np.maximum(np.diff(edges), 0.0).tolist()
         observed += [True] * len(at_h) + [False]
@@ -197,8 +200,9 @@ def _notes(fits: tuple[CostFit, ...]) -> tuple[str, ...]:
 def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
 
-    The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process), so
-    that the interval is of the prediction and not of the simulation.
+    The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process with
+    so many fewer failures as their gaps spread more), so that the interval is of the prediction and
+    not of the simulation.
 
     Raises
     ------
@@ -222,10 +226,12 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
         useful_h=BEYOND * hours_after, horizon_h=hours_after,
     )  # fmt: skip
     save_h = next((one.mean.mean for one in fits if one.kind == "save"), 0.0)
-    ettr = _futures(text, fit.mean.mean, save_h, n, seed)
+    gaps_h = gaps.duration_h[gaps.observed]
+    n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
+    ettr = _futures(text, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS)
     observed = _observed(jobs, until_h)
-    n_after = sum(one.at_h >= until_h[job.job] for job in jobs for one in job.incidents)
+    n_after = sum((one.at_h.mean() >= until_h[job.job]) for job in jobs for one in failures_in(job))
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)), observed, hours_after,
@@ -257,24 +263,36 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
     )
 
 
-def _futures(text: str, mtbf_h: float, save_h: float, n_failures: int, seed: int) -> Floats:
-    """ETTR of many futures, the MTBF of each group drawn anew.
+def _futures(text: str, save_h: float, n_even: float, seed: int) -> Floats:
+    """ETTR of many futures, each with an MTBF of its own: (`N_FUTURES`,).
 
     Saves are so many that their mean is all that counts.
+
+    Parameters
+    ----------
+    n_even : failures of a Poisson process that would leave as much open
     """
-    rng = stream(seed, 0, "calibrate/mtbf")
-    found = []
-    for number in range(N_RATES):
-        factor = n_failures / float(rng.gamma(n_failures))
-        changes = (
-            f"failures.mtbf={mtbf_h * factor!r} h",
-            f"costs.save={save_h!r} h",
-            f"simulation.seed={seed * N_RATES + number}",
-            f"simulation.replications={N_EACH}",
-        )
-        costs = simulate(experiment_of(text, changes)).strategies[0].costs
-        found.append(costs.useful_h / costs.wall_h)
-    return np.concatenate(found)
+    experiment = experiment_of(text, (f"costs.save={save_h!r} h", f"simulation.seed={seed}"))
+    source, horizon_h = experiment.failures, experiment.horizon_h
+    assert isinstance(source, JobClock)
+    assert horizon_h is not None
+    rng = stream(seed, 0, "calibrate/futures")
+    longer = n_even / rng.gamma(n_even, size=N_FUTURES)
+    futures = tuple(_renewals_h(source.lifetime, one, horizon_h, rng) for one in longer.tolist())
+    experiment = replace(experiment, failures=EachItsOwn(source, futures), n_replications=N_FUTURES)
+    costs = simulate(experiment).strategies[0].costs
+    return np.asarray(costs.useful_h / costs.wall_h)
+
+
+def _renewals_h(
+    gaps: Distribution, longer: float, until_h: float, rng: np.random.Generator
+) -> Floats:
+    """Instants [h] of failures, whose gaps are so many times those of a distribution."""
+    found = np.zeros(1)
+    while found[-1] < until_h:
+        more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
+        found = np.append(found, found[-1] + np.cumsum(more_h))
+    return apart(found[1:])
 
 
 def _observed(jobs: Sequence[JobLedger], until_h: dict[str, float]) -> Estimate:

@@ -8,7 +8,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from cprsim.backtest.facts import (
+from cprsim.backtesting.facts import (
     AS_IT_RAN,
     Factors,
     LoggedJob,
@@ -22,13 +22,14 @@ from cprsim.backtest.facts import (
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.assemble import Experiment
-from cprsim.experiments.pipeline import simulate
+from cprsim.experiments.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.history.ledger import JobLedger
-from cprsim.records import PARTS, Floats, RecoveryPolicy
-from cprsim.results.money import Billed, Bills, JobPrices, JobUse, summed
+from cprsim.records import PARTS, Floats, Ints, RecoveryPolicy
+from cprsim.results.accuracy_rows import accuracy_columns
+from cprsim.results.money import AUC_LOSS, Billed, Bills, JobPrices, JobUse, summed
 from cprsim.streams import stream
 
-N_DRAWS = 40
+N_DRAWS = 200
 N_NODES = 8  # unless said
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 COSTS = ("save", "load", "detect", "reschedule")
@@ -44,6 +45,7 @@ class Replayed:
     overhead_h: Floats
     parts_h: dict[str, float]  # means
     pls: Floats
+    auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
     finished: bool
 
     @property
@@ -81,6 +83,17 @@ class Advice:
     of_h: float  # wall hours of all jobs
     runner_up: str
     reversed_by: str  # the input that would reverse it, in words
+
+
+def entries_of(recovery: Sequence[str]) -> list[str]:
+    """Entries of a scenario: names apart by commas, or mappings as they stand."""
+    entries: list[str] = []
+    for one in recovery:
+        if one.lstrip().startswith("{"):
+            entries.append(one.replace("\n", " "))
+        else:
+            entries += [name.strip() for name in one.split(",") if name.strip()]
+    return entries
 
 
 def backtests(
@@ -124,10 +137,8 @@ def _replayed(
     text = scenario_text(facts, recovery, n_nodes, Factors())
     experiment = experiment_of(text, overrides)
     rng = stream(seed, number, "backtest")
-    n_known = len(job.draws["useful"])
-    draws = [int(one) for one in np.linspace(0, n_known - 1, n_draws)]
-    runs = [_simulated(experiment, facts, job, draw, rng) for draw in draws]
-    systems = tuple(_together([run[place] for run in runs]) for place in range(len(runs[0])))
+    draws = np.linspace(0, len(job.draws["useful"]) - 1, n_draws).astype(np.int64)
+    systems = tuple(_simulated(experiment, facts, job, draws, rng))
     observed = Estimate.of_draws(job.wall_h - job.draws["useful"] - job.draws["start"])
     parts = {name: job.parts[name].mean for name in job.parts if job.parts[name].mean > 0}
     prices = prices_of_job(text, overrides)
@@ -135,43 +146,29 @@ def _replayed(
 
 
 def _simulated(
-    experiment: Experiment, facts: LoggedJob, job: JobLedger, draw: int, rng: np.random.Generator,
-    own_costs: bool = True,
+    experiment: Experiment, facts: LoggedJob, job: JobLedger, draws: Ints,
+    rng: np.random.Generator, own_costs: bool = True,
 ) -> list[Replayed]:  # fmt: skip
-    failures = failures_of(facts, job, experiment, draw, rng)
-    experiment = replace(experiment, failures=failures)
+    """The job under each system, a replication for each draw."""
+    failures = failures_of(facts, job, experiment, draws, rng)
+    experiment = replace(experiment, failures=failures, n_replications=len(draws))
     if own_costs:
-        experiment = with_own_costs(experiment, facts, draw, rng)
+        experiment = with_own_costs(experiment, facts, draws, rng)
     outcome = simulate(experiment)
-    found = []
-    for one in outcome.strategies:
-        costs, losses = one.costs, one.losses
-        pls = float((losses.since_save_h * losses.share).sum()) / outcome.useful_h
-        finished = not one.gave_up and bool(costs.finished.all())
-        overhead_h = costs.wall_h - costs.useful_h if finished else np.array([inf])
-        parts = {name: float(costs.hours_of(name).mean()) for name in costs.parts}
-        found.append(
-            Replayed(
-                one.policy,
-                float(costs.n_saves.mean()),
-                overhead_h,
-                parts,
-                np.array([pls]),
-                finished,
-            )
-        )
-    return found
+    return [_replayed_under(one, outcome) for one in outcome.strategies]
 
 
-def _together(runs: Sequence[Replayed]) -> Replayed:
-    first = runs[0]
+def _replayed_under(one: StrategyOutcome, outcome: Outcome) -> Replayed:
+    costs, losses = one.costs, one.losses
+    stale_h = losses.since_save_h * losses.share
     return Replayed(
-        first.policy,
-        float(np.mean([one.n_saves for one in runs])),
-        np.concatenate([one.overhead_h for one in runs]),
-        {name: float(np.mean([one.parts_h.get(name, 0.0) for one in runs])) for name in PARTS},
-        np.concatenate([one.pls for one in runs]),
-        all(one.finished for one in runs),
+        one.policy,
+        float(costs.n_saves.mean()),
+        np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
+        {name: float(costs.hours_of(name).mean()) for name in PARTS},
+        np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
+        np.broadcast_to(accuracy_columns(one, outcome)[AUC_LOSS], costs.n_replications),
+        not one.gave_up and bool(costs.finished.all()),
     )
 
 
@@ -190,7 +187,9 @@ def _bill(one: Backtest, place: int) -> Billed | None:
     system = one.systems[place]
     if one.prices is None or not system.finished:
         return None
-    use = JobUse(one.facts.useful_h, system.parts_h, system.n_saves)
+    auc_loss = float(system.auc_loss.mean())
+    known = auc_loss if isfinite(auc_loss) else None
+    use = JobUse(one.facts.useful_h, system.parts_h, system.n_saves, known)
     return one.prices.billed(system.policy, use)
 
 
@@ -255,7 +254,9 @@ def _winner(
         text = scenario_text(one.facts, recovery, n_nodes, factors)
         experiment = experiment_of(text, overrides)
         rng = stream(seed, 0, "backtest/reversal")
-        for system in _simulated(experiment, one.facts, job, 0, rng, own_costs=False):
+        for system in _simulated(
+            experiment, one.facts, job, np.zeros(1, dtype=np.int64), rng, own_costs=False
+        ):
             mean_h = float(system.overhead_h.mean())
             totals[system.system] = totals.get(system.system, 0.0) + mean_h
     return min(totals, key=lambda name: totals[name])

@@ -1,0 +1,121 @@
+"""``cprsim.backtest``: the failures of jobs that have run, under other recovery systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.api.answer import Answer, table_of
+from cprsim.api.ledgers import read_named
+from cprsim.api.scenarios import Overrides, override_texts
+from cprsim.backtesting.replaying import (
+    N_DRAWS,
+    N_NODES,
+    Advice,
+    Backtest,
+    Replayed,
+    advice,
+    backtests,
+    entries_of,
+)
+from cprsim.estimate import Estimate
+from cprsim.history.ledger import ledgers
+from cprsim.present.backtest import advice_words, page_of_backtest
+from cprsim.present.document import Document
+from cprsim.results.words import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BacktestedJobs(Answer):
+    """Jobs under other systems, those first where most could be saved."""
+
+    def __init__(
+        self, found: tuple[Backtest, ...], advised: Advice, left_out: tuple[str, ...]
+    ) -> None:
+        self._found, self._advised, self._left_out = found, advised, left_out
+
+    @property
+    def name(self) -> str:
+        return count(len(self._found), "job")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per job and system: job, system, interval_h, finished, overhead_h, saved_h, ...
+
+        `overhead_h` and `saved_h` have the ends of their 95 % intervals beside them, `_low` and
+        `_high`; `pls` and `auc_loss` are means, `auc_loss` NaN where no staleness curve belongs to
+        the job.
+        """
+        return table_of([_row(job, one) for job in self._found for one in job.systems])
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out of the logs, and which jobs, in sentences."""
+        return self._left_out
+
+    @property
+    def recommended(self) -> str:
+        """The system that costs least over all jobs."""
+        return self._advised.system
+
+    @property
+    def advice(self) -> str:
+        """What to run, what it saves, and what would reverse that."""
+        return advice_words(self._advised)
+
+    def _document(self) -> Document:
+        return page_of_backtest(self._found, self._advised, self._left_out).documents[0]
+
+
+def _row(job: Backtest, one: Replayed) -> dict[str, object]:
+    return {
+        "job": job.job,
+        "system": one.system,
+        "interval_h": one.interval_h,
+        "finished": one.finished,
+        **_with_ends("overhead_h", one, Estimate.of_draws(one.overhead_h)),
+        **_with_ends("saved_h", one, Estimate.of_draws(job.saved_h(one.system))),
+        "pls": float(one.pls.mean()),
+        "auc_loss": float(one.auc_loss.mean()),
+    }
+
+
+def _with_ends(name: str, one: Replayed, of: Estimate) -> dict[str, float]:
+    mean, low, high = of.triple if one.finished else [float("nan")] * 3
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def backtest(
+    *logs: str | Path, recovery: str | Sequence[str], nodes: int = N_NODES,
+    overrides: Overrides = (), draws: int = N_DRAWS, time_unit: str | None = None, seed: int = 0,
+) -> BacktestedJobs:  # fmt: skip
+    """Replay the failures of jobs under other systems, as ``cprsim backtest`` does.
+
+    Parameters
+    ----------
+    logs : event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them
+    recovery : strategies or systems to try, such as ``"full,gemini"`` or
+        ``"{strategy: full, interval: 30 min}"``; one or several such texts
+    nodes : that hold the state
+    overrides : of the scenario that each job becomes: what a system needs, prices, a staleness
+        curve (`accuracy.curve`)
+    draws : of what the logs do not say
+    time_unit : of CSVs whose times are numbers
+    seed : of the draws
+
+    Raises
+    ------
+    TraceError : a log can't be read: file, line, value
+    ParameterError : no job can be replayed, or not under one of the systems
+    """
+    events = read_named("backtest", logs, time_unit)
+    entries = entries_of([recovery] if isinstance(recovery, str) else recovery)
+    jobs, said = ledgers(events, seed=seed), override_texts(overrides)
+    found, left_out = backtests(
+        jobs, entries, n_nodes=nodes, overrides=said, n_draws=draws, seed=seed
+    )
+    advised = advice(found, jobs, entries, n_nodes=nodes, overrides=said, seed=seed)
+    return BacktestedJobs(found, advised, (*events.notes, *left_out))

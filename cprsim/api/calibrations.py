@@ -1,0 +1,97 @@
+"""``cprsim.calibrate``: a scenario from the logs of jobs, held to their later half."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cprsim.api.answer import Answer, table_of
+from cprsim.api.ledgers import read_named
+from cprsim.api.scenarios import Scenario, load
+from cprsim.backtesting import calibrating
+from cprsim.backtesting.calibrating import Calibration, HalfPrediction
+from cprsim.errors import ParameterError
+from cprsim.history.ledger import ledgers
+from cprsim.present.calibration import page_of_calibration
+from cprsim.present.document import Document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CalibratedScenario(Answer):
+    """A scenario with the origin of each number, and how its kind predicts the logs."""
+
+    def __init__(
+        self, found: Calibration, predicted: HalfPrediction | None, why_not: str,
+        notes: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self._found, self._predicted, self._why_not, self._notes = found, predicted, why_not, notes
+
+    @property
+    def name(self) -> str:
+        return self.scenario.name
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per number of the scenario: number, value, where."""
+        rows = [
+            dict(zip(("number", "value", "where"), one, strict=True)) for one in self._found.origins
+        ]
+        return table_of(rows)
+
+    @property
+    def prediction(self) -> pd.DataFrame:
+        """Share of useful hours of the later half: predicted from the earlier one, and observed.
+
+        Ends `low` and `high` are of a 90 % predictive interval, and of what the logs do not say.
+        Empty where there are too few failures.
+        """
+        one = self._predicted
+        if one is None:
+            return table_of([])
+        rows = {"predicted": one.predicted, "observed": one.observed}
+        return table_of([{"later_half": name, **of.by_name} for name, of in rows.items()])
+
+    @property
+    def text(self) -> str:
+        """The scenario as YAML, for a file."""
+        return self._found.text
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, for `cprsim.run` and the like."""
+        return load(self.text)
+
+    def _document(self) -> Document:
+        page = page_of_calibration(self._found, self._predicted, self._why_not, self._notes)
+        return page.documents[0]
+
+
+def calibrate(
+    *logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = None,
+    seed: int = 0,
+) -> CalibratedScenario:  # fmt: skip
+    """Make a scenario of the logs of jobs, as ``cprsim calibrate`` does.
+
+    Parameters
+    ----------
+    logs : event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them
+    nodes : that hold the state
+    bootstrap : samples behind each p-value of a fit; 0: none
+    time_unit : of CSVs whose times are numbers
+    seed : of all draws
+
+    Raises
+    ------
+    TraceError : a log can't be read: file, line, value
+    ParameterError : too few failures to make a scenario of
+    """
+    events = read_named("calibrate", logs, time_unit)
+    jobs = ledgers(events, seed=seed)
+    found = calibrating.calibrate(jobs, n_nodes=nodes, n_bootstrap=bootstrap, seed=seed)
+    try:
+        predicted, why_not = calibrating.predict(jobs, n_nodes=nodes, seed=seed), ""
+    except ParameterError as error:
+        predicted, why_not = None, str(error)
+    return CalibratedScenario(found, predicted, why_not, tuple(events.notes))
