@@ -112,7 +112,7 @@ coverage: $(VENV)/.has-run  ## Hold intervals of measured curves to a curve of 3
 	@$(BIN)/python benchmarks/coverage_of_curves.py
 
 fit-coverage: $(VENV)/.has-test  ## Coverage of the intervals of fits and rates of their warnings, on simulated fleets
-	@$(BIN)/python -m benchmarks.fit_coverage
+	@$(BIN)/python -m benchmarks.fit_coverage 400 results/fit-coverage.json
 
 fragment-against-replay: $(VENV)/.has-run  ## Hold fragments of fits to replays of their logs (needs CPRSIM_DATA)
 	@$(BIN)/python -m benchmarks.fragment_against_replay

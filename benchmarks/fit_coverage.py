@@ -1,27 +1,35 @@
 """How often intervals hold the truth on simulated fleets, and how often warnings come.
 
-python -m benchmarks.fit_coverage [fleets of each kind, default 400]
+python -m benchmarks.fit_coverage [fleets of each kind, default 400] [journal]
 
 Of 400 fleets, 95 % intervals that are right hold the truth in 91.0 to 98.2 % (99.9 % of the time).
+A run that was stopped goes on where its journal ends.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from math import gamma
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.coverage_of_intervals import band
+from benchmarks.coverage_of_intervals import Row, band, keep, kept
 from cprsim.errors import ParameterError
 from cprsim.failures.outages import NodeGroups, Outages, with_lives
 from cprsim.fitting.by_group import hazard_ratios
 from cprsim.fitting.coalescing import coalesced
 from cprsim.fitting.domains import fit_domains
 from cprsim.fitting.families import WEIBULL, Fit, fit
-from cprsim.fitting.lifetimes import uptimes
+from cprsim.fitting.goodness import rank
+from cprsim.fitting.lifetimes import gaps, uptimes
 from cprsim.fitting.rate_change import change, power
 from cprsim.fitting.rates import LOG_LINEAR, rates
+from cprsim.fitting.trace_fit import TraceFit, fit_trace
+from cprsim.fitting.trend import silences, trend
+from cprsim.records import Floats
+from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of
 from tests.fitting.test_coalescing import bursts
 from tests.fitting.test_competing_causes import competing
 from tests.fitting.test_groups import EVERY_H, STRUCK, WITHIN_H, batches, racks
@@ -31,6 +39,7 @@ from tests.fitting.test_rates import WINDOW_H as RATE_WINDOW_H
 from tests.fitting.test_rates import changing as changing_rate
 
 Held = tuple[str, float, float, float]  # what, truth, low, high
+Seen = Held | tuple[str, bool]  # or a warning, and whether it came
 
 
 def _of(fitted: Fit, shape: float, name: str) -> Held:
@@ -70,7 +79,7 @@ def grouped(seed: int) -> Iterator[Held]:
         yield "batches: ratio of hazards", 2.0, ratio.low, ratio.high
 
 
-def domains(seed: int) -> Iterator[Held]:
+def domains(seed: int) -> Iterator[Seen]:
     """Racks with shocks of their own, whose nodes fail within two minutes."""
     log, groups = racks(seed)
     found = fit_domains(log, groups, WITHIN_H)
@@ -79,45 +88,9 @@ def domains(seed: int) -> Iterator[Held]:
     yield "racks: share that a shock strikes", STRUCK, struck.low, struck.high
     lifetimes = fit(WEIBULL, uptimes(found.alone))
     yield "racks: mean of nodes alone", 1000.0, lifetimes.mean.low, lifetimes.mean.high
-
-
-def ramps(seed: int) -> Iterator[Held]:
-    """Rates that fall, or jump: slope, rate at the end by the true model and by the chosen one."""
-    falling, jumping = changing_rate(seed, 300, ramp), changing_rate(seed, 300, step)
-    line = rates(falling, LOG_LINEAR)
-    if (slope := line.slope_per_h) is not None:
-        yield "ramp: slope per hour", SLOPE / RATE_WINDOW_H, slope.low, slope.high
-    for what, log, model, rate in (
-        ("ramp", falling, LOG_LINEAR, ramp), ("jump", jumping, "2 pieces", step)
-    ):  # fmt: skip
-        truth = now_per_h(300, rate)
-        for how, found in (("true model", rates(log, model)), ("model chosen", rates(log))):
-            now = found.now_per_h
-            yield f"{what}: rate at the end, {how}", truth, now.low, now.high
-
-
-def alarms(n_fleets: int) -> None:
-    """Print how often each warning comes where it is right, and where it is not."""
-    steady = [changing_rate(seed, 300, np.ones_like) for seed in range(n_fleets)]
-    told = {
-        "rate changes (held out), steady": [rates(log).changes for log in steady],
-        "rate changes (held out), falling to 30 %": [
-            rates(changing_rate(seed, 300, ramp)).changes for seed in range(n_fleets)
-        ],
-        "rate changes (held out), times 2.5": [
-            rates(changing_rate(seed, 300, step)).changes for seed in range(n_fleets)
-        ],
-        "domains with shocks": [_has_shocks(*racks(seed)) for seed in range(n_fleets)],
-        "domains without any": [
-            _has_shocks(batches(seed)[0], NodeGroups("rack", np.arange(90) // 6, RACKS))
-            for seed in range(n_fleets)
-        ],
-    }
-    for what, seen in told.items():
-        print(f"{what}: said {np.mean(seen):.1%}")
-
-
-RACKS = tuple(f"r{k:02d}" for k in range(15))
+    yield "shocks of domains: racks with some", _has_shocks(log, groups)
+    none = NodeGroups("rack", np.arange(90) // 6, tuple(f"r{k:02d}" for k in range(15)))
+    yield "shocks of domains: racks without any", _has_shocks(batches(seed)[0], none)
 
 
 def _has_shocks(log: Outages, groups: NodeGroups) -> bool:
@@ -128,38 +101,141 @@ def _has_shocks(log: Outages, groups: NodeGroups) -> bool:
     return True
 
 
-KINDS: tuple[Callable[[int], Iterator[Held]], ...] = (
-    changing,
-    causes,
-    repeats,
-    grouped,
-    domains,
-    ramps,
-)
+COURSES: dict[str, tuple[Callable[[Floats], Floats], str]] = {  # and the model that is true
+    "steady": (np.ones_like, ""),
+    "falling to 30 %": (ramp, LOG_LINEAR),
+    "2.5 times from 0.6 on": (step, "2 pieces"),
+    "falling to 55 %": (lambda at: np.exp(-0.6 * at), ""),
+    "a bathtub, three times at the ends": (lambda at: 1 + 8 * (at - 0.5) ** 2, ""),
+}
 
 
-def main(n_fleets: int) -> None:
-    """Print the coverage and the median width of every interval, and the test's alarms."""
+def courses(seed: int) -> Iterator[Seen]:
+    """Rates that change: slope, rate at the end by the true model and by all, and warnings."""
+    for name, (rate, model) in COURSES.items():
+        log, truth = changing_rate(seed, 300, rate), now_per_h(300, rate)
+        found = rates(log)
+        yield f"rate at the end, {name}", truth, found.now_per_h.low, found.now_per_h.high
+        yield f"the rate changes (held out): {name}", found.changes
+        yield f"a trend: {name}", trend(log).differs
+        if not model:
+            continue
+        known = rates(log, model)
+        yield (
+            f"the same by the true model, {name}",
+            truth,
+            known.now_per_h.low,
+            known.now_per_h.high,
+        )
+        if (slope := known.slope_per_h) is not None:
+            yield f"its slope per hour, {name}", SLOPE / RATE_WINDOW_H, slope.low, slope.high
+
+
+def unwatched(seed: int) -> Iterator[Seen]:
+    """120 failures, watched for the whole window, or for four fifths of it."""
+    rng = np.random.default_rng(seed)
+    for name, gaps_h in (
+        ("Poisson", rng.exponential(1.0, 400)),
+        ("gaps of shape 0.5", rng.weibull(0.5, 400) / 2),
+    ):
+        at_h = np.cumsum(gaps_h)
+        for watched, window_h in ((1.0, 120.0), (0.8, 150.0)):
+            log = log_of(at_h[at_h < window_h * watched], window_h, given=True)
+            yield f"a silent end: {name}, watched {watched:.0%}", bool(silences(log))
+
+
+def ages(seed: int) -> Iterator[Seen]:
+    """60 nodes of shape 2 and mean 500 h, watched for 2,000 h: new at the beginning, or not."""
+    rng = np.random.default_rng(seed)
+    at_h = np.cumsum(500 / gamma(1.5) * rng.weibull(2.0, (60, 40)), axis=1)
+    node = np.repeat(np.arange(60), 40)
+    for name, from_h in (("new", 0.0), ("of any age", 5000.0)):
+        log = log_of(at_h.ravel() - from_h, 2000.0, node, 60, 1e-4, given=True)
+        warned = fit_trace(log, n_bootstrap=0).warnings
+        yield f"ages matter: nodes {name}", any("ages" in one for one in warned)
+
+
+def unequal(seed: int) -> Iterator[Seen]:
+    """60 nodes of shape 0.8: alike, or three with a third or a tenth of the others' mean."""
+    for factor in (1.0, 3.0, 10.0):
+        log = lemons(seed, mean_h=400 / factor, others_h=400.0, shape=0.8)
+        yield f"nodes differ: three worse by {factor:g}", _fit(log).asks_for_correlation
+
+
+def _fit(log: Outages) -> TraceFit:
+    return fit_trace(log, n_bootstrap=0)
+
+
+def families(seed: int) -> Iterator[Seen]:
+    """200 gaps of a family, or a third of them of 24 h, as something comes by every night."""
+    rng = np.random.default_rng(seed)
+    nightly = np.where(rng.random(200) < 1 / 3, rng.normal(24, 0.1, 200), rng.exponential(24, 200))
+    for name, gaps_h in (
+        ("Weibull gaps", 10 * rng.weibull(0.7, 200)),
+        ("a third are of 24 h", nightly),
+    ):
+        ranking = rank(gaps(gaps_on_random_nodes(gaps_h, 60, seed)), seed=seed)
+        yield f"no family fits: {name}", ranking.none_fits
+
+
+def since(seed: int) -> Iterator[Seen]:
+    """50 failures before, and as many, or more, in as long a time after."""
+    rng = np.random.default_rng(seed)
+    for ratio in (1.0, 1.5, 2.0, 3.0):
+        n, m = rng.poisson(50), rng.poisson(50 * ratio)
+        told = power(50, 50.0, 0.5, ratio)
+        warned = change(int(n), 1.0, int(m), 1.0).is_change
+        yield f"--since-last: {ratio:g} times the rate (power told {told:.1%})", warned
+
+
+KINDS: dict[Callable[[int], Iterator[Seen]], float] = {  # and the share of fleets drawn
+    changing: 1, causes: 1, repeats: 1, grouped: 1, domains: 1, courses: 1, unwatched: 1,
+    ages: 0.5, unequal: 0.5, since: 1, families: 0.1,
+}  # fmt: skip
+AT_ONCE = 20  # seeds between two writings of the journal
+
+
+def _row(kind: str, seed: int, seen: Seen) -> Row:
+    what, value, *interval = seen
+    row = {"kind": kind, "seed": seed, "what": what}
+    if not interval:
+        return {**row, "said": bool(value)}
+    low, high = interval
+    return {**row, "holds": bool(low <= value <= high), "width": high - low}
+
+
+def _print(rows: list[Row]) -> None:
+    """How often each interval held the truth, and each warning came."""
+    of_what: dict[str, list[Row]] = {}
+    for row in rows:
+        of_what.setdefault(row["what"], []).append(row)
+    for what, found in of_what.items():
+        if "said" in found[0]:
+            print(f"  {what}: said {np.mean([row['said'] for row in found]):.1%} of {len(found)}")
+            continue
+        inside, width = (np.array([row[name] for row in found]) for name in ("holds", "width"))
+        print(f"  {what}: {inside.mean():.1%} of {len(found)}, median width {np.median(width):.3g}")
+
+
+def main(n_fleets: int, journal: Path | None) -> None:
+    """Print the coverage and the median width of every interval, and the rates of warnings."""
     low, high = band(n_fleets)
     print(f"{n_fleets} fleets each; right intervals: {low:.1%} to {high:.1%}")
-    for kind in KINDS:
-        held: dict[str, list[tuple[bool, float]]] = {}
-        for seed in range(n_fleets):
-            for what, truth, lower, upper in kind(seed):
-                held.setdefault(what, []).append((lower <= truth <= upper, upper - lower))
-        for what, found in held.items():
-            inside, widths = np.array(found).T
-            print(f"{what}: {inside.mean():.1%}, median width {np.median(widths):.3g}")
-    alarms(n_fleets)
-    rng = np.random.default_rng(0)
-    for ratio in (1.0, 1.5, 2.0, 3.0):
-        pairs = zip(rng.poisson(50, n_fleets), rng.poisson(50 * ratio, n_fleets), strict=True)
-        seen = [change(int(n), 1.0, int(m), 1.0).is_change for n, m in pairs]
-        told = power(50, 50.0, 0.5, ratio)
-        print(
-            f"rate times {ratio:g}, 50 failures before: alarm {np.mean(seen):.1%} (told {told:.1%})"
-        )
+    rows = kept(journal)
+    for kind, share in KINDS.items():
+        done = {row["seed"] for row in rows if row["kind"] == kind.__name__}
+        for seed in range(round(n_fleets * share)):
+            if seed not in done:
+                rows += [_row(kind.__name__, seed, one) for one in kind(seed)]
+            if seed % AT_ONCE == AT_ONCE - 1:
+                keep(journal, rows)
+        keep(journal, rows)
+        print(f"{kind.__name__}:")
+        _print([row for row in rows if row["kind"] == kind.__name__ and row["seed"] < n_fleets])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 400,
+        Path(sys.argv[2]) if len(sys.argv) > 2 else None,
+    )

@@ -75,10 +75,10 @@ class Fit(Answer):
         """
         import pandas as pd
 
-        report = self._report
-        rows = causes_as_json(report.causes, report.cause_fragments)
-        rows += [] if report.groups is None else groups_as_json(report.groups)["groups"]
-        rows += [] if report.domains is None else [domains_as_json(report.domains)]
+        apart = self._report.apart
+        rows = causes_as_json(apart.causes, apart.cause_fragments)
+        rows += [] if apart.groups is None else groups_as_json(apart.groups)["groups"]
+        rows += [] if apart.domains is None else [domains_as_json(apart.domains)]
         return pd.json_normalize(rows, sep="_")
 
     @property
@@ -102,7 +102,7 @@ class Fit(Answer):
     @property
     def _whole(self) -> str:
         """The fragment of all nodes together."""
-        return self._report.text if self._report.groups is not None else self.fragment
+        return self._report.text if self._report.apart.groups is not None else self.fragment
 
     @property
     def job_failures(self) -> dict[str, Any]:
@@ -216,4 +216,10 @@ def fit(
         by=by, domain=domain, reach=reach or {}, now=now, job_nodes=job_nodes,
         bootstrap=bootstrap, seed=seed, circle=circle,
     )  # fmt: skip
-    return Fit(to_make.of(read_to_fit(asked)), one_line(path.name))
+    fitted, apart = to_make.of(read_to_fit(asked))
+    name = one_line(path.name)
+    report = FitReport.of(
+        fitted, name, n_job_nodes=job_nodes, circle_seed=seed if circle else None, now=now,
+        apart=apart,
+    )  # fmt: skip
+    return Fit(report, name)

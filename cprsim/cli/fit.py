@@ -237,7 +237,7 @@ def fit(
         options_of_reader,
         read_to_fit,
     )
-    from cprsim.present.fit import blocks_of_fit, page_of_fit, since_sentences
+    from cprsim.present.fit import FitReport, blocks_of_fit, page_of_fit, since_sentences
     from cprsim.present.fit_json import (
         causes_as_json,
         domains_as_json,
@@ -277,8 +277,11 @@ def fit(
     if anonymize is not None:
         write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
         complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
-    report = to_make.of(log)
-    fitted, causes = report.fitted, report.causes
+    fitted, apart = to_make.of(log)
+    report = FitReport.of(
+        fitted, one_line(trace.name), n_job_nodes=job_nodes,
+        circle_seed=seed if circle else None, now=now, apart=apart,
+    )  # fmt: skip
     since = before and compared(before, log.chosen, fitted.portrait.weekly_dispersion)
     if since:
         report = replace(report, more=(*since_sentences(since), *report.more))
@@ -292,11 +295,11 @@ def fit(
         write_new(save, to_save)
     if as_json:
         more: dict[str, Any] = {}
-        if causes:
-            each = causes_as_json(causes, report.cause_fragments)
-            more = {"causes": each, "fragment_of_causes": report.fragment_of_causes}
-        more |= {"by_group": groups_as_json(report.groups)} if report.groups else {}
-        more |= {"domains": domains_as_json(report.domains)} if report.domains else {}
+        if apart.causes:
+            each = causes_as_json(apart.causes, apart.cause_fragments)
+            more = {"causes": each, "fragment_of_causes": apart.fragment_of_causes}
+        more |= {"by_group": groups_as_json(apart.groups)} if apart.groups else {}
+        more |= {"domains": domains_as_json(apart.domains)} if apart.domains else {}
         more |= {"since_last": since_as_json(since)} if since else {}
         say_json({**fit_as_json(report, figures), **more})
     else:

@@ -14,10 +14,10 @@ from cprsim.foreign import one_line
 if TYPE_CHECKING:
     from cprsim.failures.outages import NodeGroups, Outages
     from cprsim.failures.traces.asked import LogOptions
+    from cprsim.fitting.apart import TakenApart
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import Observation
     from cprsim.fitting.trace_fit import TraceFit
-    from cprsim.present.fit import FitReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,42 +159,38 @@ class FitAsked:
         if self.reach and self.by != "cause":
             raise ParameterError("--reach: goes with --by cause")
 
-    def of(self, log: LogRead) -> FitReport:
-        """Fit the log. Raises ParameterError where nothing at all can be fitted."""
+    def of(self, log: LogRead) -> tuple[TraceFit, TakenApart]:
+        """Fit the log, and take it apart. Raises ParameterError where nothing can be fitted."""
         from cprsim.errors import ParameterError
+        from cprsim.fitting.apart import WHOLE, TakenApart
+        from cprsim.fitting.by_group import ByGroup
         from cprsim.fitting.domains import ByDomain, fit_domains
-        from cprsim.present.fit import FitReport
+        from cprsim.fitting.fragments import nodes_of_job
 
         if self.by == "cause" and log.asked.cause is not None:
             raise ParameterError("--by cause: takes all causes, --cause one alone")
-        name = one_line(log.asked.log.name)
         fitted = log.fit(self.bootstrap, self.seed)
-        report = FitReport.of(
-            fitted, name, n_job_nodes=self.job_nodes,
-            circle_seed=self.seed if self.circle else None, now=self.now,
-        )  # fmt: skip
+        name = one_line(log.asked.log.name)
+        n_job = nodes_of_job(self.job_nodes, fitted.outages.n_nodes)
+        if self.by == "cause":
+            return fitted, self._causes(log, fitted, name, n_job)
         if self.by is not None:
-            return self._apart(log, report)
+            groups = ByGroup.of(fitted, log.groups(self.by), log.asked.first, name)
+            return fitted, TakenApart(groups=groups)
         if self.domain is None:
-            return report
+            return fitted, WHOLE
         found = fit_domains(log.apart, log.groups(self.domain), log.within_h)
-        of_domains = ByDomain.of(found, name, report.n_job_nodes, fitted.observation)
-        return replace(report, domains=of_domains)
+        domains = ByDomain.of(found, name, n_job, fitted.observation)
+        return fitted, TakenApart(domains=domains)
 
-    def _apart(self, log: LogRead, report: FitReport) -> FitReport:
-        """With each cause, or each group."""
-        from cprsim.fitting.by_group import ByGroup
+    def _causes(self, log: LogRead, fitted: TraceFit, name: str, n_job: int) -> TakenApart:
+        from cprsim.fitting.apart import TakenApart
         from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
 
-        fitted, first, n_job = report.fitted, log.asked.first, report.n_job_nodes
-        if self.by != "cause":
-            groups = log.groups(str(self.by))
-            return replace(report, groups=ByGroup.of(fitted, groups, first, report.origin))
-        causes = by_cause(log.chosen, n_job, first)
+        causes = by_cause(log.chosen, n_job, log.asked.first)
         reaches = reaches_of(causes, self.reach)
-        written = fragments_by_cause(causes, report.origin, n_job, fitted.observation)
-        of_all = fragment_of_all(written, reaches)
-        return replace(report, causes=causes, cause_fragments=written, fragment_of_causes=of_all)
+        written = fragments_by_cause(causes, name, n_job, fitted.observation)
+        return TakenApart(causes, written, fragment_of_all(written, reaches))
 
 
 def read_to_fit(asked: LogAsked) -> LogRead:

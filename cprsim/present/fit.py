@@ -12,8 +12,9 @@ from rich.console import Console
 from cprsim.errors import CprsimError, ParameterError
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
+from cprsim.fitting.apart import WHOLE, TakenApart
 from cprsim.fitting.by_group import ByGroup, OfGroup
-from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
+from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.domains import ByDomain
@@ -72,18 +73,14 @@ class FitReport:
     why_no_circle: str  # empty where there is one, or none was asked for
     verdict: FitVerdict
     more: tuple[str, ...] = ()  # sentences that belong to the verdict
-    causes: tuple[OfCause, ...] = ()  # the one to fix first on top
-    cause_fragments: tuple[CauseFragment, ...] = ()  # of each alone
-    fragment_of_causes: str | None = None
-    groups: ByGroup | None = None
-    domains: ByDomain | None = None
+    apart: TakenApart = WHOLE
     rates: Rates | None = None
     why_no_rates: str = ""
 
     @classmethod
     def of(
         cls, fitted: TraceFit, origin: str, *, n_job_nodes: int | None, circle_seed: int | None,
-        now: bool = False,
+        now: bool = False, apart: TakenApart = WHOLE,
     ) -> FitReport:  # fmt: skip
         """Make the fragments, and close the circle.
 
@@ -94,6 +91,7 @@ class FitReport:
         n_job_nodes : nodes of the job that the fragments are for; None for all of the log's
         circle_seed : of the simulation; None for no circle
         now : the fragment is for what comes after the log, where the rate changes
+        apart : the log by cause, group or domain
         """
         course, why_no_rates = _rates(fitted)
         simpler = None
@@ -111,7 +109,7 @@ class FitReport:
         said = verdict(fitted, n_job)
         return cls(
             fitted, n_job, origin, written, why_no_fragment, simpler, circle, why_no_circle, said,
-            _now_sentences(fitted, course, n_job), rates=course, why_no_rates=why_no_rates,
+            _now_sentences(fitted, course, n_job), apart, course, why_no_rates,
         )  # fmt: skip
 
     @property
@@ -122,12 +120,12 @@ class FitReport:
     @property
     def to_save(self) -> str | None:
         """What a file gets: the fragment of what was asked for; of groups, that of each."""
-        if self.causes:
-            return self.fragment_of_causes
-        if self.domains is not None:
-            return self.domains.fragment
-        if self.groups is not None:
-            return "---\n".join(self.groups.fragments)
+        if self.apart.causes:
+            return self.apart.fragment_of_causes
+        if self.apart.domains is not None:
+            return self.apart.domains.fragment
+        if self.apart.groups is not None:
+            return "---\n".join(self.apart.groups.fragments)
         return self.fragment
 
 
@@ -183,9 +181,17 @@ def document_of_fit(report: FitReport) -> Document:
             ),
             *([Section("Simulated again", blocks)] if (blocks := _circle_blocks(report)) else []),
             Section("For the scenario", _fragment_blocks(report)),
-            *([Section("Causes", _cause_blocks(report))] if report.causes else []),
-            *([Section("Groups", _group_blocks(report.groups))] if report.groups else []),
-            *([Section("Domains", _domain_blocks(report.domains))] if report.domains else []),
+            *([Section("Causes", _cause_blocks(report))] if report.apart.causes else []),
+            *(
+                [Section("Groups", _group_blocks(report.apart.groups))]
+                if report.apart.groups
+                else []
+            ),
+            *(
+                [Section("Domains", _domain_blocks(report.apart.domains))]
+                if report.apart.domains
+                else []
+            ),
         ],
     )
 
@@ -420,16 +426,16 @@ def _cause_blocks(report: FitReport) -> list[Block]:
         Table(
             "What each cause costs the job",
             [Column("cause", is_number=False), *map(Column, headings)],
-            [_costs(one) for one in report.causes],
+            [_costs(one) for one in report.apart.causes],
         ),
         Words([
             "overhead saved: what full recovery with saves at Young's interval would cost less "
             f"without the cause; assumed: a save and a restart take {SAVE_H * 60:g} and "
             f"{RESTART_H * 60:g} min. With 95 % intervals, as if failures did not bunch.",
             "Up-times to each cause, the others censoring, and the share it strikes first:",
-            *(f"  {_fit_line(one)}" for one in report.causes),
+            *(f"  {_fit_line(one)}" for one in report.apart.causes),
         ]),
-        ListingBlock("A source for each cause", report.fragment_of_causes or "# no fragment"),
+        ListingBlock("A source for each cause", report.apart.fragment_of_causes or "# no fragment"),
     ]  # fmt: skip
 
 

@@ -138,6 +138,9 @@ def test_a_list_of_nodes_is_an_outage_of_each(tmp_path: Path) -> None:
     assert log.node_names == ("Rack 5, left", "g01", "g02", "g03", "g7", "x", "y")
     assert log.n_outages == 7
     assert "2 row(s) that name several nodes, an outage of each" in log.notes
+    with pytest.raises(TraceError, match="is no range of numbers") as caught:
+        read(tmp_path / "log.csv", text.replace("01-03", "03-01"))
+    assert caught.value.problems[0].place.line == 2
 
 
 def test_words_for_no_end(tmp_path: Path) -> None:

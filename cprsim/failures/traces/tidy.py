@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -142,15 +142,15 @@ class _LogRows(NamedTuple):
     others: Ints  # differs where any further column does; (0,) where there is none
     state: Ints  # what the row says of its node; (0,) where rows are outages
 
-    def where(self, mask: Bools) -> _LogRows:
-        """The rows that `mask` (n_rows,) keeps."""
+    def taken(self, index: Ints | Bools) -> _LogRows:
+        """The rows of these numbers, or that a mask (n_rows,) keeps."""
         return _LogRows(
-            self.node[mask],
-            self.start_h[mask],
-            self.end_h[mask],
-            self.cause[mask],
-            self.others[mask] if len(self.others) else self.others,
-            self.state[mask] if len(self.state) else self.state,
+            self.node[index],
+            self.start_h[index],
+            self.end_h[index],
+            self.cause[index],
+            self.others[index] if len(self.others) else self.others,
+            self.state[index] if len(self.state) else self.state,
         )
 
 
@@ -218,7 +218,7 @@ def read_table(
     node, node_names = nodes.in_order(rows.node)
     late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(node), dtype=bool)
     if n_late := int(late.sum()):
-        rows, node = rows.where(~late), node[~late]
+        rows, node = rows.taken(~late), node[~late]
     start_h, end_h, causes_of = rows.start_h - from_h, rows.end_h - from_h, rows.cause
     del rows, late  # long columns, each in memory once
     outages = outages_of(
@@ -258,7 +258,8 @@ def _read(
     like: Times | None = None
     columns: dict[str, str] | None = None
     state: str | None = None
-    has_ends, counted, said = False, Counter[str](), ()
+    has_ends, counted = False, Counter[str]()
+    said: tuple[str, ...] = ()
     for table in pieces:
         if columns is None:
             told = ends_told(table, asked.columns)
@@ -267,7 +268,7 @@ def _read(
             columns |= told
         table = _one_node_each(table, columns.get("node", "node"), path, counted)
         rows = named_columns(table, columns, path, (*COLUMNS, *told), OPTIONAL)
-        theirs = {name: columns.get(name, name) for name in rows}
+        theirs = {name: columns.get(name, name) for name in map(str, rows)}
         if state is not None:
             theirs["state"] = named_columns(table, {}, path, (state,), ()).columns[0]
         has_ends = not {"end", "duration", "state"}.isdisjoint(theirs)
@@ -313,15 +314,19 @@ def _one_node_each(
     if not several.any():
         return table
     counted["row(s) that name several nodes, an outage of each"] += int(several.sum())
-    try:
-        names = [expanded(cell) for cell in table.loc[several, column]]
-    except ParameterError as error:
-        raise trace_error(path, None, str(error), column) from None
+    names = [_nodes_of(cell, row, path, column) for row, cell in table.loc[several, column].items()]
     if len(table) + sum(map(len, names)) > (most := int(memory_bytes() / BYTES_PER_ROW)):
         raise BudgetError(f"{path}: {column}: more than {most:,} outages: {how_to_raise()}")
     lists = table[column].astype(object)
     lists[several] = pd.Series(names, index=lists.index[several], dtype=object)
     return table.assign(**{column: lists}).explode(column)
+
+
+def _nodes_of(cell: str, row: Any, path: Path, column: str) -> list[str]:
+    try:
+        return expanded(cell)
+    except ParameterError as error:
+        raise trace_error(path, int(row) + FIRST_ROW, str(error), column) from None
 
 
 def _of_ends(told: Mapping[str, str]) -> tuple[str, ...]:
@@ -344,8 +349,8 @@ def _paired(rows: _LogRows, counted: Counter[str], path: Path) -> _LogRows:
     counted["row(s) left out that say neither that a node is down nor that it is up"] += n_other
     n_idle = len(rows.state) - n_other - len(begin) - int(np.isfinite(end_h).sum())
     counted["row(s) left out as the node was down, or up, already"] += n_idle
-    kept = _LogRows(*(column[begin] if len(column) else column for column in rows))
-    return kept._replace(end_h=end_h, state=NO_STATES)
+    kept = rows._replace(state=NO_STATES).taken(begin)
+    return kept._replace(end_h=end_h)
 
 
 def _times(column: pd.Series[str], asked: LogOptions, path: Path, like: Times | None) -> Times:
@@ -399,7 +404,7 @@ def _once(rows: _LogRows) -> tuple[_LogRows, int]:
     """The rows without those that say the same as an earlier one, and how many did."""
     before = said_before([column for column in rows if len(column)])
     n_twice = int(before.sum())
-    return (rows.where(~before), n_twice) if n_twice else (rows, 0)
+    return (rows.taken(~before), n_twice) if n_twice else (rows, 0)
 
 
 def _joined(pieces: list[_LogRows]) -> _LogRows:
