@@ -34,7 +34,9 @@ test-long: $(VENV)/.has-test  ## Run the tests that take their time: damaged inp
 test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 minutes, not part of check)
 	@$(BIN)/pytest -q -m long tests/rehearsal
 
-check: $(VENV)/.has-check style types layers test test-long docs-check site notebooks  ## Everything that has to hold before a commit
+check: $(VENV)/.has-check  ## Everything that has to hold before a commit
+	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
+	@$(MAKE) --no-print-directory test test-long docs-check notebooks
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
@@ -97,15 +99,8 @@ rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its predi
 	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \
 	    --set job.useful='20 s' --set kernel.samples=66000
 
-REHEARSE = $(BIN)/cprsim rehearse scenarios/rehearsal.yaml
-
 campaign: $(VENV)/.has-run  ## Rehearse ten failure traces, and one run of 20 minutes (up to 3 hours on an idle machine; resumes)
-	@status=0; \
-	$(REHEARSE) --repeat 10 --strategies full,partial,cpr,cpr-mfu,async,gemini || status=$$?; \
-	$(REHEARSE) --repeat 3 --strategies cpr-scar,cpr-round-robin || status=$$?; \
-	$(REHEARSE) --strategies cpr --set job.useful='20 min' --set failures.count=10 \
-	    --set kernel.samples=600000 || status=$$?; \
-	exit $$status
+	@$(BIN)/python -m benchmarks.rehearsal_campaign
 
 promise: $(VENV)/.has-run  ## Hold the selector's intervals to losses measured on fresh data (up to 90 minutes)
 	@$(BIN)/python benchmarks/promise.py

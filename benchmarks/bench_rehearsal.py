@@ -1,10 +1,12 @@
 """Samples per second of a rehearsal's processes, unpaced, beside the kernel in one process.
 
-One trainer process and 4 embedding servers on this machine; the kernel trains the same clicks.
+One trainer process, or two in step, and 4 embedding servers on this machine; the kernel trains the
+same clicks.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -24,7 +26,10 @@ NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
 
 
 def of_processes(material: Material) -> float:
-    orders = Orders("bench", False, 1e-3, (), NO_THROTTLE, n_servers=N_SERVERS, limit_s=600.0)
+    orders = Orders(
+        "bench", False, 1e-3, (), NO_THROTTLE, n_servers=N_SERVERS, n_trainers=material.n_trainers,
+        limit_s=600.0,
+    )  # fmt: skip
     found = []
     with ForkServer(material) as fork_server:
         for number in range(REPEATS):
@@ -51,6 +56,8 @@ def main() -> None:
     material = material_of(proxy_model(load_scenario(SCENARIO, ["kernel.samples=60000"])))
     print(f"the kernel in one process       {of_the_kernel(material):9,.0f} samples/s")
     print(f"a trainer and {N_SERVERS} servers, unpaced {of_processes(material):9,.0f} samples/s")
+    two = replace(material, n_trainers=2)
+    print(f"two in step and {N_SERVERS} servers       {of_processes(two):9,.0f} samples/s")
 
 
 if __name__ == "__main__":

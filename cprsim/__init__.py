@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cprsim.api.backtests import BacktestedJobs, backtest
     from cprsim.api.calibrations import CalibratedScenario, calibrate
     from cprsim.api.comparing import Difference, compare
-    from cprsim.api.comparing_systems import SystemsComparison, compare_systems
+    from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
@@ -41,6 +41,7 @@ __all__ = [
     "Difference",
     "Fit",
     "Ledger",
+    "MapOfSystems",
     "Page",
     "Reproduction",
     "Run",
@@ -68,7 +69,11 @@ _WHERE = {
     "cprsim.api.backtests": ("BacktestedJobs", "backtest"),
     "cprsim.api.calibrations": ("CalibratedScenario", "calibrate"),
     "cprsim.api.comparing": ("Difference", "compare"),
-    "cprsim.api.comparing_systems": ("SystemsComparison", "compare_systems"),
+    "cprsim.api.comparing_systems": (
+        "MapOfSystems",
+        "SystemsComparison",
+        "compare_systems",
+    ),
     "cprsim.api.fitting": ("Fit", "fit"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),

@@ -29,6 +29,7 @@ class How(StrEnum):
     BINOMIAL = "exact binomial (Clopper and Pearson 1934)"
     POISSON = "exact Poisson (Garwood 1936)"
     LIKELIHOOD = "observed information of a likelihood"
+    POSTERIOR = "central part of a posterior"
     NORMAL = "normal, by a standard error"
     BOUNDS = "bounds"  # the number lies between them for certain
 

@@ -8,7 +8,8 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
@@ -137,15 +138,37 @@ class Storage:
 
     bandwidth_bytes_per_h: float
     server_bandwidth_bytes_per_h: float = float("inf")  # of each server's own link
-    shard_bytes: float = 0.0  # what one embedding server saves and loads
+    shard_bytes: float = 0.0  # what one embedding server saves and loads, on average
+    bytes_of_shards: tuple[float, ...] = ()  # of each in order of the slots; none: all alike
 
     def rate_bytes_per_h(self, n_flows: int) -> float:
         """Bytes per hour of each of `n_flows` equal flows."""
         return min(self.server_bandwidth_bytes_per_h, self.bandwidth_bytes_per_h / n_flows)
 
+    def mean_rate_bytes_per_h(self, n_flows: int) -> float:
+        """The same of flows until the last shard has moved, on average."""
+        if n_flows != len(self.bytes_of_shards):
+            return self.rate_bytes_per_h(n_flows)
+        return self.shard_bytes / self.transfer_h(n_flows)
+
     def transfer_h(self, n_flows: int) -> float:
-        """Hours that `n_flows` servers take, each moving its shard, with nobody else about."""
-        return self.shard_bytes / self.rate_bytes_per_h(n_flows)
+        """Hours that `n_flows` servers take, each moving its shard, with nobody else about.
+
+        Of shards that differ all, each until it has moved; fewer of them as shards of average size.
+        """
+        if n_flows != len(self.bytes_of_shards):
+            return self.shard_bytes / self.rate_bytes_per_h(n_flows)
+        hours = moved_bytes = 0.0
+        for n_done, size_bytes in enumerate(sorted(self.bytes_of_shards)):
+            hours += (size_bytes - moved_bytes) / self.rate_bytes_per_h(n_flows - n_done)
+            moved_bytes = size_bytes
+        return hours
+
+    def n_by_bytes(self, slots: Collection[int], first: int) -> dict[float, int]:
+        """How many of the shards on some slots are of each size; the first shard is on `first`."""
+        if not self.bytes_of_shards:
+            return {self.shard_bytes: len(slots)}
+        return Counter(self.bytes_of_shards[slot - first] for slot in slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +283,8 @@ class RecoveryPolicy:
     sub_saves: SubSaves | None = None  # None: every save is whole
     # a `recovery.policy.Policy`; None: what `on_failure` says
     system: Annotated[Any, FieldMark.TAGGED] = None
+    # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
+    loses_as: Annotated[str | None, FieldMark.OMIT_NONE] = None
 
     @property
     def extra_nodes(self) -> float:

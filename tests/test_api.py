@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 import cprsim
 from cprsim import events
+from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError, ScenarioError, TraceError
 from cprsim.history.exporting import write_events
 from cprsim.measuring.measure import MeasureRequest
@@ -52,15 +53,19 @@ SIGNATURES = {
     "period: tuple[str | None, str | None] = (None, None), "
     "columns: Mapping[str, str] | None = None, time_unit: str | None = None, "
     "date_format: str | None = None, tz: str | None = None, repair: str | None = None, "
-    "coalesce: str | None = None, cause: str | None = None, node: str | None = None, "
-    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, bootstrap: int = 199, "
-    "seed: int = 0, circle: bool = False) -> Fit",
+    "coalesce: str | None = None, together: str | None = None, by: str | None = None, "
+    "domain: str | None = None, reach: Mapping[str, str] | None = None, "
+    "cause: str | None = None, node: str | None = None, "
+    f"age: Literal['new', 'unknown'] | None = None, job_nodes: {OPTIONAL}, now: bool = False, "
+    "bootstrap: int = 199, seed: int = 0, circle: bool = False) -> Fit",
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
-    "file: str | Path | None = None) -> Curve",
+    "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
-    f"seed: {OPTIONAL}, replications: {OPTIONAL}, {PLACED}) -> SystemsComparison",
+    "map: Mapping[str, str | Sequence[Any]] | None = None, "
+    f"seed: {OPTIONAL}, replications: {OPTIONAL}, workers: {OPTIONAL}, {PLACED}) -> "
+    "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
     "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
     "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, seed: int = 0) "
@@ -68,8 +73,8 @@ SIGNATURES = {
     "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, "
     "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
-    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | Curve | "
-    "Reproduction | Page",
+    "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
+    "MapOfSystems | Curve | Reproduction | Page",
 }
 SHOWN = {"name", "document", "report"}
 ANSWER = SHOWN | {"table", "figure", "figures"}
@@ -80,11 +85,13 @@ MEMBERS = {
     "Sweep": KEPT | {"axes", "of", "strategies"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
     "Fit": ANSWER
-    | {"circle", "failures", "fragment", "job_failures", "mtbf_h", "simpler", "warnings"},
+    | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
+    | {"warnings"},
     "Curve": ANSWER
     | {"is_fit_for_use", "losses", "read", "save", "strategies", "unfit", "weights"},
     "Difference": ANSWER | {"is_paired"},
     "SystemsComparison": KEPT | {"best", "cant_be_told", "left_out", "recovery"},
+    "MapOfSystems": KEPT | {"axes", "bests"},
     "Systems": ANSWER | {"explain", "names"},
     "BacktestedJobs": ANSWER | {"advice", "left_out", "recommended"},
     "CalibratedScenario": ANSWER | {"prediction", "scenario", "text"},
@@ -309,7 +316,10 @@ def test_a_measurement_gives_a_curve(tmp_path: Path, monkeypatch: pytest.MonkeyP
     small = partial(MeasureRequest, design=DESIGN)
     monkeypatch.setattr("cprsim.measuring.measure.MeasureRequest", small)
     file = tmp_path / "small.json"
-    curve = cprsim.measure(MEASURED, {"kernel.samples": 2000}, seeds=3, workers=1, file=file)
+    measured = partial(cprsim.measure, MEASURED, seeds=3, workers=1)
+    shorter = [measured({"kernel.samples": n}, file=tmp_path / f"{n}.json") for n in (1000, 1500)]
+    curve = measured({"kernel.samples": 2000}, shorter=shorter, file=file)
+    assert [law.longest for law in read_curve(file).lengths.values()] == [1714, 1714]
     assert set(curve.table) == {"strategy", "metric", "pls", "loss", "low", "high"}
     assert "partial" in curve.strategies
     assert not curve.is_fit_for_use
@@ -345,6 +355,56 @@ def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
     assert run.table["n"].eq(3).all()
     with pytest.raises(TraceError):
         cprsim.fit(tmp_path / "none.csv")
+
+
+def racks_that_fail(folder: Path) -> Path:
+    """Four racks of three nodes: disks of nodes, power of racks, twice as often from hour 3,000."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for _ in range(160):
+        at, node = 4500 * rng.uniform() ** 0.7, int(rng.integers(12))
+        struck = range(node - node % 3, node - node % 3 + 3) if rng.uniform() < 0.3 else [node]
+        cause = "power" if len(struck) == 3 else "disk"
+        rows += [
+            f"n{one},{at + 0.001 * one:.4f},{at + 1:.4f},{cause},r{one // 3}" for one in struck
+        ]
+    path = folder / "racks.csv"
+    path.write_text("\n".join(["node,start,end,cause,rack", *rows]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"by": "cause", "reach": {"power": "rack"}, "together": "1 min"}, {"disk", "power"}),
+        ({"by": "rack"}, {"r0", "r1", "r2", "r3"}),
+        ({"domain": "rack", "together": "1 min"}, {"rack"}),
+        ({"now": True}, set()),
+    ],
+)
+def test_a_fit_takes_a_log_apart_as_the_command_does(
+    tmp_path: Path, options: dict[str, object], names: set[str]
+) -> None:
+    path = racks_that_fail(tmp_path)
+    fitted = cprsim.fit(path, time_unit="h", bootstrap=0, **options)  # type: ignore[arg-type]
+    said = [
+        word
+        for name, value in options.items()
+        for word in (
+            [f"--{name}"] if value is True
+            else ["--reach", "power=rack"] if name == "reach"
+            else [f"--{name}", str(value)]
+        )
+    ]  # fmt: skip
+    printed = call("fit", path, "--time-unit", "h", "--bootstrap", "0", *said, "--save",
+                   saved := tmp_path / "saved.yaml")  # fmt: skip
+    assert printed.exit_code == 0, printed.output
+    assert fitted.fragment == saved.read_text("utf-8")
+    assert fitted.failures["kind"] in {"correlated", "job"}
+    assert bool(fitted.scopes) == (names in ({"disk", "power"}, {"rack"}))
+    assert set(fitted.apart.iloc[:, 0] if names else ()) == names
+    with pytest.raises(ParameterError, match="--now: goes without --by"):
+        cprsim.fit(path, time_unit="h", by="rack", now=True)
 
 
 def test_a_ledger_books_the_hours_of_a_job(tmp_path: Path) -> None:
@@ -440,6 +500,24 @@ def test_systems_are_compared_as_the_command_does(tmp_path: Path) -> None:
     assert theirs == dict(zip(found.table["name"], found.table["overhead_fraction"], strict=True))
     with pytest.raises(ParameterError, match="there is no `nobody`"):
         cprsim.compare_systems(small_scenario(), only=["nobody"])
+
+
+def test_systems_are_mapped_over_two_inputs(tmp_path: Path) -> None:
+    over = {"failures.mtbf": ["2 h", "50 h"], "costs.save": ["1 min", "9 min"]}
+    asked = {"only": ("full", "none"), "replications": 100, "map": over, "workers": 1}
+    found = cprsim.compare_systems(small_scenario(), folder=tmp_path, **asked)
+    assert found.axes == ("failures.mtbf [h]", "costs.save [min]")
+    assert len(found.table) == 4
+    assert set(found.table["best"]) == set(found.bests) <= {"full", "none"}
+    assert set(found.figures) == {"map"}
+    assert (found.folder / "map.png").is_file()
+    again = cprsim.read(found.folder)
+    assert isinstance(again, cprsim.MapOfSystems)
+    assert again.table.equals(found.table)
+    with pytest.raises(ParameterError, match="a map has two axes, not 1"):
+        cprsim.compare_systems(small_scenario(), map={"failures.mtbf": ["2 h", "50 h"]})
+    with pytest.raises(ParameterError, match="only a map has points"):
+        cprsim.compare_systems(small_scenario(), workers=2)
 
 
 # --------------------------------------------------------------------------- shown

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cprsim.errors import ParameterError
-from cprsim.records import OnFailure, RecoveryPolicy, ShardLoss, SmallTables, SubSaves
+from cprsim.records import (
+    CostBreakdown,
+    OnFailure,
+    RecoveryPolicy,
+    ShardLoss,
+    SmallTables,
+    SubSaves,
+)
+from cprsim.recovery.policy import Elastic, Policy, Reverts, Rule
 from cprsim.staleness import (
     STRATEGIES,
     MeanLoss,
@@ -37,6 +45,15 @@ def losses(*rows: tuple[int, float, float, float, float]) -> ShardLoss:
         np.array(since_save, float),
         np.array(since_reload, float),
         np.array(share, float),
+    )
+
+
+def jobs(*replications: int) -> CostBreakdown:
+    """Job i has failed i times, and lacked i/100 of its work in speed."""
+    i = np.array(replications, np.int64)
+    useful_h, degraded_h = np.full(len(i), USEFUL_H), USEFUL_H * i / 100
+    return CostBreakdown(
+        i, i >= 0, useful_h + degraded_h, useful_h, ("degraded",), degraded_h[:, None], i, 0 * i
     )
 
 
@@ -75,7 +92,7 @@ def test_weighted_pls_is_net_and_weighs_when_it_was_lost():
 
 
 def test_a_prediction_by_hand():
-    found = curve(BENT).predict(policy(), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    found = curve(BENT).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     assert found is not None
     # beyond 0.3 the last line goes on: 0.004 / 0.2 per PLS; the relative error 0.08 stays
     assert found.loss == pytest.approx([0.001, 0.0, 0.005 + 0.1 * 0.02])
@@ -152,7 +169,7 @@ def test_each_policy_has_the_response_of_how_it_saves():
 
 @pytest.mark.parametrize("does", [OnFailure.ROLL_BACK, OnFailure.RESTART])
 def test_who_keeps_no_stale_shard_loses_nothing_at_all(does: OnFailure):
-    found = curve().predict(policy(does=does), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    found = curve().predict(policy(does=does), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     assert found is not None
     assert found.loss.tolist() == [0.0, 0.0, 0.0]
     assert found.mean() == MeanLoss(0.0, 0.0, inf)
@@ -161,8 +178,33 @@ def test_who_keeps_no_stale_shard_loses_nothing_at_all(does: OnFailure):
 
 def test_what_was_not_measured_is_not_predicted():
     measured = curve(BENT)
-    assert measured.predict(policy(), Metric.LOG_LOSS, THREE, np.arange(3), USEFUL_H) is None
+    assert measured.predict(policy(), Metric.LOG_LOSS, THREE, jobs(0, 1, 2), USEFUL_H) is None
     assert measured.of_policy(policy(SubSaves("mfu")), Metric.AUC) is None
+
+
+@pytest.mark.parametrize(
+    ("by", "most", "expected"),
+    [("failures", 1.0, [0.0, 0.003, 0.006]), ("degraded", 0.02, [0.0, 0.0015, 0.003])],
+)
+def test_a_system_loses_by_what_its_response_counts(by, most, expected):
+    ends, error = np.array([0.0, most]), np.array([0.0, 1e-4])
+    response = Response("hsdp", Metric.AUC, ends, np.array([0.0, 0.003]), error, by=by)
+    under = Policy("groups", (Rule(Reverts.NOBODY, ()),), elastic=Elastic("worker", (1.0, 0.9)))
+    hsdp = RecoveryPolicy("groups", OnFailure.BY_RULES, inf, "", system=under, loses_as="hsdp")
+    found = curve(response).predict(hsdp, Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
+    assert found is not None
+    assert found.loss == pytest.approx(expected)
+    assert found.beyond.tolist() == [one > 0.003 for one in expected]
+    assert curve(BENT).predict(hsdp, Metric.AUC, THREE, jobs(0, 1), USEFUL_H) is None
+
+
+def test_a_system_that_never_slows_down_does_not_lose_by_that():
+    ends = np.array([0.0, 1.0])
+    response = Response("moc", Metric.AUC, ends, 0.1 * ends, 0.1 * ends, by="degraded")
+    under = Policy("moc", (Rule(Reverts.ALL, ()),))
+    moc = RecoveryPolicy("moc", OnFailure.BY_RULES, inf, "", system=under, loses_as="moc")
+    with pytest.raises(ParameterError, match="never works at less than its speed"):
+        curve(response).predict(moc, Metric.AUC, THREE, jobs(0, 1), USEFUL_H)
 
 
 def test_a_response_holds_for_the_settings_it_was_measured_at():
@@ -271,11 +313,11 @@ def test_portions_of_losses_add_up_row_by_row(one, other, response):
 
 @given(rows, responses)
 def test_what_other_jobs_lose_changes_nothing_for_a_job(rows, response):
-    measured, all_of_them = curve(response), np.arange(5)
+    measured, all_of_them = curve(response), jobs(*range(5))
     together = measured.predict(policy(), Metric.AUC, losses(*rows), all_of_them, USEFUL_H)
     for replication in {row[0] for row in rows}:
         mine = losses(*(row for row in rows if row[0] == replication))
-        alone = measured.predict(policy(), Metric.AUC, mine, np.array([replication]), USEFUL_H)
+        alone = measured.predict(policy(), Metric.AUC, mine, jobs(replication), USEFUL_H)
         assert alone.loss[0] == pytest.approx(together.loss[replication])
         assert alone.beyond[0] == together.beyond[replication]
 
@@ -327,7 +369,7 @@ def measured_response(*slopes: float, late: float = 0.5) -> Response:
 
 def test_a_prediction_errs_by_what_its_replicates_differ():
     response = measured_response(0.01, 0.012, 0.014)
-    found = curve(response).predict(policy(), Metric.AUC, THREE, np.arange(3), USEFUL_H)
+    found = curve(response).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     by_each = np.array([[0.1, 0.0, 0.32 * 1.25], [0, 0, 0], [0, 0, 0]], float)
     for i, slope in enumerate((0.01, 0.012, 0.014)):
         end = 0.5 + 0.1 * i

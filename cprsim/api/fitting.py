@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cprsim.api.answer import Answer, Draw, table_of
 from cprsim.foreign import one_line
-from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
+from cprsim.making.fit_log import (
+    FitAsked,
+    LogAsked,
+    nodes_option,
+    options_of_reader,
+    read_to_fit,
+)
 from cprsim.plots.fit import fit_figures
 from cprsim.present.document import Document
 from cprsim.present.fit import FitReport, document_of_fit
+from cprsim.present.fit_json import causes_as_json, domains_as_json, groups_as_json
 from cprsim.scenario.yaml_text import read_document
 
 if TYPE_CHECKING:
@@ -53,8 +60,26 @@ class Fit(Answer):
 
     @property
     def fragment(self) -> str:
-        """The section `failures` of a scenario as YAML, each number with its interval."""
-        return self._report.text
+        """The section `failures` of a scenario as YAML, each number with its interval.
+
+        By cause and by domain a source for each; by another column a document for each group.
+        """
+        return self._report.to_save or self._report.text
+
+    @property
+    def apart(self) -> pd.DataFrame:
+        """A row per cause or group, or one of the shocks of domains; empty where not asked for.
+
+        Columns: those of ``cprsim fit --json``, ``_estimate``, ``_low`` and ``_high`` behind a
+        number's name.
+        """
+        import pandas as pd
+
+        report = self._report
+        rows = causes_as_json(report.causes, report.cause_fragments)
+        rows += [] if report.groups is None else groups_as_json(report.groups)["groups"]
+        rows += [] if report.domains is None else [domains_as_json(report.domains)]
+        return pd.json_normalize(rows, sep="_")
 
     @property
     def simpler(self) -> str | None:
@@ -63,13 +88,26 @@ class Fit(Answer):
 
     @property
     def failures(self) -> dict[str, Any]:
-        """The section `failures`, for ``cprsim.run(scenario, {"failures": fit.failures})``."""
-        return _section(self.fragment)
+        """The section `failures`, for ``cprsim.run(scenario, {"failures": fit.failures})``.
+
+        By cause that of the first one alone: see `scopes`. By another column that of all nodes.
+        """
+        return _sections(self._whole).get("failures") or {}
+
+    @property
+    def scopes(self) -> list[dict[str, Any]]:
+        """The section `scopes` beside it: by cause and by domain, else empty."""
+        return _sections(self._whole).get("scopes") or []
+
+    @property
+    def _whole(self) -> str:
+        """The fragment of all nodes together."""
+        return self._report.text if self._report.groups is not None else self.fragment
 
     @property
     def job_failures(self) -> dict[str, Any]:
         """The same without groups and lemons: the gaps between failures of the job as a whole."""
-        return _section(self.simpler or self.fragment)
+        return _sections(self.simpler or self._report.text).get("failures") or {}
 
     @property
     def circle(self) -> pd.DataFrame:
@@ -93,10 +131,9 @@ class Fit(Answer):
         return {name: partial(figures.__getitem__, name) for name in figures}
 
 
-def _section(fragment: str) -> dict[str, Any]:
-    document = read_document(fragment, "fragment")
-    data = document.data
-    return dict(data["failures"]) if isinstance(data, dict) and data.get("failures") else {}  # type: ignore[arg-type]
+def _sections(fragment: str) -> dict[str, Any]:
+    data = read_document(fragment, "fragment").data
+    return dict(data) if isinstance(data, dict) else {}
 
 
 def _rows(subject: Subject) -> Iterator[dict[str, object]]:
@@ -124,10 +161,15 @@ def fit(
     tz: str | None = None,
     repair: str | None = None,
     coalesce: str | None = None,
+    together: str | None = None,
+    by: str | None = None,
+    domain: str | None = None,
+    reach: Mapping[str, str] | None = None,
     cause: str | None = None,
     node: str | None = None,
     age: Literal["new", "unknown"] | None = None,
     job_nodes: int | None = None,
+    now: bool = False,
     bootstrap: int = 199,
     seed: int = 0,
     circle: bool = False,
@@ -138,16 +180,21 @@ def fit(
     ----------
     log : the file; `format` says how it is written, None: guessed (docs/fitting.md)
     nodes : nodes observed, with those that never failed, or a table of their dates
-    node_dates : of lanl: nodes are there between the dates that the file names
+    node_dates : of tables and lanl: nodes are there between the dates that the log names
     system : of lanl
     period : begin and end of the observation, as the log writes times
     columns : what columns of a table are called, ``{"start": "begin"}``
     time_unit, date_format, tz : how a table writes times
     repair : how long outages last of which the log names no end
     coalesce : failures of one node within so long of each other are one, ``"10 min"``
+    together : failures of nodes within so long of the one before are one event, ``"1 min"``
+    by : ``"cause"``: a fit for each; or a column: a fit for each group of nodes
+    domain : a column of racks, switches or chassis, which have shocks of their own
+    reach : by cause: what each kills, ``{"power": "rack"}``; default: a node
     cause, node : these alone
     age : of the nodes when the log begins
     job_nodes : nodes of the job that the fragment is for; None: all
+    now : a fragment for what comes after the log, where the rate changes
     bootstrap, seed : samples behind each p-value, and their seed
     circle : simulate the log from its fit, and compare the two
 
@@ -163,9 +210,10 @@ def fit(
     )
     asked = LogAsked(
         log=path, reader=reader, form=format, node_file=node_file, node_dates=node_dates,
-        coalesce=coalesce, cause=cause, node=node, age=age,
+        coalesce=coalesce, together=together, cause=cause, node=node, age=age,
     )  # fmt: skip
-    name = one_line(path.name)
-    fitted = read_to_fit(asked).fit(bootstrap, seed)
-    report = FitReport.of(fitted, name, n_job_nodes=job_nodes, circle_seed=seed if circle else None)
-    return Fit(report, name)
+    to_make = FitAsked(
+        by=by, domain=domain, reach=reach or {}, now=now, job_nodes=job_nodes,
+        bootstrap=bootstrap, seed=seed, circle=circle,
+    )  # fmt: skip
+    return Fit(to_make.of(read_to_fit(asked)), one_line(path.name))

@@ -153,6 +153,7 @@ def measure(
     seeds: int | None = None,
     workers: int | None = None,
     allow_code: bool = False,
+    shorter: Sequence[Curve | str | Path] = (),
     file: str | Path | None = None,
 ) -> Curve:
     """Train with controlled failures, and make a staleness curve, as ``cprsim measure`` does.
@@ -165,6 +166,8 @@ def measure(
     seeds : run so many, whatever precision and time; 3 at least
     workers : processes; None: one per core
     allow_code : run the code that `kernel.trainer` names, also from outside the working directory
+    shorter : two curves of the same model and seeds at shorter lengths of training: where their law
+        predicts this one, it serves longer jobs
     file : write the curve here (.json), and keep its runs beside it; None: nothing is kept
 
     Raises
@@ -173,6 +176,7 @@ def measure(
     """
     from cprsim.making.measuring import prepared
     from cprsim.measuring.curve import curve_file
+    from cprsim.measuring.lengths import read_shorter, with_lengths
     from cprsim.measuring.measure import MeasureRequest
     from cprsim.measuring.measure import measure as run
     from cprsim.measuring.own_code import require_allowed
@@ -199,6 +203,9 @@ def measure(
             workers=Workers(workers),
         )
     )
+    paths = [one.path if isinstance(one, Curve) else Path(one) for one in shorter]
+    others = read_shorter(paths, request)
     measured = with_fields(run(request), expected=expected)
-    write_curve(path, curve_file(measured, request, path.stem, "cprsim.measure"))
+    curve = curve_file(measured, request, path.stem, "cprsim.measure")
+    write_curve(path, with_lengths(curve, others))
     return Curve(read_curve(path), path, place)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cprsim.api.answer import Answer, table_of
-from cprsim.api.comparing_systems import SystemsComparison
+from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison
 from cprsim.api.keeping import Place
 from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
@@ -53,7 +53,7 @@ class Reproduction(Answer):
 
 def read(
     result: str | Path,
-) -> Run | Sweep | Selection | SystemsComparison | Curve | Reproduction | Page:
+) -> Run | Sweep | Selection | SystemsComparison | MapOfSystems | Curve | Reproduction | Page:
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
@@ -74,6 +74,7 @@ def read(
         "sweep": lambda loaded: Sweep(loaded, place),
         "selection": lambda loaded: Selection(loaded, place),
         "comparison of systems": lambda loaded: SystemsComparison(loaded, place),
+        "map of systems": lambda loaded: MapOfSystems(loaded, place),
         "curve": lambda loaded: Curve(loaded, path),
         "reproduction": Reproduction,
     }

@@ -69,7 +69,8 @@ def fit(
     node_dates: Annotated[
         bool,
         typer.Option(
-            "--node-dates", help="Of lanl: nodes are there between the dates that the file names."
+            "--node-dates",
+            help="Of tables and lanl: nodes are there between the dates that the log itself names.",
         ),
     ] = False,
     coalesce: Annotated[
@@ -228,18 +229,15 @@ def fit(
     from cprsim.cli.terminal import Terminal
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import anonymous_rows, how_to_fit
-    from cprsim.fitting.by_group import ByGroup
-    from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
-    from cprsim.fitting.domains import ByDomain, fit_domains
-    from cprsim.fitting.fragments import nodes_of_job
     from cprsim.fitting.since_last import compared, read_before
-    from cprsim.making.fit_log import LogAsked, nodes_option, options_of_reader, read_to_fit
-    from cprsim.present.fit import (
-        FitReport,
-        blocks_of_fit,
-        page_of_fit,
-        since_sentences,
+    from cprsim.making.fit_log import (
+        FitAsked,
+        LogAsked,
+        nodes_option,
+        options_of_reader,
+        read_to_fit,
     )
+    from cprsim.present.fit import blocks_of_fit, page_of_fit, since_sentences
     from cprsim.present.fit_json import (
         causes_as_json,
         domains_as_json,
@@ -271,46 +269,19 @@ def fit(
         node=node,
         age=age and age.value,
     )
+    to_make = FitAsked(
+        by=by, domain=domain, reach=_by_cause_said(reach or []), now=now, job_nodes=job_nodes,
+        bootstrap=bootstrap, seed=seed, circle=circle,
+    )  # fmt: skip
     log = read_to_fit(asked)
     if anonymize is not None:
         write_new(anonymize, "\n".join(anonymous_rows(log.as_read)) + "\n")
         complain(f"same fit: cprsim fit {anonymize} {how_to_fit(log.as_read)}")
-    if by == "cause" and cause is not None:
-        raise ParameterError("--by cause: takes all causes, --cause one alone")
-    if by is not None and domain is not None:
-        raise ParameterError("--by and --domain: each writes a fragment; give one of them")
-    if now and (by is not None or domain is not None):
-        raise ParameterError("--now: goes without --by and --domain, which take the whole window")
-    if reach and by != "cause":
-        raise ParameterError("--reach: goes with --by cause")
-    outages = log.chosen
-    n_job = nodes_of_job(job_nodes, outages.n_nodes)
-    fitted = log.fit(bootstrap, seed)
-    report = FitReport.of(
-        fitted, one_line(trace.name), n_job_nodes=job_nodes,
-        circle_seed=seed if circle else None, now=now,
-    )  # fmt: skip
-    causes = by_cause(outages, n_job, asked.first) if by == "cause" else ()
-    apart = None
-    if by is not None and by != "cause":
-        apart = ByGroup.of(fitted, log.groups(by), asked.first, one_line(trace.name))
-    domains = None
-    if domain is not None:
-        found = fit_domains(log.apart, log.groups(domain), log.within_h)
-        domains = ByDomain.of(found, one_line(trace.name), n_job, fitted.observation)
-    reaches = reaches_of(causes, _by_cause_said(reach or []))
-    written = fragments_by_cause(causes, one_line(trace.name), n_job, fitted.observation)
-    since = before and compared(before, outages, fitted.portrait.weekly_dispersion)
-    said = tuple(since_sentences(since)) if since else ()
-    of_all = fragment_of_all(written, reaches)
-    report = replace(
-        report,
-        more=(*said, *report.more),
-        causes=causes,
-        fragment_of_causes=of_all,
-        groups=apart,
-        domains=domains,
-    )
+    report = to_make.of(log)
+    fitted, causes = report.fitted, report.causes
+    since = before and compared(before, log.chosen, fitted.portrait.weekly_dispersion)
+    if since:
+        report = replace(report, more=(*since_sentences(since), *report.more))
     figures = _draw(fitted, out, log.as_read if coalesce is not None else None) if out else []
     if page is not None:
         from cprsim.present.writing import write_page
@@ -322,9 +293,10 @@ def fit(
     if as_json:
         more: dict[str, Any] = {}
         if causes:
-            more = {"causes": causes_as_json(causes, written), "fragment_of_causes": of_all}
-        more |= {"by_group": groups_as_json(apart)} if apart else {}
-        more |= {"domains": domains_as_json(domains)} if domains else {}
+            each = causes_as_json(causes, report.cause_fragments)
+            more = {"causes": each, "fragment_of_causes": report.fragment_of_causes}
+        more |= {"by_group": groups_as_json(report.groups)} if report.groups else {}
+        more |= {"domains": domains_as_json(report.domains)} if report.domains else {}
         more |= {"since_last": since_as_json(since)} if since else {}
         say_json({**fit_as_json(report, figures), **more})
     else:

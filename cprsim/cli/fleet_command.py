@@ -22,7 +22,7 @@ from cprsim.cli.saying import say_json
 from cprsim.making.options import shortcuts
 
 if TYPE_CHECKING:
-    from cprsim.fleet.folder import FleetResult
+    from cprsim.fleets.folder import FleetResult
 
 
 def fleet(

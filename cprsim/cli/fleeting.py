@@ -11,11 +11,11 @@ from cprsim.cli.finished import finished_or_make, target_of
 from cprsim.cli.interrupts import Kept
 from cprsim.cli.progress import progress
 from cprsim.errors import ParameterError
-from cprsim.fleet.course import prepare
-from cprsim.fleet.deciding import decide, knees
-from cprsim.fleet.folder import FleetResult, load_fleet, write_fleet
-from cprsim.fleet.options import SHORT, OptionAxis, points_of, run_options, varied
-from cprsim.fleet.population import table_of
+from cprsim.fleets.course import prepare
+from cprsim.fleets.deciding import decide, knees
+from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
+from cprsim.fleets.options import SHORT, OptionAxis, points_of, run_options, varied
+from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
 from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests

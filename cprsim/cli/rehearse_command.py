@@ -13,6 +13,7 @@ import typer
 
 from cprsim.cli.interrupts import telling_what_is_kept
 from cprsim.cli.options import AsJson, OutFolder, Overrides, ScenarioFile
+from cprsim.cli.pulse import pulse
 from cprsim.cli.saying import complain, say, say_json
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _rehearsed(
     from cprsim.rehearsal.rehearsing import rehearse as run
 
     experiment = assemble(loaded)
+    pulse.doing("rehearsing")
     return run(experiment, proxy_model(loaded), names, repeat, journal, complain, tcp)
 
 

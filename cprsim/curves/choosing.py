@@ -12,8 +12,9 @@ from pathlib import Path
 from cprsim import shipping
 from cprsim.curves.curve_file import CurveFile, read_curve
 from cprsim.curves.identity import different_keys, identity, kernel_block
-from cprsim.curves.trained_on import other_files
+from cprsim.curves.trained_on import other_files, other_version
 from cprsim.errors import ScenarioError
+from cprsim.foreign import one_line
 from cprsim.scenario import LoadedScenario
 from cprsim.scenario.quantities import choices
 from cprsim.staleness import StalenessCurve
@@ -90,6 +91,7 @@ def _notes(file: CurveFile, loaded: LoadedScenario) -> tuple[str, ...]:
             *_unfit(file),
             *_other_model(file, loaded),
             *_other_files(file, loaded),
+            *_other_version(file, loaded),
             *_all_at_once(file, loaded),
         ]
     )
@@ -115,6 +117,12 @@ def _other_files(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
     if other := other_files(file, loaded):
         keys = ", ".join(f"kernel.{key}" for key in other)
         yield f"The curve {file.name} was measured on other data than {keys} holds: digests differ."
+
+
+def _other_version(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:
+    if other := other_version(file, loaded):
+        framework, then, now = map(one_line, other)
+        yield f"The curve {file.name} was measured with {framework} {then}; here is {now}."
 
 
 def _all_at_once(file: CurveFile, loaded: LoadedScenario) -> Iterator[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import inf, isinf
@@ -80,9 +81,16 @@ class CurveFile:
 
     @property
     def n_samples(self) -> int | None:
-        """Samples of a run, all epochs; None where the file does not say."""
-        of_trainer = self.manifest.get("trainer") or {}
+        """Samples of a run, all epochs; None where the file does not say.
+
+        Older files say how many generated clicks there were, and how many of them are the test.
+        """
+        of_trainer, expected = (self.manifest.get(key) or {} for key in ("trainer", "expected"))
         found = self.manifest.get("n_samples", of_trainer.get("n_samples"))
+        kernel = self.kernel or {}
+        if found is None and kernel.get("clicks") == "generated":
+            with suppress(KeyError, TypeError):
+                found = (kernel["samples"] - expected["n_test"]) * kernel["epochs"]
         return None if found is None else int(found)
 
     @property
@@ -305,7 +313,9 @@ def _response(entry: Mapping[str, Any], weights: Sequence[Weight]) -> Response:
     return Response(
         strategy=str(entry["strategy"]),
         metric=Metric(entry["metric"]),
-        **{name: np.asarray(entry[name], float) for name in ("pls", "loss", "standard_error")},
+        pls=np.asarray(entry["pls"], float),
+        loss=np.asarray(entry["loss"], float),
+        standard_error=np.asarray(entry["standard_error"], float),
         weight=weights[entry["weight"]],
         interval_share=float(entry["interval_share"]),
         degrees=inf if degrees is None else float(degrees),

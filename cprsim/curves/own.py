@@ -13,10 +13,11 @@ import pandas as pd
 from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError
 from cprsim.failures.traces.reading import FIRST_ROW, named_columns, read_csv
 from cprsim.foreign import one_line
-from cprsim.staleness import STRATEGIES, Metric, Response
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.staleness import BY_PLS, COUNTED, STRATEGIES, Metric, Response
 
-COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric")
-OPTIONAL = {"metric"}
+COLUMNS = ("strategy", "pls", "loss", "standard_error", "metric", "by")
+OPTIONAL = {"metric", "by"}
 LARGEST_LOSS = 10.0  # no AUC is above 1, no log-loss of a trained model far above ln 2
 MAX_PROBLEMS = 20
 
@@ -24,10 +25,11 @@ Cells = dict[str, str]
 
 
 def read_own(path: Path) -> tuple[Response, ...]:
-    """The responses of a CSV: strategy, pls, loss, standard_error; metric, else AUC.
+    """The responses of a CSV: strategy, pls, loss, standard_error; metric, else AUC; by, else pls.
 
     Any number of points per strategy, in any order, each PLS once; the point 0 is added. All lost
-    samples count alike, and the standard errors count as known.
+    samples count alike, and the standard errors count as known. Of a recovery system whose loss
+    nothing else prices, `by` says what the column `pls` counts: one of `COUNTED`.
 
     Raises
     ------
@@ -39,6 +41,9 @@ def read_own(path: Path) -> tuple[Response, ...]:
         raise CurveError(error.problems) from None
     if "metric" not in table:
         table["metric"] = Metric.AUC.value
+    if "by" not in table:
+        table["by"] = BY_PLS
+    table["by"] = table["by"].fillna("").str.strip().replace("", BY_PLS)
     problems = [Problem(*found) for found in _problems(table.fillna(""), path)]
     if problems:
         raise CurveError(problems[:MAX_PROBLEMS])
@@ -52,12 +57,12 @@ def read_own(path: Path) -> tuple[Response, ...]:
 
 
 def _response(strategy: str, metric: str, rows: pd.DataFrame) -> Response:
-    points = rows[rows["pls"] > 0].sort_values("pls")
+    points, by = rows[rows["pls"] > 0].sort_values("pls"), str(rows["by"].iloc[0])
     pls, loss, error = (
         np.concatenate([[0.0], points[column].to_numpy(float)])
         for column in ("pls", "loss", "standard_error")
     )
-    return Response(strategy, Metric(metric), pls, loss, error)
+    return Response(strategy, Metric(metric), pls, loss, error, by=by)
 
 
 def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str]]:
@@ -79,6 +84,9 @@ def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str
                 )
             seen.setdefault(point, line)
             loss[point] = float(cells["loss"])
+    for strategy, found in table.groupby("strategy")["by"]:
+        if found.nunique() > 1:
+            yield Place(path), "by", f"{strategy} loses by {' and by '.join(found.unique())}: one"
     for strategy, metric in dict.fromkeys((point[0], point[1]) for point in seen):
         points = sorted(point for point in seen if point[:2] == (strategy, metric) and point[2] > 0)
         if not points:
@@ -94,14 +102,16 @@ def _problems(table: pd.DataFrame, path: Path) -> Iterator[tuple[Place, str, str
 
 def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
     """(column, what is wrong) of one row."""
-    if cells["strategy"] not in STRATEGIES:
-        yield "strategy", _choices(cells["strategy"].removeprefix("cpr-"), STRATEGIES)
+    yield from _wrong_name(cells["strategy"], cells["by"])
     try:
         Metric(cells["metric"])
     except ParameterError as error:
         yield "metric", str(error).partition("` ")[2]
     in_range: dict[str, tuple[Callable[[float], bool], str]] = {
-        "pls": (lambda pls: 0 <= pls <= 1, "is out of range: a portion lies between 0 and 1"),
+        "pls": (
+            lambda pls: 0 <= pls <= 1 or (pls > 1 and cells["by"] in ("failures", "saves")),
+            "is out of range: a portion lies between 0 and 1",
+        ),
         "loss": (
             lambda loss: 0 <= loss <= LARGEST_LOSS,
             "is out of range: a loss is not negative, nor in per cent",
@@ -122,6 +132,19 @@ def _wrong_cells(cells: Cells) -> Iterator[tuple[str, str]]:
         yield "loss", "is not 0 at PLS 0, where nothing is lost: leave this row out"
     if pls is not None and pls > 0 and known == [0, 0]:
         yield "standard_error", "is 0 with a loss of 0: nothing is known so well"
+
+
+def _wrong_name(strategy: str, by: str) -> Iterator[tuple[str, str]]:
+    """Whether a row's strategy is one that loses something, and by what."""
+    systems = tuple(name for name, system in SYSTEMS.items() if system.not_counted)
+    if strategy in systems:
+        if by not in COUNTED:
+            yield "by", f"does not say what {strategy} loses by: {_choices(by, tuple(COUNTED))}"
+    elif strategy not in STRATEGIES:
+        known = _choices(strategy.removeprefix("cpr-"), STRATEGIES)
+        yield "strategy", f"{known}; and of recovery systems {', '.join(systems)}"
+    elif by != BY_PLS:
+        yield "by", f"goes with recovery systems; {strategy} loses by `{BY_PLS}`: leave it out"
 
 
 def _number(text: str) -> float | None:

@@ -1,10 +1,11 @@
-"""The files that a model was trained on: their digests in a curve, and the files that are here."""
+"""What a model was trained on and by: digests and versions in a curve, and what there is here."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,26 @@ def other_files(curve: CurveFile, loaded: LoadedScenario) -> dict[str, str]:
     measured = _measured(curve)
     here = {key: path for key, path in _files(loaded).items() if key in measured}
     return {key: one for key, one in digests_of(here).items() if one != measured[key]}
+
+
+def other_version(curve: CurveFile, loaded: LoadedScenario) -> tuple[str, str, str] | None:
+    """Framework of the scenario's trainer, the curve's version and the one installed here.
+
+    None where they agree, a build's name (``+cpu``) apart, or one is not known; nothing is run.
+    """
+    described = curve.manifest.get("trainer") or {}
+    framework = str(described.get("framework", ""))
+    then, kernel = described.get(framework), loaded.scenario.kernel
+    if then is None or kernel is None or kernel.trainer is None:
+        return None
+    with suppress(metadata.PackageNotFoundError, ValueError):
+        versions = _public(str(then)), _public(metadata.version(framework))
+        return None if versions[0] == versions[1] else (framework, *versions)
+    return None
+
+
+def _public(version: str) -> str:
+    return version.partition("+")[0]
 
 
 def _measured(curve: CurveFile) -> dict[str, str]:

@@ -150,7 +150,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
 
 def _storage(scenario: Scenario) -> Storage | None:
     section, cluster = scenario.storage, scenario.cluster
-    return None if section is None else section.record(cluster.shard_bytes, cluster.largest_bytes)
+    return None if section is None else section.record(cluster.shard_bytes, cluster.uneven_bytes)
 
 
 def _all_failures(loaded: LoadedScenario, cluster: Cluster) -> FailureSource:

@@ -81,14 +81,13 @@ class ListedSystem:
         own = self.entry.costs
         if own is not None and own.detect is not None:
             policy = noticed_after(policy, job.costs.detect)
-        if interval_h is not None:
-            return RecoveryPolicy(
-                self.name, OnFailure.BY_RULES, interval_h, SELECTED, system=policy
-            )
-        every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
+        rule = self.entry.strategy if interval_h is None else SELECTED
+        if interval_h is None:
+            every_h = [one.every_h for one in policy.captures if one.every_h is not None]
+            interval_h = min(every_h, default=inf)
         return RecoveryPolicy(
-            self.name, OnFailure.BY_RULES, min(every_h, default=inf), self.entry.strategy,
-            system=policy,
+            self.name, OnFailure.BY_RULES, interval_h, rule, system=policy,
+            loses_as=self.entry.strategy if self.system.not_counted else None,
         )  # fmt: skip
 
     def saves(self, job: JobNow) -> tuple[float, Duration | None]:

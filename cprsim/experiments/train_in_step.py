@@ -176,8 +176,9 @@ class Saves:
         if moment.kind in STARTS:
             self._replicas.gather()
         act(moment, self._saver, self._first_slot)
-        n_servers = self._saver.shards.n_servers
-        if moment.kind is EventKind.REVERTED and len(set(moment.slots)) == n_servers:
+        if moment.kind is not EventKind.REVERTED or moment.failed_alone:
+            return
+        if len(set(moment.slots)) == self._saver.shards.n_servers:
             self._replicas.restart_from_central()
 
 

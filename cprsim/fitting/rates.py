@@ -2,7 +2,8 @@
 
 Failures are counted in bins of as much watching each. A model is fitted to the bins outside a fold
 and judged by the Poisson likelihood of those within, neighbouring bins in one fold so that a burst
-is held out whole. Intervals allow for counts that vary more than Poisson ones do about the model.
+is held out whole. Intervals allow for counts that vary more than Poisson ones do about the model;
+that of the rate at the end also for a course that is not the one chosen (`rate_at_end`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cprsim.failures.outages import Outages
 from cprsim.fitting.correlation import togetherness
 from cprsim.fitting.fragments import fragment
 from cprsim.fitting.observation import Fact, Observation, Source, instant
+from cprsim.fitting.rate_at_end import Line, rate_at_end
 from cprsim.fitting.trace_fit import fit_trace
 from cprsim.records import Bools, Floats, Ints
 
@@ -42,7 +44,7 @@ class Rates:
     gains: tuple[tuple[str, float, float], ...]  # held out, over the constant: model, gain, error
     borders_h: tuple[float, ...]  # (n_pieces + 1,) on the log's clock [h]
     pieces_per_h: tuple[Estimate, ...]  # rate of each piece; of a log-linear one its mean
-    now_per_h: Estimate  # at the end of the log
+    now_per_h: Estimate  # at the end of the log, whichever model is true; of a given one by it
     slope_per_h: Estimate | None  # of the logarithm of a log-linear rate
     dispersion: float  # variance over mean of the counts about the model; at least 1
 
@@ -110,8 +112,14 @@ def rates(outages: Outages, model: str | None = None) -> Rates:
     }  # fmt: skip
     best = max(better, key=lambda one: better[one]) if better else CONSTANT
     name = model or best
-    described = tuple((model, *gain) for model, gain in gains.items())
-    return _described(name, models[name], counts, borders_h, described)
+    described = tuple((each, *gain) for each, gain in gains.items())
+    found = _described(name, models[name], counts, borders_h, described)
+    if model is not None:
+        return found
+    line = Line(*_line(counts, hours), _log_linear(counts, hours) * hours)
+    return replace(found, now_per_h=rate_at_end(
+        counts, hours, line, found.dispersion, most=MOST_PIECES, smallest=SMALLEST_BINS
+    ))  # fmt: skip
 
 
 def _borders(outages: Outages) -> Floats:

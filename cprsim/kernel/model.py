@@ -100,8 +100,9 @@ class DenseStack:
             layer_input = outputs[i - 1] if i else x
             np.matmul(layer_input.T, d_y, out=d_weight)  # (in, n) @ (n, out) -> (in, out)
             d_input = d_outputs[i - 1] if i else d_x
-            if d_input is not None:
-                np.matmul(d_y, weight.T, out=d_input)  # (n, out) @ (out, in) -> (n, in)
+            if d_input is not None:  # (n, out) @ (out, in) -> (n, in)
+                # of one unit this is no sum, and BLAS is slow at that
+                (np.matmul if d_y.shape[1] > 1 else np.multiply)(d_y, weight.T, out=d_input)
 
 
 class Dlrm:

@@ -14,7 +14,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array, adagrad_dense, adagrad_rows, sgd_dense, sgd_rows, sum_by_row
-from cprsim.kernel.model import Dlrm, Workspace
+from cprsim.kernel.model import Dlrm
 
 EPSILON = 1e-10  # torch.optim.Adagrad's
 
@@ -25,13 +25,19 @@ class RowGradients(Protocol):
     d_fields: Array  # (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on
 
 
+class BatchGradients(RowGradients, Protocol):
+    """What a whole step takes."""
+
+    d_dense: Array  # (n_dense,)
+
+
 class Optimizer(Protocol):
-    """Updates a model in place from the gradients that a workspace holds."""
+    """Updates a model in place from the gradients of a batch."""
 
     row_state: Array  # (n_rows,) what it keeps per embedding row; (0,) where nothing
     dense_state: Array  # (n_dense,) or (0,)
 
-    def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update(self, rows: Array, work: BatchGradients, changed: Array, rate: float) -> None:
         """One step for the batch with these rows (n, n_tables); sets changed[row] (n_rows,)."""
 
     def update_rows(self, rows: Array, work: RowGradients, changed: Array, rate: float) -> None:
@@ -49,7 +55,7 @@ class Sgd:
         self.row_state = np.zeros(0, np.float32)
         self.dense_state = np.zeros(0, np.float32)
 
-    def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update(self, rows: Array, work: BatchGradients, changed: Array, rate: float) -> None:
         self.update_rows(rows, work, changed, rate)
         self.update_dense(work.d_dense, rate)
 
@@ -72,7 +78,7 @@ class RowwiseAdagrad:
         self._unique = np.zeros(0, np.int32)
         self._sums = np.zeros((0, model.shape.dimension), dtype)
 
-    def update(self, rows: Array, work: Workspace, changed: Array, rate: float) -> None:
+    def update(self, rows: Array, work: BatchGradients, changed: Array, rate: float) -> None:
         self.update_rows(rows, work, changed, rate)
         self.update_dense(work.d_dense, rate)
 

@@ -5,12 +5,14 @@ run, and each event happens between the two batches nearest to it.
 
     (SUB_)SAVE_STARTED     fixes the content of a save
     (SUB_)SAVE_COMMITTED   makes it valid              SAVE_ABANDONED   forgets it
-    REVERTED               a server's rows go back to what was last saved of them
+    REVERTED               a server's rows go back to what was last saved of them, and with those of
+                           all servers the layers, unless these servers alone failed just then
     ROLLED_BACK            the whole run goes back to the last save, also in its data
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -95,15 +97,20 @@ class Moment:
     kind: EventKind
     progress_h: float
     slots: tuple[int, ...]
+    failed_alone: bool = False  # at that instant these slots failed, and nobody else did
 
 
 def moments(log: EventLog) -> Iterator[Moment]:
     """What the kernel has to do, in order, from the log of one replication."""
     wanted = np.flatnonzero(np.isin(log.kind, KINDS))
-    for (kind, _), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
+    failed = defaultdict(set)
+    for i in np.flatnonzero(log.kind == EventKind.FAILED):
+        failed[log.at_h[i]].add(int(log.slot[i]))
+    for (kind, at_h), events in groupby(wanted, key=lambda i: (log.kind[i], log.at_h[i])):
         rows = list(events)
         slots = tuple(int(log.slot[i]) for i in rows)
-        yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots)
+        alone = set(slots) == failed.get(at_h, set())
+        yield Moment(EventKind(kind), float(log.progress_h[rows[0]]), slots, alone)
 
 
 def act(moment: Moment, saver: Saver, first_slot: int) -> None:
@@ -120,7 +127,8 @@ def act(moment: Moment, saver: Saver, first_slot: int) -> None:
     elif moment.kind is EventKind.SAVE_ABANDONED:
         saver.abandon()
     elif moment.kind is EventKind.REVERTED:
-        saver.lose([slot - first_slot for slot in moment.slots])
+        servers = [slot - first_slot for slot in moment.slots]
+        saver.lose(servers, keeps_layers=moment.failed_alone)
 
 
 class OnGrid(Protocol):

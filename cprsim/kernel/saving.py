@@ -293,14 +293,14 @@ class Saver:
         self.start(ends_interval)
         self.commit()
 
-    def lose(self, servers: Sequence[int]) -> None:
+    def lose(self, servers: Sequence[int], keeps_layers: bool = False) -> None:
         """Servers fail: their rows go back to what was last saved, all others go on.
 
-        If no server is left, the layers go back too: the store is then all that there is.
+        If no server is left, the layers go back too, unless trainers are left that have them.
         """
         self.saved.revert(segment.rows for segment in self.shards.of_servers(servers))
         self._priorities.forget(set(servers))
-        if len(set(servers)) == self.shards.n_servers:
+        if len(set(servers)) == self.shards.n_servers and not keeps_layers:
             self.saved.revert_dense()
 
     @property

@@ -6,7 +6,7 @@ two batches, and what happens in between (saves, failures) is rounded to the nea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -58,11 +58,37 @@ class TrainingPlan:
         return int(epoch) * n_clicks + nearest
 
 
+@dataclass(slots=True, eq=False)
+class Gradients:
+    """What a batch of n samples, or a part of one, changes: of the layers, and of each field."""
+
+    d_dense: Array  # (n_dense,), of the mean loss
+    d_fields: Array  # (n, 1 + n_tables, d)
+
+
+def part_of(batch: slice, part: int, n_parts: int) -> slice:
+    """One of n parts of a batch, as even as can be; it may be empty."""
+    n = batch.stop - batch.start
+    return slice(batch.start + n * part // n_parts, batch.start + n * (part + 1) // n_parts)
+
+
+def together(parts: Sequence[Gradients]) -> Gradients:
+    """The gradients of a batch from those of its parts, in their order: always the same bits."""
+    n = sum(len(part.d_fields) for part in parts)
+    shares = [np.float32(len(part.d_fields) / n) for part in parts]
+    d_dense = shares[0] * parts[0].d_dense
+    for share, part in zip(shares[1:], parts[1:], strict=True):
+        d_dense += share * part.d_dense
+    fields = [share * part.d_fields for share, part in zip(shares, parts, strict=True)]
+    return Gradients(d_dense, np.concatenate(fields))
+
+
 class ProxyTrainer:
     """A model on its way through the clicks.
 
     `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
+    With `n_parts` a batch is trained as by so many trainers in step, each of whom has a part.
     """
 
     def __init__(
@@ -71,10 +97,12 @@ class ProxyTrainer:
         clicks: Clicks,
         plan: TrainingPlan,
         observe: Callable[[Array], None] | None = None,
+        n_parts: int = 1,
     ) -> None:
         if clicks.tables != shape.tables:
             raise ParameterError("the clicks were encoded for other tables than the model's")
         self.shape, self.clicks, self.plan, self.observe = shape, clicks, plan, observe
+        self._n_parts = n_parts
         self.model = Dlrm(shape)
         self.optimizer = optimizer_for(plan.optimizer, self.model)
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
@@ -149,16 +177,27 @@ class ProxyTrainer:
         """One batch: forward, backward, update. Returns the summed loss of its samples."""
         first = self.position % len(self.clicks)
         batch = slice(first, min(first + self.plan.batch, len(self.clicks)))
-        integers, rows = self.clicks.integers[batch], self.clicks.rows[batch]
-        work = self._workspace(len(rows))
+        rows = self.clicks.rows[batch]
         rate = self._schedule(self.plan.rate, self.position / self.n_samples)
-        self.model.forward(integers, rows, work)
-        loss = self.model.backward(integers, self.clicks.label[batch], work)
-        self.optimizer.update(rows, work, self.changed, rate)
+        loss, gradients = self._learn(batch) if self._n_parts == 1 else self._learn_parts(batch)
+        self.optimizer.update(rows, gradients, self.changed, rate)
         if self.observe is not None:
             self.observe(rows)
         self._position += len(rows)
-        return loss * len(rows)
+        return loss
+
+    def _learn(self, some: slice) -> tuple[float, Gradients]:
+        """Summed loss and gradients of some samples, which live until the next as many."""
+        clicks = self.clicks
+        return learned(self.model, clicks, some, clicks.rows[some], self._workspace)
+
+    def _learn_parts(self, batch: slice) -> tuple[float, Gradients]:
+        loss, parts = 0.0, []
+        for part in range(self._n_parts):
+            its_loss, its = self._learn(part_of(batch, part, self._n_parts))
+            loss += its_loss
+            parts.append(Gradients(its.d_dense.copy(), its.d_fields.copy()))
+        return loss, together(parts)
 
     def _workspace(self, n: int) -> Workspace:
         if n not in self._workspaces:
@@ -182,6 +221,21 @@ class ProxyTrainer:
             "changed": self.changed,
             "position": self._position,
         }
+
+
+def learned(
+    model: Dlrm, clicks: Clicks, some: slice, rows: Array, workspace: Callable[[int], Workspace]
+) -> tuple[float, Gradients]:
+    """Summed loss and gradients of some samples with these rows (n, n_tables) of the table."""
+    n = len(rows)
+    if not n:
+        shape = model.shape
+        empty = np.zeros((0, shape.n_fields, shape.dimension), np.float32)
+        return 0.0, Gradients(np.zeros_like(model.dense), empty)
+    work = workspace(n)
+    model.forward(clicks.integers[some], rows, work)
+    loss = model.backward(clicks.integers[some], clicks.label[some], work)
+    return loss * n, Gradients(work.d_dense, work.d_fields)
 
 
 def predict(model: Dlrm, clicks: Clicks, workspace: Callable[[int], Workspace]) -> Array:

@@ -125,11 +125,12 @@ def map_into(
         wanted.axes,
         points,
         bodies,
-        _draw_map,
+        draw_map,
     )
 
 
-def _draw_map(made: SystemsMap) -> None:
+def draw_map(made: SystemsMap) -> None:
+    """Put the figure of a map into its folder."""
     from cprsim.plots.save import save_figure
     from cprsim.plots.systems_map import systems_map_figure
 

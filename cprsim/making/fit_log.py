@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cprsim.fitting.lifetimes import FirstUptime
     from cprsim.fitting.observation import Observation
     from cprsim.fitting.trace_fit import TraceFit
+    from cprsim.present.fit import FitReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,85 @@ class LogRead:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitAsked:
+    """What is to be made of a log.
+
+    Parameters
+    ----------
+    by : ``cause``, or a column of groups of nodes
+    domain : a column of racks, switches or chassis
+    reach : of ``by cause``: what each cause kills
+    now : a fragment for what comes after the log
+    job_nodes : nodes of the job that the fragment is for; None: all
+    bootstrap, seed : samples behind each p-value, and their seed
+    circle : whether to simulate the log from its fit
+
+    Raises
+    ------
+    ParameterError
+        for what does not go together.
+    """
+
+    by: str | None = None
+    domain: str | None = None
+    reach: Mapping[str, str] = field(default_factory=dict)
+    now: bool = False
+    job_nodes: int | None = None
+    bootstrap: int = 199
+    seed: int = 0
+    circle: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for what does not go together."""
+        from cprsim.errors import ParameterError
+
+        if self.by is not None and self.domain is not None:
+            raise ParameterError("--by and --domain: each writes a fragment; give one of them")
+        if self.now and (self.by is not None or self.domain is not None):
+            message = "--now: goes without --by and --domain, which take the whole window"
+            raise ParameterError(message)
+        if self.reach and self.by != "cause":
+            raise ParameterError("--reach: goes with --by cause")
+
+    def of(self, log: LogRead) -> FitReport:
+        """Fit the log. Raises ParameterError where nothing at all can be fitted."""
+        from cprsim.errors import ParameterError
+        from cprsim.fitting.domains import ByDomain, fit_domains
+        from cprsim.present.fit import FitReport
+
+        if self.by == "cause" and log.asked.cause is not None:
+            raise ParameterError("--by cause: takes all causes, --cause one alone")
+        name = one_line(log.asked.log.name)
+        fitted = log.fit(self.bootstrap, self.seed)
+        report = FitReport.of(
+            fitted, name, n_job_nodes=self.job_nodes,
+            circle_seed=self.seed if self.circle else None, now=self.now,
+        )  # fmt: skip
+        if self.by is not None:
+            return self._apart(log, report)
+        if self.domain is None:
+            return report
+        found = fit_domains(log.apart, log.groups(self.domain), log.within_h)
+        of_domains = ByDomain.of(found, name, report.n_job_nodes, fitted.observation)
+        return replace(report, domains=of_domains)
+
+    def _apart(self, log: LogRead, report: FitReport) -> FitReport:
+        """With each cause, or each group."""
+        from cprsim.fitting.by_group import ByGroup
+        from cprsim.fitting.causes import by_cause, fragment_of_all, fragments_by_cause, reaches_of
+
+        fitted, first, n_job = report.fitted, log.asked.first, report.n_job_nodes
+        if self.by != "cause":
+            groups = log.groups(str(self.by))
+            return replace(report, groups=ByGroup.of(fitted, groups, first, report.origin))
+        causes = by_cause(log.chosen, n_job, first)
+        reaches = reaches_of(causes, self.reach)
+        written = fragments_by_cause(causes, report.origin, n_job, fitted.observation)
+        of_all = fragment_of_all(written, reaches)
+        return replace(report, causes=causes, cause_fragments=written, fragment_of_causes=of_all)
+
+
 def read_to_fit(asked: LogAsked) -> LogRead:
     """Read a log. Raises ParameterError for an option that does not go, TraceError for the file."""
     from cprsim.fitting.coalescing import coalesced
@@ -165,7 +245,6 @@ def read_as(trace: Path, name: str | None, asked: LogOptions) -> tuple[Outages, 
     ParameterError
         for a format that is none, or an option that it does not take.
     """
-    from dataclasses import replace
     from difflib import get_close_matches
 
     from cprsim.errors import ParameterError
@@ -215,7 +294,8 @@ def with_node_lives(
     from cprsim.errors import ParameterError
     from cprsim.failures.outages import with_lives
     from cprsim.failures.traces.lanl import lanl_lives
-    from cprsim.failures.traces.node_file import read_nodes
+    from cprsim.failures.traces.node_file import lives_in_log, read_nodes
+    from cprsim.failures.traces.node_groups import TABLES
 
     if node_file is not None and dates:
         raise ParameterError("--node-dates: the nodes' dates are in the file of --nodes already")
@@ -223,8 +303,10 @@ def with_node_lives(
         return with_lives(outages, read_nodes(node_file, outages, asked))
     if not dates:
         return outages
+    if form in TABLES:
+        return with_lives(outages, lives_in_log(trace, TABLES[form](trace), outages, asked))
     if form != "lanl" or asked.system is None:
-        raise ParameterError("--node-dates: belongs to format `lanl`, with --system")
+        raise ParameterError("--node-dates: belongs to tables and to format `lanl` with --system")
     return with_lives(outages, lanl_lives(trace, asked.system, outages))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cprsim.fleet.cells import USEFUL
-from cprsim.fleet.folder import FleetResult, OptionRow
+from cprsim.fleets.cells import USEFUL
+from cprsim.fleets.folder import FleetResult, OptionRow
 from cprsim.plots.axes import OVERHEAD_LABEL, words_of_key
 from cprsim.plots.chart import Chart, Panel, Series
 from cprsim.plots.draw_chart import chart_figure

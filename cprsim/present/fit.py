@@ -13,7 +13,7 @@ from cprsim.errors import CprsimError, ParameterError
 from cprsim.estimate import NO_NUMBER, Estimate
 from cprsim.failures.presets import PRESETS
 from cprsim.fitting.by_group import ByGroup, OfGroup
-from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, OfCause
+from cprsim.fitting.causes import AGES_H, RESTART_H, SAVE_H, CauseFragment, OfCause
 from cprsim.fitting.correlated_fit import FrailtyFit
 from cprsim.fitting.correlation import WORST_FRACTION
 from cprsim.fitting.domains import ByDomain
@@ -73,6 +73,7 @@ class FitReport:
     verdict: FitVerdict
     more: tuple[str, ...] = ()  # sentences that belong to the verdict
     causes: tuple[OfCause, ...] = ()  # the one to fix first on top
+    cause_fragments: tuple[CauseFragment, ...] = ()  # of each alone
     fragment_of_causes: str | None = None
     groups: ByGroup | None = None
     domains: ByDomain | None = None
@@ -162,7 +163,7 @@ def _now_sentences(fitted: TraceFit, course: Rates | None, n_job: int) -> tuple[
     now, low, high = (1 / (rate * share) for rate in course.now_per_h.triple)
     return (
         f"The rate changes ({course.name}): where the log ends it is one every {now:.3g} h "
-        f"[{high:.3g}, {low:.3g}], if the model is right.",
+        f"[{high:.3g}, {low:.3g}], if it is constant, log-linear or in pieces.",
     )
 
 

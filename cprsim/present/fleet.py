@@ -7,9 +7,9 @@ from math import isnan
 from typing import Any
 
 from cprsim.estimate import NO_NUMBER, Estimate
-from cprsim.fleet.cells import STATISTICS, USEFUL
-from cprsim.fleet.deciding import Knee
-from cprsim.fleet.folder import ABOUT, FleetResult, OptionRow
+from cprsim.fleets.cells import STATISTICS, USEFUL
+from cprsim.fleets.deciding import Knee
+from cprsim.fleets.folder import ABOUT, FleetResult, OptionRow
 from cprsim.plots.chart import Chart
 from cprsim.plots.draw_chart import chart_figure
 from cprsim.plots.fleet import fleet_charts, shown_options

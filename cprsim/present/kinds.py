@@ -9,7 +9,7 @@ from typing import Any
 
 from cprsim.curves import read_curve
 from cprsim.errors import ParameterError, ResultError
-from cprsim.fleet.folder import is_fleet, load_fleet
+from cprsim.fleets.folder import is_fleet, load_fleet
 from cprsim.measuring.measure import WHOSE
 from cprsim.present.comparison import LETTERS, different_inputs, overview_of_runs
 from cprsim.present.curve import document_of_curve, inputs_of_curve, is_curve

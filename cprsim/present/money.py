@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from cprsim.codec import finite_or_none
-from cprsim.present.document import Block, Column, Table
-from cprsim.prices import ACCURACY, Bill, shown
+from cprsim.present.document import Block, Column, Table, Words
+from cprsim.prices import ACCURACY, ENERGY, STORAGE_KEPT, STORAGE_WRITTEN, Bill, shown
 from cprsim.results import Result
-from cprsim.results.money import Billed, Bills, bills_in, cheapest_of
+from cprsim.results.money import SYSTEM, Billed, Bills, bills_in, cheapest_of, comparable
 from cprsim.results.words import significant
 
+UNPRICED = "not priced"
+MOST_ACROSS = 6  # strategies side by side; more have a row each
+NO_HOURS = (ACCURACY, SYSTEM, STORAGE_KEPT, STORAGE_WRITTEN, ENERGY)  # parts of a bill
 MONTH = "a month: 730.5 h of useful work"
 
 
@@ -19,10 +22,10 @@ def unit_of(bills: Bills) -> str:
     return next((one.job.currency for one in bills.values()), "") or "units of the prices"
 
 
-def money_of(result: Result) -> list[Table]:
+def money_of(result: Result) -> list[Block]:
     """The bill of a result, where its scenario has prices."""
     bills = bills_in(result)
-    return [money_table(bills)] if bills else []
+    return [money_table(bills), *_careful(bills)] if bills else []
 
 
 def money_section(result: Result) -> list[Block]:
@@ -30,12 +33,20 @@ def money_section(result: Result) -> list[Block]:
     bills = bills_in(result)
     if not bills:
         return []
-    return [money_table(bills), month_table(bills)]
+    months = [month_table(bills)] if len(bills) <= MOST_ACROSS else []
+    return [money_table(bills), *months, *_careful(bills)]
+
+
+def _careful(bills: Bills) -> list[Block]:
+    said = not_compared(bills)
+    return [Words(said)] if said else []
 
 
 def money_table(bills: Bills, of: str = "a job") -> Table:
     """A row per part, a column per strategy; the last rows are the sum, and what a month takes."""
     unit, found = unit_of(bills), list(bills.values())
+    if len(found) > MOST_ACROSS:
+        return _row_each(bills, of)
     totals = [
         ("total", *(shown(one.job.total_cents, "") for one in found)),
         ("a month", *(shown(one.month.total_cents, "") for one in found)),
@@ -46,6 +57,27 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
         columns=[Column(f"{unit} {of}", is_number=False), *map(Column, bills)],
         rows=[*_parts([one.job for one in found]), *totals],
         n_totals=len(totals),
+    )
+
+
+def _row_each(bills: Bills, of: str) -> Table:
+    """A row per strategy, the cheapest first, those that do not compare last; hours in the sum."""
+    unit, compared = unit_of(bills), comparable(bills)
+    there = {part for one in bills.values() for part in one.job.cents if one.job.cents[part]}
+    beside = [part for part in NO_HOURS if part in there]
+    order = sorted(bills, key=lambda name: (name not in compared, bills[name].month.total_cents))
+    totals = [(name, bills[name].job, bills[name].month.total_cents) for name in order]
+    return Table(
+        caption=f"What {of} costs on average, in {unit}, and {MONTH}",
+        columns=[
+            Column(f"{unit} {of}", is_number=False, brief=f"{unit}\n{of}"),
+            *(Column(name, brief=name.replace(" ", "\n")) for name in ("total", "a month")),
+            *(Column(f"of it {name}", brief=f"of it\n{name}") for name in beside),
+        ],
+        rows=[
+            (name, shown(job.total_cents, ""), shown(month, ""), *(_cell(job, p) for p in beside))
+            for name, job, month in totals
+        ],
     )
 
 
@@ -65,10 +97,17 @@ def _parts(bills: list[Bill]) -> list[tuple[str, ...]]:
     """A row for each part that costs anything."""
     parts = dict.fromkeys(part for bill in bills for part in bill.cents)
     return [
-        (part, *(shown(bill.cents.get(part, 0), "") for bill in bills))
+        (part, *(_cell(bill, part) for bill in bills))
         for part in parts
-        if any(bill.cents.get(part) for bill in bills)
+        if any(bill.cents.get(part) or _cell(bill, part) == UNPRICED for bill in bills)
     ]
+
+
+def _cell(bill: Bill, part: str) -> str:
+    """What a part costs; a loss of accuracy that some bills have and this one not is not known."""
+    if part == ACCURACY and part not in bill.cents:
+        return UNPRICED
+    return shown(bill.cents.get(part, 0), "")
 
 
 def _energy(found: list[Billed]) -> list[tuple[str, ...]]:
@@ -119,15 +158,24 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     ----------
     by_overhead : who is recommended by overhead; where that is another one, why is said
     """
-    first, *others = sorted(bills, key=lambda name: bills[name].month.total_cents)
-    counted = all(ACCURACY in one.job.cents for one in bills.values())
+    compared = comparable(bills)
+    first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
+    counted = all(ACCURACY in one.job.cents for one in compared.values())
     words = "accuracy counted" if counted else "accuracy not counted"
     said = f"Cheapest in all, {words}: {first}, {_amount(bills[first].month)} a month"
     if by_overhead is not None and by_overhead in others:
-        return f"{said}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}."
+        said = f"{said}. By overhead it is {by_overhead}, {_why_more(bills, by_overhead, first)}"
+    elif others:
+        said = f"{said}; {others[0]} costs {_more(bills, others[0], first)} more"
+    return " ".join([f"{said}.", *not_compared(bills)])
+
+
+def not_compared(bills: Bills) -> list[str]:
+    """Which strategies are not taken for the cheapest: what they lose of accuracy is not priced."""
+    others = [name for name in bills if name not in comparable(bills)]
     if not others:
-        return f"{said}."
-    return f"{said}; {others[0]} costs {_more(bills, others[0], first)} more."
+        return []
+    return [f"Not compared in money: {', '.join(others)}, whose loss of accuracy is {UNPRICED}."]
 
 
 def _why_more(bills: Bills, name: str, first: str) -> str:

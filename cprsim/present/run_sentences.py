@@ -20,6 +20,7 @@ from cprsim.results.words import (
     with_ends,
     writes_parts_only,
 )
+from cprsim.staleness import strategy_key
 
 FORMULAS = "By the first-order formulas"
 LIMITS = (
@@ -288,11 +289,11 @@ def accuracy_sentences(result: Result) -> list[str]:
 
     Empty where no strategy ever keeps a stale shard.
     """
-    stale = [policy for policy in result.policies if policy.leaves_stale]
+    stale = [policy for policy in result.policies if strategy_key(policy) is not None]
     if not stale:
         return []
     if result.curve is None:
-        return [HOW_TO]
+        return [HOW_TO] if any(policy.leaves_stale for policy in stale) else []
     used = result.curve
     shown = knows_loss(result)
     sentences = priced_by(used.name, used.origin, used.notes, used.unpriced, shown=shown)
@@ -300,10 +301,10 @@ def accuracy_sentences(result: Result) -> list[str]:
 
 
 def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
-    """Whether there is a mean loss, by default of AUC, of any strategy whose shards go stale."""
+    """Whether there is a mean loss, by default of AUC, of any strategy that loses some."""
     spreads = result.spreads()
     return any(
-        policy.leaves_stale and not isnan(spreads[policy.name][quantity].mean)
+        strategy_key(policy) is not None and not isnan(spreads[policy.name][quantity].mean)
         for policy in result.policies
     )
 

@@ -27,7 +27,7 @@ from cprsim.present.money import MONTH
 from cprsim.present.provenance import origin, places
 from cprsim.present.run import loss_column
 from cprsim.present.terminal import show
-from cprsim.prices import shown
+from cprsim.prices import ACCURACY, shown
 from cprsim.results import records_of
 from cprsim.results.manifest import read_manifest
 from cprsim.results.words import count, hours, suited, ten_thousandths, with_interval
@@ -161,7 +161,9 @@ def cheapest_point(result: SweepResult) -> list[str]:
     where = ", ".join(_at(key, names[key], v) for key, v in there.items() if not pd.isna(v))
     amount = shown(100 * float(best["mean"]), result.currency or "")
     at = f" at {where}" if where else " at the scenario's own values"
-    return [f"Cheapest in all: {best['strategy']}{at}, {amount} for 730.5 h of useful work."]
+    counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
+    words = f"Cheapest in all{counted}: {best['strategy']}{at}"
+    return [f"{words}, {amount} for 730.5 h of useful work."]
 
 
 def _loss(found: Estimate | None) -> str:

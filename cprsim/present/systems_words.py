@@ -122,7 +122,8 @@ def _policy(policy: Policy, entry: ListedPolicy) -> Iterator[str]:
     for number, rule in enumerate(policy.rules, 1):
         yield f"  {number}. {rule_in_words(rule)}"
         yield f"     {stages_in_words(rule)}"
-    yield f"  else all start again, as after rule {len(policy.rules)}"
+    if policy.rules[-1].sources or policy.rules[-1].needs:
+        yield f"  else all start again, as after rule {len(policy.rules)}"
     yield "What it goes back to, all saves fresh"
     for case in CASES:
         yield f"  {case.words}: {_outcome(entry, case.name)}"
@@ -265,4 +266,5 @@ def _said(entry: ListedPolicy) -> Iterator[str]:
     if entry.not_modelled:
         yield f"Not modelled: {entry.not_modelled}"
     if entry.not_counted:
-        yield f"Not counted: {entry.not_counted}."
+        curve = "a staleness curve of your own prices it (docs/staleness.md)"
+        yield f"Not counted: {entry.not_counted}; {curve}."

@@ -9,6 +9,7 @@ import numpy as np
 
 from cprsim.failures.distributions import Constant
 from cprsim.records import (
+    STATE,
     Cluster,
     Costs,
     Duration,
@@ -64,7 +65,8 @@ def as_system(policy: RecoveryPolicy, costs: Costs, cluster: Cluster) -> Policy:
     trainer: then all shards go back with it. Trainers that stay in step go on without a lost one,
     at the speed of those that are left.
     """
-    role = next((role.name for role in cluster.roles if role.holds is Holds.SHARD), "")
+    roles = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
+    role = STATE if len(roles) > 1 else "".join(roles)
     stages = (
         Stage(StageKind.DETECT),
         Stage(StageKind.WAIT),

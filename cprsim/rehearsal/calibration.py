@@ -1,4 +1,4 @@
-"""What a short run without failures measures: the stall of a save, the activation of a spare.
+"""What short runs without failures measure: the stall of a save, the activation of a spare.
 
 Everything else in a prediction comes from the scenario or from the simulator.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass, field, replace
+from statistics import mean, median
 
 from cprsim.errors import CprsimError, ParameterError, WorkerError
 from cprsim.rehearsal.log import FactKind, RunFact
@@ -16,7 +16,9 @@ from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import DueSave, Orders, SaveBehind
 from cprsim.rehearsal.supervisor import FinishedRun
 
-N_SAVES = 3
+N_SAVES = 3  # whole ones that stall the job ...
+N_PAUSES = 4  # ... and so many as often behind it: the first ones touch memory that is new
+N_SUB_SAVES = 8
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
 PAUSING = SaveBehind(stall_s=0.0, behind_s=0.0)
 LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its length
@@ -37,6 +39,7 @@ class RunCalibration:
     pace_s: float  # that each batch is given
     work_fraction: float  # wall time of work over what it was given
     pause_s: float = 0.0  # of a save behind the job, beside the copying of its content
+    extra_s: dict[str, float] = field(default_factory=dict)  # of a sub-save, by strategy (`extra`)
 
     @property
     def slower(self) -> float:
@@ -51,12 +54,9 @@ class RunCalibration:
 
 def calibrating(orders: Orders, material: Material) -> Orders:
     """A short run with whole saves and without failures."""
-    n = min(1.0, WORK_S / orders.useful_s) * material.n_samples / N_SAVES
-    apart = max(n, float(min(material.plan.batch, len(material.clicks))))  # one batch at least
-    at = [material.on_grid((i + 1) * apart) for i in range(N_SAVES)]
-    positions = sorted(set(at) - {0})
-    stalling = [DueSave(position, i + 1) for i, position in enumerate(positions)]
-    pausing = [DueSave(position, i + 1, kind=0) for i, position in enumerate(positions)]
+    positions = _positions(orders, material, N_SAVES * N_PAUSES)
+    stalling = [DueSave(at, i + 1) for i, at in enumerate(positions) if i % N_PAUSES == 0]
+    pausing = [DueSave(at, i + 1, kind=0) for i, at in enumerate(positions)]
     return replace(
         orders,
         name="calibration",
@@ -67,6 +67,35 @@ def calibrating(orders: Orders, material: Material) -> Orders:
         holders=(),
         until=positions[-1],
     )
+
+
+def calibrating_sub_saves(orders: Orders, material: Material) -> Orders:
+    """A short run with sub-saves and without failures; the orders have saves of a priority."""
+    assert orders.sub_saves is not None
+    n = orders.sub_saves.n_per_interval
+    positions = _positions(orders, material, N_SUB_SAVES)
+    due = (DueSave(at, i + 1, ends_interval=(i + 1) % n == 0) for i, at in enumerate(positions))
+    return replace(orders, name="calibration", due=tuple(due), kills=(), until=positions[-1])
+
+
+def _positions(orders: Orders, material: Material, n: int) -> list[int]:
+    """Where the saves of a calibrating run are due."""
+    n_samples, batch = material.n_samples, min(material.plan.batch, len(material.clicks))
+    apart = max(min(1.0, WORK_S / orders.useful_s) * n_samples / n, float(batch))
+    at = {material.on_grid((i + 1) * apart) for i in range(n) if (i + 1) * apart <= n_samples}
+    return sorted(at - {0})
+
+
+def extra(ran: FinishedRun, bytes_share: float, stall_s: float) -> float:
+    """What a sub-save takes beside its bytes: choosing rows, waiting for all who write.
+
+    Parameters
+    ----------
+    ran : a run of sub-saves without failures
+    bytes_share : what those wrote over what as many whole saves write
+    stall_s : of a whole save
+    """
+    return max(0.0, mean(_stalls_s(ran.facts)) - min(bytes_share, 1.0) * stall_s)
 
 
 def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunCalibration:

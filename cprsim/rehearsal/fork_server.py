@@ -20,10 +20,11 @@ import numpy as np
 from cprsim.foreign import parse_json
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import optimizer_for
+from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import SubSaves
 from cprsim.rehearsal import server, trainer  # noqa: F401 (forked processes have them imported)
 from cprsim.rehearsal.material import fresh_model, read_material
-from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
+from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.worker import Inherited, die_with_parent
 from cprsim.rehearsal.worker import main as work
 
@@ -59,7 +60,7 @@ def _shard(inherited: Inherited, tracker: str | None) -> None:
     sub_saves = None if tracker is None else SubSaves(tracker)
     shard = Shard(material, 0, initial_rows(material, inherited.table, 0), sub_saves)
     gradients = np.zeros((1, material.shape.dimension), np.float32)
-    shard.push(np.zeros(1, np.int32), gradients, 0.0)
+    shard.push(np.zeros(1, np.int32), np.zeros(1, np.int64), gradients, 0.0, 0)
     shard.start_save(ends_interval=True, number=0)
     shard.abandon()
 

@@ -7,9 +7,8 @@ conventions:
   commit before the failure.
 - A save that starts, and work that is taken up, while a dead process is not noticed yet come to
   nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
-- All servers may die at once and the trainer live: the last shard goes back a moment later.
 - A batch that was in work when a process died counts if its gradients existed: the progress at the
-  failure is where the trainer then stopped.
+  failure is where the trainer then stopped. If it catches up with that batch, the failure tells it.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ class FactKind(StrEnum):
     STRUCK = "struck"  # a process was killed or stopped
     MISSED = "missed"  # a kill that met no process
     DETECTED = "detected"
+    LAYERS_LOST = "layers lost"  # with this trainer: nobody else had them
     ROLLED_BACK = "rolled back"  # for a death: the position that the whole job goes back to
     LOADING = "loading"  # the replacement is there
     BACK = "back"  # its state is loaded
@@ -59,7 +59,6 @@ class RunFact:
 
 
 SAVES = (FactKind.SAVE_COMMITTED, FactKind.SAVE_ABANDONED)
-MOMENT_S = 1e-7
 UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
 """What comes to nothing while a dead process is not noticed yet."""
 
@@ -187,8 +186,7 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
     elif fact.what is FactKind.RUNNING:
         _run(course, fact)
     elif fact.what is FactKind.PASSED:
-        course.position = fact.position
-        course.add(fact.at_s, EventKind.CAUGHT_UP)
+        _pass(course, fact)
     elif fact.what is FactKind.STOOD:
         _stand(course, fact)
     elif fact.what is FactKind.FINISHED:
@@ -213,6 +211,13 @@ def _run(course: _LogBuilder, fact: RunFact) -> None:
     course.add(fact.at_s, EventKind.RESUMED)
 
 
+def _pass(course: _LogBuilder, fact: RunFact) -> None:
+    """Work has caught up; in a batch that outlasted a death it has before that (`_fail`)."""
+    if course.works:
+        course.position = fact.position
+        course.add(fact.at_s, EventKind.CAUGHT_UP)
+
+
 def _stand(course: _LogBuilder, fact: RunFact) -> None:
     """Work stopped here; where a failure stopped it, the row of the failure stands for it."""
     if course.works and not course.down:
@@ -235,28 +240,21 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
         course.add(fact.at_s, EventKind.ROLLED_BACK)
         return
     n_servers = course.orders.n_servers
-    trainers = range(n_servers, course.orders.n_slots)
-    all_go_back = fact.slot in trainers and all(slot in course.down for slot in trainers)
+    all_go_back = _takes_layers(fact, later)
     gone_back = range(n_servers) if all_go_back else range(fact.slot, fact.slot + 1)
-    at_s = fact.at_s if all_go_back else _apart(course, fact, later)
     for slot in gone_back:
         if slot < n_servers:
-            course.add(at_s, EventKind.REVERTED, slot)
+            course.add(fact.at_s, EventKind.REVERTED, slot)
 
 
-def _apart(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> float:
-    """When a server's shard goes back: the last of all at one instant, a moment after the others.
-
-    All shards that go back at one instant stand for a job that has lost its layers too.
-    """
-    n_servers = course.orders.n_servers
-    before = {r.slot for r in course.rows if r.kind is EventKind.REVERTED and r.at_s == death.at_s}
-    trainer_too = any(
-        fact.what is FactKind.STRUCK and fact.at_s == death.at_s and fact.slot >= n_servers
+def _takes_layers(death: RunFact, later: Sequence[RunFact]) -> bool:
+    """Whether, as was found when it was noticed, no trainer had the layers any more."""
+    found = (
+        fact.what is FactKind.LAYERS_LOST
         for fact in later
+        if fact.slot == death.slot and fact.what in (FactKind.LAYERS_LOST, FactKind.STRUCK)
     )
-    last_of_all = len(before | {death.slot}) == n_servers and not trainer_too
-    return death.at_s + MOMENT_S * last_of_all
+    return next(found, False)
 
 
 def _abandon_all(course: _LogBuilder, at_s: float) -> None:
@@ -282,7 +280,7 @@ def _back_to(course: _LogBuilder, death: RunFact, later: Sequence[RunFact]) -> i
 
 
 def _save(course: _LogBuilder, fact: RunFact) -> None:
-    if fact.what is FactKind.ROLLED_BACK:
+    if fact.what in (FactKind.ROLLED_BACK, FactKind.LAYERS_LOST):
         return  # the death that it is of has told
     if fact.what is FactKind.SAVE_AWAITED:
         course.awaits = True

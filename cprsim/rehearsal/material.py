@@ -19,7 +19,7 @@ from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Segment, ShardBy, Shards
-from cprsim.kernel.training import TrainingPlan
+from cprsim.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.records import Ints
 
 COLUMNS = ("label", "integers", "rows")
@@ -33,6 +33,13 @@ class Material:
     clicks: Clicks
     plan: TrainingPlan
     shards: Shards
+    n_trainers: int = 1  # in step: each has a part of every batch
+
+    def trainer(self) -> ProxyTrainer:
+        """The kernel at the start of the same run."""
+        trainer = ProxyTrainer(self.shape, self.clicks, self.plan, n_parts=self.n_trainers)
+        trainer.initialise()
+        return trainer
 
     @property
     def n_samples(self) -> int:
@@ -56,6 +63,7 @@ class Material:
             "shape": asdict(self.shape),
             "plan": asdict(self.plan),
             "shards": {"n_servers": self.shards.n_servers, "by": str(self.shards.by)},
+            "n_trainers": self.n_trainers,
         }
         (folder / "material.json").write_text(json.dumps(plain))
 
@@ -75,6 +83,7 @@ def read_material(folder: Path) -> Material:
         Clicks(shape.tables, **columns),
         TrainingPlan(**plain["plan"]),
         Shards(shape.tables, plain["shards"]["n_servers"], ShardBy(plain["shards"]["by"])),
+        plain["n_trainers"],
     )
 
 

@@ -16,7 +16,6 @@ from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.kernel.replay import TracedTraining
 from cprsim.kernel.saving import Saver
-from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import (
     Clock,
     CostBreakdown,
@@ -128,16 +127,14 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
 def _priced(
     policy: RecoveryPolicy, orders: Orders, calibration: RunCalibration, material: Material
 ) -> RecoveryPolicy:
-    """The policy, its sub-saves by the bytes that the kernel writes and by each save's latency."""
+    """The policy, its sub-saves by the bytes that the kernel writes and what each takes besides."""
     if policy.system is not None:
         return replace(policy, system=_system_priced(policy.system, orders, calibration))
     if policy.sub_saves is None or not orders.due:
         return policy
     share = bytes_share(policy, orders, material)
-    stall_share = policy.sub_saves.fraction * share
-    extra_h = calibration.overhead_s * (1.0 - min(stall_share, 1.0)) / SECONDS
-    priced = replace(policy.sub_saves, bytes_share=share, extra_h=extra_h)
-    return replace(policy, sub_saves=priced)
+    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
+    return replace(policy, sub_saves=replace(policy.sub_saves, bytes_share=share, extra_h=extra_h))
 
 
 def _system_priced(system: Policy, orders: Orders, calibration: RunCalibration) -> Policy:
@@ -173,8 +170,7 @@ def _rescheduled(stage: Stage, hours: float) -> Stage:
 
 def bytes_share(policy: RecoveryPolicy, orders: Orders, material: Material) -> float:
     """What the sub-saves of a run without failures write, over what as many whole saves would."""
-    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
-    trainer.initialise()
+    trainer = material.trainer()
     course, saver = TracedTraining(trainer), Saver(trainer, material.shards, policy.sub_saves)
     assert policy.sub_saves is not None
     for due in orders.due:

@@ -17,13 +17,19 @@ from cprsim.experiments.proxy_model import ProxyModel
 from cprsim.foreign import read_json
 from cprsim.kernel.model import Dlrm
 from cprsim.records import EventLog, RecoveryPolicy
-from cprsim.rehearsal.calibration import RunCalibration, calibrated, calibrating
+from cprsim.rehearsal.calibration import (
+    RunCalibration,
+    calibrated,
+    calibrating,
+    calibrating_sub_saves,
+    extra,
+)
 from cprsim.rehearsal.curve import require_zmq
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import SECONDS, Orders
-from cprsim.rehearsal.prediction import FoldedRun, folded, predict
+from cprsim.rehearsal.orders import SECONDS, Kill, Orders
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
     kills_of,
     material_of,
@@ -162,7 +168,7 @@ def rehearse(
     policies = policies_to_rehearse(experiment, names)
     with ExitStack() as stack:
         session = _Session(experiment, what, stack, over_tcp)
-        calibration = _calibration_in(journal) or session.calibration(policies[0], say)
+        calibration = _calibration_in(journal) or session.calibration(policies, say)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         say(f"written before the first run, SHA-256 {digest}")
@@ -179,7 +185,7 @@ class _Session:
         self, experiment: Experiment, what: ProxyModel, stack: ExitStack, over_tcp: bool
     ) -> None:
         self.experiment, self.what, self._over_tcp = experiment, what, over_tcp
-        self.material: Material = material_of(what)
+        self.material: Material = material_of(what, len(experiment.cluster.replica_slots))
         self.speeds = speeds_of(experiment, self.material)
         self._stack = stack
         self._fork_server: ForkServer | None = None
@@ -195,13 +201,28 @@ class _Session:
         folder = self._fork_server.folder / f"run-{self._n_runs}"
         return Supervisor(self._fork_server, self.material, orders, folder, self._start).run()
 
-    def calibration(self, policy: RecoveryPolicy, say: Say) -> RunCalibration:
+    def calibration(self, policies: tuple[RecoveryPolicy, ...], say: Say) -> RunCalibration:
         """Measure what is measured without failures."""
         say("calibrating without failures")
-        whole = replace(policy, sub_saves=None)
-        orders = orders_of(self.experiment, whole, self.material, self.speeds, (), self._over_tcp)
+        orders = self._orders(replace(policies[0], sub_saves=None))
         ran = self.run(calibrating(orders, self.material))
-        return calibrated(ran, self.material, image_bytes(self.material))
+        found = calibrated(ran, self.material, image_bytes(self.material))
+        extra_s = {
+            policy.name: self._extra_s(policy, found.stall_s)
+            for policy in policies
+            if policy.sub_saves is not None
+        }
+        return replace(found, extra_s=extra_s)
+
+    def _extra_s(self, policy: RecoveryPolicy, stall_s: float) -> float:
+        """What a sub-save takes beside its bytes."""
+        assert policy.sub_saves is not None
+        orders = calibrating_sub_saves(self._orders(policy), self.material)
+        share = policy.sub_saves.fraction * bytes_share(policy, orders, self.material)
+        return extra(self.run(orders), share, stall_s)
+
+    def _orders(self, policy: RecoveryPolicy, kills: tuple[Kill, ...] = ()) -> Orders:
+        return orders_of(self.experiment, policy, self.material, self.speeds, kills, self._over_tcp)
 
     def plan(
         self, policies: tuple[RecoveryPolicy, ...], n_traces: int, calibration: RunCalibration
@@ -212,9 +233,7 @@ class _Session:
             kills, n = kills_of(self.experiment, trace, self.speeds)
             n_left_out += n
             for policy in policies:
-                orders = orders_of(
-                    self.experiment, policy, self.material, self.speeds, kills, self._over_tcp
-                )
+                orders = self._orders(policy, kills)
                 predicted = predict(
                     self.experiment, policy, orders, calibration, self.material, trace
                 )

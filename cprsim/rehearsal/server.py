@@ -1,6 +1,6 @@
 """An embedding server: a shard in memory for trainers; saves and loads through a throttle.
 
-trainer      pull (places) -> rows;  push (places, gradients) -> ack
+trainer      pull (places) -> rows;  push (places, samples, gradients) -> ack
 supervisor   save -> saved | failed;  commit, abandon;  load -> loaded;  where, dump
              behind the job: capture -> captured;  write -> saved | failed
              after it: stop;  lend (to a replacement) -> lent;  recall -> loaded
@@ -62,6 +62,7 @@ class Server:
         self._flows = ActiveFlows(Path(orders["flows"]), int(orders["n_slots"]))
         self._under_way: list[_UnderWay] = []
         self._captured: dict[int, Arrays] = {}  # content of saves behind the job
+        self._early: list[tuple[AnyChannel, Message]] = []  # pulls of rows that are not there yet
         self._copies = HeldCopies()
         self._image_bytes = image_bytes(inherited.material)
         self.position = int(orders["position"])
@@ -122,18 +123,37 @@ class Server:
     def _serve(self, channel: AnyChannel, message: Message) -> None:
         fields = message.fields
         if message.kind == "pull":
-            channel.send("rows", (self.shard.pull(message.arrays[0]),), seq=fields["seq"])
+            self._pull(channel, message)
         elif message.kind == "push":
-            rows, gradients = message.arrays
-            self.shard.push(rows, gradients, float(fields["rate"]))
-            self.position = int(fields["position"])
-            self._account["pushes"] += 1
+            self._push(message)
             channel.send("ack", seq=fields["seq"])
         elif message.kind == "copy":
             self._copies.receive(channel, message)
         elif message.kind == "give":
             copy = self._copies.bytes_of(str(fields["who"]), int(fields["save"]))
             channel.send("given", (np.frombuffer(copy, np.uint8),), seq=fields["seq"])
+
+    def _pull(self, channel: AnyChannel, message: Message) -> None:
+        """Answer with rows; who is a batch ahead of what came from another trainer has to wait."""
+        if int(message.fields["position"]) > self.position:
+            self._early.append((channel, message))
+        else:
+            rows = self.shard.pull(message.arrays[0])
+            channel.send("rows", (rows,), seq=message.fields["seq"])
+
+    def _push(self, message: Message) -> None:
+        """Take a batch, once: trainers in step send one again where the other may have died."""
+        position = int(message.fields["position"])
+        if position <= self.position:
+            return
+        rate, n_before = float(message.fields["rate"]), int(message.fields["n_before"])
+        rows, samples, gradients = message.arrays
+        self.shard.push(rows, samples, gradients, rate, n_before)
+        self.position = position
+        self._account["pushes"] += 1
+        early, self._early = self._early, []
+        for channel, waiting in early:
+            self._pull(channel, waiting)
 
     # ----------------------------------------------------------------- the supervisor
 

@@ -13,7 +13,6 @@ from cprsim.failures.distributions import Constant
 from cprsim.records import Clock, Duration, Holds, RecoveryPolicy, Transfer
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
-from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.scenario import Scenario
 from cprsim.scenario.failures import InjectedFailures
@@ -23,6 +22,7 @@ LEAST_DETECT_S = 0.2
 STRIKES_UNTIL = 10.0  # times the useful time: what comes later strikes nobody
 LIMIT = 20.0  # times the useful time, and ...
 LIMIT_S = 120.0  # ... so much more: a run that takes longer is given up
+MOST_TRAINERS = 2  # either can finish what the other has begun
 SMOKE = ("job.useful='6 s'", "kernel.samples=10000")
 SMOKE_OF_INJECTED = ("failures.count=2",)
 SMOKE_STRATEGIES = 2
@@ -48,9 +48,9 @@ def chosen_names(strategies: str, scenario: Scenario, smoke: bool) -> tuple[str,
     return names
 
 
-def material_of(what: ProxyModel) -> Material:
+def material_of(what: ProxyModel, n_trainers: int = 1) -> Material:
     """What the processes of a rehearsal train."""
-    return Material(what.shape, what.train, what.plan, what.shards)
+    return Material(what.shape, what.train, what.plan, what.shards, n_trainers)
 
 
 def require_rehearsable(experiment: Experiment) -> None:
@@ -60,11 +60,13 @@ def require_rehearsable(experiment: Experiment) -> None:
         raise ParameterError("a rehearsal needs embedding servers: give `cluster.emb_ps`")
     if len(cluster.shard_slots) == 1:
         raise ParameterError("a rehearsal needs two embedding servers or more: `cluster.emb_ps: 2`")
-    if len(cluster.replica_slots) != 1:
+    if len(cluster.replica_slots) not in (1, MOST_TRAINERS):
         raise ParameterError(
-            f"a rehearsal has one trainer, this scenario {len(cluster.replica_slots)}: set "
-            "`cluster.trainers: 1`"
+            f"a rehearsal has one trainer or two in step, this scenario "
+            f"{len(cluster.replica_slots)}: set `cluster.trainers`"
         )
+    if any(role.others_go_on for role in cluster.roles):
+        raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
     held = (Holds.SHARD, Holds.REPLICA)
     if others := [role.name for role in cluster.roles if role.holds not in held]:
         raise ParameterError(
@@ -101,14 +103,19 @@ def policies_to_rehearse(
             f"--strategies: the scenario has no `{unknown[0]}`; it has {', '.join(listed)}"
         )
     chosen = tuple(listed[name] for name in names or listed)
+    n_trainers = len(experiment.cluster.replica_slots)
     for policy in chosen:
-        tracker = None if policy.sub_saves is None else policy.sub_saves.tracker
-        if not can_rehearse(policy) or tracker not in (None, *TRACKERS):
+        if policy.system is not None and n_trainers > 1:
             raise ParameterError(
-                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, "
-                + ", ".join(f"cpr-{name}" for name in TRACKERS)
-                + ", and systems that take the whole job back to files or to copies in peers' "
-                "memory, such as async and gemini: leave it out, or name others by --strategies"
+                f"`{policy.name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or "
+                "leave it out"
+            )
+        if not can_rehearse(policy):
+            raise ParameterError(
+                f"`{policy.name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu "
+                "and the like, and systems that take the whole job back to files or to copies in "
+                "peers' memory, such as async and gemini: leave it out, or name others by "
+                "--strategies"
             )
     return chosen
 
@@ -204,6 +211,7 @@ def orders_of(
         fetch_s=fetch_s(policy.system),
         kills=kills,
         n_servers=experiment.cluster.n_emb_ps,
+        n_trainers=len(experiment.cluster.replica_slots),
         over_tcp=over_tcp,
         limit_s=LIMIT * useful_s + LIMIT_S,
     )

@@ -2,7 +2,7 @@
 
 Optimiser and trackers are the kernel's own, row by row in the order of the batch, so that all
 shards together are bit by bit the kernel's table. What a tracker knows of a shard lives here and is
-lost with it, except where round robin stands, which the job knows.
+lost with it, except where round robin and the sub-sample stand, which the job knows.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cprsim.errors import ParameterError
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm
 from cprsim.kernel.optimizers import optimizer_for
 from cprsim.kernel.shape import ModelShape, TableLayout
 from cprsim.kernel.shards import Segment
-from cprsim.kernel.trackers import ABSENT, Tracked, Tracker
-from cprsim.kernel.trackers import TRACKERS as KERNELS
+from cprsim.kernel.trackers import ABSENT, TRACKERS, Tracked, Tracker
 from cprsim.kernel.trackers.round_robin import RoundRobin
+from cprsim.kernel.trackers.ssu import SubSampledUsed
 from cprsim.records import Ints, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays
-
-TRACKERS = ("mfu", "scar", "round-robin")
 
 
 @dataclass(slots=True, eq=False)
@@ -41,10 +38,6 @@ class Shard:
     ----------
     table : (n, d) the rows at the start of the run, copied
     sub_saves : how priority saving cuts an interval; None: every save is whole
-
-    Raises
-    ------
-    ParameterError : a tracker that is not one of `TRACKERS`
     """
 
     def __init__(
@@ -71,11 +64,6 @@ class Shard:
 
         A batch's rows stand in the columns of their tables, so that it counts as the kernel's does.
         """
-        if how.tracker not in TRACKERS:
-            raise ParameterError(
-                f"cpr-{how.tracker} can't be rehearsed; of the priority strategies there are "
-                + ", ".join(f"cpr-{name}" for name in TRACKERS)
-            )
         parts = segments_of(material.shards, server)
         layout = TableLayout(tuple(part.n_rows for part in parts) or (1,))
         self._column = np.repeat(np.arange(layout.n_tables), layout.rows)
@@ -91,9 +79,12 @@ class Shard:
         if how.tracker == "scar":
             self._saved = self.table.copy()
         segments = tuple(_whole_table(layout, number) for number in tracked)
-        self._tracker = KERNELS[how.tracker](
-            Tracked(layout, segments, how.fraction, self.table, self._saved, 0, how.sample_period)
-        )
+        self._tracker = TRACKERS[how.tracker](
+            Tracked(
+                layout, segments, how.fraction, self.table, self._saved, material.plan.seed,
+                how.sample_period, tuple(parts[number] for number in tracked),
+            )
+        )  # fmt: skip
 
     @property
     def table(self) -> Array:
@@ -109,17 +100,30 @@ class Shard:
         pulled: Array = self.table[rows]
         return pulled
 
-    def push(self, rows: Array, gradients: Array, rate: float) -> None:
-        """One batch's gradients (k, d) of the rows at these places (k,), in the batch's order."""
+    def push(
+        self, rows: Array, samples: Array, gradients: Array, rate: float, n_before: int
+    ) -> None:
+        """One batch's part of this server, in the batch's order.
+
+        Parameters
+        ----------
+        rows : (k,) places
+        samples : (k,) which sample of the batch looked each of them up, ascending
+        gradients : (k, d) of the rows
+        n_before : samples of the job before this batch
+        """
         k, rows = len(rows), np.array(rows)  # what came in a message is read-only
         if k > len(self._gradients):
             self._gradients = np.zeros((k, 2, gradients.shape[1]), np.float32)
         work = Pushed(self._gradients[:k])
         work.d_fields[:, 1] = gradients
         self._optimizer.update_rows(rows.reshape(k, 1), work, self.changed, rate)
-        if self._tracker is not None:
-            accessed = np.full((k, int(self._column[-1]) + 1), ABSENT, np.int32)
-            accessed[np.arange(k), self._column[rows]] = rows
+        if self._tracker is not None and k:
+            if isinstance(self._tracker, SubSampledUsed):
+                self._tracker.go_to(n_before)
+            n_parts = int(self._column[-1]) + 1
+            accessed = np.full((int(samples[-1]) + 1, n_parts), ABSENT, np.int32)
+            accessed[samples, self._column[rows]] = rows
             self._tracker.observe(accessed)
 
     # ----------------------------------------------------------------- saves

@@ -82,6 +82,8 @@ class _Job:
     down: dict[int, float] = field(default_factory=dict)  # slots, and when they were detected
     newly: set[int] = field(default_factory=set)  # of these: no recovery has begun
     struck: set[int] = field(default_factory=set)  # killed as ordered, not detected yet
+    have_layers: set[int] = field(default_factory=set)  # trainers that hold them at the position
+    takes_all_back: int = -1  # the trainer with whose recovery all servers go back
 
 
 class Supervisor:
@@ -115,7 +117,6 @@ class Supervisor:
         self._accounts: list[tuple[str, dict[str, float]]] = []
         self._keys = astuple(fresh_keys()) if orders.over_tcp else ()
         self._n_false_alarms = 0
-        self._n_named = 0
         self._began_at = 0.0
 
     # ----------------------------------------------------------------- the run as a whole
@@ -143,6 +144,8 @@ class Supervisor:
     async def _run(self) -> FinishedRun:
         self._interrupt = asyncio.Event()
         self._reached: asyncio.Future[Message] | None = None
+        self._on_the_way: set[int] = set()  # trainers
+        self._n_runs = 0
         self._fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         tasks: list[asyncio.Task[None]] = []
         try:
@@ -183,7 +186,8 @@ class Supervisor:
             await self._reserve(slot)
         for slot in range(orders.n_slots):
             await self._assign(slot)
-        await self._tell_servers(range(orders.n_servers))
+        await self._tell_addresses()
+        self._job.have_layers = set(self._trainers)
 
     def _write_first_images(self) -> None:
         ActiveFlows(self._folder / "flows", self._orders.n_slots)
@@ -216,9 +220,8 @@ class Supervisor:
         return range(self._orders.n_servers)
 
     @property
-    def _trainer(self) -> int:
-        """Slot of the trainer."""
-        return self._orders.n_servers
+    def _trainers(self) -> range:
+        return range(self._orders.n_servers, self._orders.n_slots)
 
     @property
     def _end(self) -> int:
@@ -240,7 +243,6 @@ class Supervisor:
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
-        self._n_named += 1
         orders, speeds = self._orders, self._orders.speeds
         answer = await node.ask(
             "assign",
@@ -254,10 +256,17 @@ class Supervisor:
         node.address, node.assigned = str(answer.fields["address"]), True
         self._activation_s.append(monotonic() - began)
 
-    async def _tell_servers(self, slots: Iterable[int]) -> None:
-        """Tell the trainer where to find servers."""
-        addresses = {str(slot): self._node[slot].address for slot in slots}
-        await self._node[self._trainer].ask("registry", servers=addresses)
+    async def _tell_addresses(self) -> None:
+        """Tell trainers where to find the servers and each other."""
+        servers = {str(slot): self._node[slot].address for slot in self._servers}
+        trainers = {
+            str(number): self._node[slot].address for number, slot in enumerate(self._trainers)
+        }
+        asks = (
+            self._node[slot].ask("registry", servers=servers, trainers=trainers)
+            for slot in self._trainers
+        )
+        await asyncio.gather(*asks)
 
     def _hear(self, node: WorkerProcess, message: Message) -> None:
         """Handle a message that is no answer."""
@@ -265,12 +274,17 @@ class Supervisor:
         if message.kind == "error":
             if not self._fatal.done():
                 self._fatal.set_exception(RunError(str(fields["text"]).strip()))
-        elif node is not self._node.get(self._trainer):
-            return
-        elif message.kind in ("running", "passed"):
+        elif message.kind == "reached":
+            self._reach(node, message)
+        elif node is self._node.get(self._trainers[0]):
             what = FactKind.RUNNING if message.kind == "running" else FactKind.PASSED
-            self._note(what, at=float(fields["at"]), position=int(fields["position"]))
-        elif message.kind == "reached" and self._reached is not None and not self._reached.done():
+            self._job.position = int(fields["position"])
+            self._note(what, at=float(fields["at"]))
+
+    def _reach(self, trainer: WorkerProcess, message: Message) -> None:
+        """A trainer has come to where it was to; the last of all tells when."""
+        self._on_the_way -= {slot for slot in self._trainers if self._node[slot] is trainer}
+        if not self._on_the_way and self._reached is not None and not self._reached.done():
             self._reached.set_result(message)
 
     # ----------------------------------------------------------------- failures
@@ -282,15 +296,14 @@ class Supervisor:
             self._strike_slots(kill)
 
     def _strike_slots(self, kill: Kill) -> None:
+        """Strike, then note when: what others report from then on was begun before it."""
+        there = [s for s in kill.slots if s not in self._job.struck and not self._node[s].is_dead]
+        for slot in there:
+            self._node[slot].signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
         at = monotonic()
         for slot in kill.slots:
-            node = self._node[slot]
-            if slot in self._job.struck or node.is_dead:
-                self._note(FactKind.MISSED, slot, at)
-                continue
-            node.signal(signal.SIGSTOP if kill.stops else signal.SIGKILL)
-            self._job.struck.add(slot)
-            self._note(FactKind.STRUCK, slot, at)
+            self._note(FactKind.STRUCK if slot in there else FactKind.MISSED, slot, at)
+        self._job.struck.update(there)
 
     async def _watch(self) -> None:
         """Declare processes dead whose heartbeats stayed away for the timeout."""
@@ -321,11 +334,23 @@ class Supervisor:
             self._note(FactKind.ROLLED_BACK, slot, at, position=back_to.position)
         self._accounts.append((self._role(slot), node.account))
         ActiveFlows(self._folder / "flows", self._orders.n_slots).end(slot)
-        if slot in self._servers and self._node[self._trainer].assigned:
-            self._node[self._trainer].send("dead", server=slot)
+        for trainer in self._trainers:
+            if slot in self._servers and self._node[trainer].assigned:
+                self._node[trainer].send("dead", server=slot)
         self._job.down[slot] = at
         self._job.newly.add(slot)
+        if slot in self._trainers:
+            self._lose_layers(slot, at)
         self._interrupt.set()
+
+    def _lose_layers(self, trainer: int, at: float) -> None:
+        """A trainer is dead; with the last that has the layers, all goes back."""
+        job = self._job
+        job.have_layers.discard(trainer)
+        if not job.have_layers:
+            self._note(FactKind.LAYERS_LOST, trainer, at)
+            job.takes_all_back = trainer
+            job.newly |= job.down.keys() & set(self._trainers)
 
     def _role(self, slot: int) -> str:
         return "server" if slot in self._servers else "trainer"
@@ -380,7 +405,10 @@ class Supervisor:
         until = due[job.n_due].position if job.n_due < len(due) else self._end
         mark = job.frontier if job.position < job.frontier else None
         self._reached = asyncio.get_running_loop().create_future()
-        self._node[self._trainer].send("run", until=until, mark=mark)
+        self._on_the_way = set(self._trainers)
+        self._n_runs += 1
+        for slot in self._trainers:
+            self._node[slot].send("run", until=until, mark=mark, number=self._n_runs)
         reached = await self._reached
         job.position = int(reached.fields["position"])
         job.frontier = max(job.frontier, job.position)
@@ -395,13 +423,13 @@ class Supervisor:
             job.n_due = self._n_due_by(job.position, due)
             return
         self._note(FactKind.SAVE_STARTED, number=number, ends_interval=due.ends_interval)
-        asked = [*self._servers, self._trainer]  # who has died does not vote, so it is abandoned
-        asks = [
+        asks = [  # who has died does not vote, so it is abandoned
             self._node[slot].ask(
-                "save", save=number, ends_interval=due.ends_interval, n_before=job.n_committed
+                "save", save=number, n_before=job.n_committed,
+                ends_interval=due.ends_interval and slot <= self._trainers[0],
             )
-            for slot in asked
-        ]
+            for slot in range(self._orders.n_slots)
+        ]  # fmt: skip
         try:
             answers = await asyncio.gather(*asks)
         except asyncio.CancelledError:
@@ -462,8 +490,15 @@ class Supervisor:
     async def _resume(self) -> None:
         """Let the trainer go on; a failure meanwhile is detected and recovered from later."""
         self._job.down.clear()
-        tell = asyncio.create_task(self._tell_servers(self._servers))
-        await self._uninterrupted({tell})
+        self._job.takes_all_back = -1
+        await self._uninterrupted({asyncio.create_task(self._brought_together())})
+
+    async def _brought_together(self) -> None:
+        """All know all, and trainers that were a batch behind another have its layers."""
+        behind = set(self._trainers) - self._job.have_layers
+        await asyncio.gather(*(self._adopt(slot) for slot in behind))
+        self._job.have_layers |= behind
+        await self._tell_addresses()
 
     async def _all_back(self) -> None:
         """Full recovery: all that are down are replaced, and all load the last save."""
@@ -477,7 +512,8 @@ class Supervisor:
         if back_to is not None and back_to is self._behind.in_memory:
             await self._behind.recall(back_to)
         else:
-            await self._load([*self._servers, self._trainer])
+            await self._load([*self._servers, *self._trainers])
+        job.have_layers = set(self._trainers)
         job.n_due = sum(due.position <= job.position for due in self._orders.due)
         for slot in job.down:
             self._note(FactKind.BACK, slot)
@@ -488,7 +524,8 @@ class Supervisor:
         tasks: dict[int, asyncio.Task[None]] = {}
         try:
             while self._job.newly or not all(task.done() for task in tasks.values()):
-                await _cancelled([tasks[s] for s in self._job.newly if s in tasks])
+                while again := self._job.newly & tasks.keys():
+                    await _cancelled([tasks.pop(slot) for slot in again])
                 for slot in sorted(self._job.newly):
                     tasks[slot] = asyncio.create_task(self._one_back(slot, halting, tasks))
                 self._job.newly.clear()
@@ -506,15 +543,25 @@ class Supervisor:
     async def _one_back(
         self, slot: int, halting: asyncio.Task[None], tasks: dict[int, asyncio.Task[None]]
     ) -> None:
-        """One slot; the only trainer's death takes all shards back with it."""
+        """One slot; a trainer has the layers of another, or all goes back with it."""
+        job = self._job
         await self._replace([slot])
         await asyncio.shield(halting)
         self._note(FactKind.LOADING, slot)
-        loading = [slot]
-        if slot == self._trainer:
-            loading += [s for s in self._servers if s not in tasks or tasks[s].done()]
-        await self._load(loading)
+        if slot == job.takes_all_back:
+            servers = [s for s in self._servers if s not in tasks or tasks[s].done()]
+            await self._load([slot, *servers])
+        elif slot in self._trainers and job.have_layers:
+            await self._adopt(slot)
+        else:
+            await self._load([slot])
+        job.have_layers |= {slot} & set(self._trainers)
         self._note(FactKind.BACK, slot)
+
+    async def _adopt(self, trainer: int) -> None:
+        """A trainer takes over the layers of one that has kept them."""
+        kept = self._node[min(self._job.have_layers)]
+        await self._node[trainer].ask("adopt", peer=kept.address, position=self._job.position)
 
     async def _replace(self, slots: Sequence[int]) -> None:
         """Put spares into slots, which takes the configured time of the scheduler."""
@@ -531,23 +578,30 @@ class Supervisor:
         await asyncio.gather(*asks)
 
     async def _halt(self) -> None:
-        """Stop the trainer, and learn the position of the job.
+        """Stop the trainers, and learn the position of the job.
 
-        Where the trainer is dead, the servers know the last batch that they had gradients of.
+        Where they are dead, the servers know the last batch that they had gradients of.
         """
-        trainer, job = self._node[self._trainer], self._job
-        halted = await _answer_of(trainer, "halt")
-        if halted is not None:
-            position = int(halted.fields["position"])
+        job = self._job
+        asks = (_answer_of(self._node[slot], "halt") for slot in self._trainers)
+        answers = zip(self._trainers, await asyncio.gather(*asks), strict=True)
+        halted = {slot: int(one.fields["position"]) for slot, one in answers if one is not None}
+        if halted:
+            job.position = max(halted.values())
+            job.have_layers &= {slot for slot, at in halted.items() if at == job.position}
         else:
-            known = [int(trainer.account.get("position", job.position))]
-            for slot in self._servers:
-                here = await _answer_of(self._node[slot], "where")
-                known += [] if here is None else [int(here.fields["position"])]
-            position = max(known)
-        job.position = position
-        job.frontier = max(job.frontier, position)
+            job.position = await self._last_known()
+        job.frontier = max(job.frontier, job.position)
         self._note(FactKind.STOOD)
+
+    async def _last_known(self) -> int:
+        """Position of a job whose trainers are dead."""
+        accounts = (self._node[slot].account for slot in self._trainers)
+        known = [self._job.position, *(int(one.get("position", 0)) for one in accounts)]
+        for slot in self._servers:
+            here = await _answer_of(self._node[slot], "where")
+            known += [] if here is None else [int(here.fields["position"])]
+        return max(known)
 
     # ----------------------------------------------------------------- what came of it
 
@@ -576,7 +630,9 @@ class Supervisor:
                 row_state[rows] = state[: len(rows)]
             else:
                 row_state = row_state[:0]
-        dense, dense_state = dumped[self._trainer].arrays
+        (dense, dense_state), *others = (dumped[slot].arrays for slot in self._trainers)
+        if any(one.tobytes() != dense.tobytes() for one, _ in others):
+            raise RunError("trainers in step ended with different layers")
         return State(table, row_state, dense, dense_state)
 
 

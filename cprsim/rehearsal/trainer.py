@@ -4,16 +4,20 @@ A batch counts as done once its gradients exist. Each has a slot on an absolute 
 lateness is caught up. A server that does not answer holds the trainer up until it is halted; what
 was meant for a server that died meanwhile is dropped.
 
+With another in step (`in_step`) it learns from its part of each batch; both update their layers
+alike, and each pushes the whole batch to its share of the servers.
+
     supervisor   registry (addresses);  dead (a server);
                  run (until) -> running, passed, reached;  halt -> halted;
-                 save -> saved;  load -> loaded;  where, dump
+                 save -> saved;  load -> loaded;  adopt (from a trainer) -> loaded;  where, dump
                  behind the job: capture -> captured;  write -> saved;  after it: recall -> loaded
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -25,7 +29,9 @@ import numpy as np
 from cprsim.kernel.loops import Array
 from cprsim.kernel.model import Dlrm, Workspace
 from cprsim.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.kernel.training import Gradients, learned, part_of
 from cprsim.rehearsal.copies import HeldCopies, after, sending
+from cprsim.rehearsal.in_step import PartsExchange
 from cprsim.rehearsal.material import places
 from cprsim.rehearsal.messages import AnyChannel, Channel, Message
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write
@@ -33,6 +39,17 @@ from cprsim.rehearsal.worker import Worker
 
 STEPS_KEPT = 200  # whose median is reported
 DENSE = "dense"  # name of the layers in the store
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedBatch:
+    """What the servers take of a batch."""
+
+    by_server: Mapping[int, tuple[Array, Array]]
+    gradients: Array  # (k, d) of all occurrences
+    rate: float
+    n_before: int  # samples of the job
+    position: int  # after it
 
 
 class TrainerProcess:
@@ -61,7 +78,13 @@ class TrainerProcess:
         self._run: Mapping[str, Any] | None = None
         self._began_at, self._began_position = 0.0, 0
         self._halt: int | None = None  # the number of the question
-        self.address = ""
+        self._part = int(orders["slot"]) - material.shards.n_servers
+        self._n_own = 0  # samples of its part of the batch in hand
+        self._last: TrainedBatch | None = None  # since the layers were loaded
+        self._exchange: PartsExchange | None = None
+        if material.n_trainers > 1:
+            self._exchange = PartsExchange(worker, orders["name"], self._part, self._layers)
+        self.address = "" if self._exchange is None else self._exchange.address
         self._account = {"samples": 0.0, "worked_s": 0.0, "late_s": 0.0}
         self._step_s: deque[float] = deque(maxlen=STEPS_KEPT)
 
@@ -75,6 +98,8 @@ class TrainerProcess:
         fields = message.fields
         if message.kind == "registry":
             self._connect({int(k): v for k, v in fields["servers"].items()})
+            if self._exchange is not None:
+                self._exchange.connect({int(k): v for k, v in fields["trainers"].items()})
             channel.send("connected", re=fields["ask"])
         elif message.kind == "run":
             self._begin(fields)
@@ -101,6 +126,8 @@ class TrainerProcess:
             self._copies.drop(int(fields["save"]))
         elif message.kind == "recall":
             self._recall(fields)
+        elif message.kind == "adopt":
+            self._adopt(fields)
         elif message.kind == "where":
             channel.send("here", re=fields["ask"], position=self.position)
         elif message.kind == "dump":
@@ -139,8 +166,19 @@ class TrainerProcess:
     def _go_back(self, fields: Mapping[str, Any], image: Arrays) -> None:
         self.model.dense[:] = image["dense"]
         self.optimizer.dense_state[:] = image["dense_state"]
-        self.position = int(fields["position"])
+        self.position, self._last = int(fields["position"]), None
         self._worker.supervisor.send("loaded", re=fields["ask"])
+
+    def _adopt(self, fields: Mapping[str, Any]) -> None:
+        """Take over the layers of a trainer that has kept them: it may be a batch ahead."""
+
+        def given(channel: AnyChannel, message: Message) -> None:
+            self._loop.remove(channel)
+            dense, dense_state = message.arrays
+            self._account["samples"] += self._n_own * (int(fields["position"]) > self.position)
+            self._go_back(fields, {"dense": dense, "dense_state": dense_state})
+
+        self._worker.connected(str(fields["peer"]), given).send("layers")
 
     # ----------------------------------------------------------------- behind the job
 
@@ -194,15 +232,19 @@ class TrainerProcess:
 
     def _begin(self, fields: Mapping[str, Any]) -> None:
         self._run, self._began_at, self._began_position = fields, monotonic(), self.position
+        if self._exchange is not None:
+            self._exchange.begin(int(fields["number"]))
         self._worker.supervisor.send("running", at=self._began_at, position=self.position)
 
     def _stop(self) -> None:
-        """Report the position, once all living servers have handled what was sent to them."""
-        while any(
-            self._answers.get(number, True) is None and not channel.closed
-            for number, channel in self._servers.items()
-        ):
-            self._loop.turn(inf)
+        """Report the position, once all living servers have handled what was sent to them.
+
+        Of trainers in step each sends its last batch to all: who shared in that may be dead.
+        """
+        self._wait_for_acks()
+        if self._exchange is not None and self._last is not None:
+            self._send(self._last, self._servers)
+            self._wait_for_acks()
         if self._run is not None:
             self._account["worked_s"] += min(monotonic(), self._due_at(self.position)) - (
                 self._began_at
@@ -210,6 +252,13 @@ class TrainerProcess:
         ask, self._halt, self._run = self._halt, None, None
         self._answers.clear()
         self._worker.supervisor.send("halted", re=ask, position=self.position)
+
+    def _wait_for_acks(self) -> None:
+        while any(
+            self._answers.get(number, True) is None and not channel.closed
+            for number, channel in self._servers.items()
+        ):
+            self._loop.turn(inf)
 
     def _due_at(self, position: float) -> float:
         """Instant at which the schedule reaches a position."""
@@ -262,26 +311,43 @@ class TrainerProcess:
         began, plan, clicks = monotonic(), self._material.plan, self._material.clicks
         first = self.position % len(clicks)
         batch = slice(first, min(first + plan.batch, len(clicks)))
-        rows = clicks.rows[batch]
-        n = len(rows)
-        by_server = self._by_server(rows)
-        table = self._pulled[: rows.size]
-        if not self._pull(by_server, table):
-            return False
-        work = self._workspace(n)
         rate = self._schedule(plan.rate, self.position / self._material.n_samples)
-        at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
-        self.model.forward(clicks.integers[batch], at, work)
-        loss = self.model.backward(clicks.integers[batch], clicks.label[batch], work)
-        if not np.isfinite(loss):
-            self._worker.report_error(f"training diverged at sample {self.position}: rate too high")
-        gradients = work.d_fields[:, 1:].reshape(rows.size, -1)
-        self.optimizer.update_dense(work.d_dense, rate)
+        own = part_of(batch, self._part, self._material.n_trainers)
+        gradients = self._learned(own)
+        if gradients is None:
+            return False
+        n = batch.stop - batch.start
+        self.optimizer.update_dense(gradients.d_dense, rate)
+        rows = clicks.rows[batch]
+        self._last = TrainedBatch(
+            self._by_server(rows), gradients.d_fields[:, 1:].reshape(rows.size, -1), rate,
+            self.position, self.position + n,
+        )  # fmt: skip
         self.position += n
-        self._account["samples"] += n
-        self._push(by_server, gradients, rate)
+        self._account["samples"] += self._n_own
+        self._push(self._last)
         self._step_s.append(monotonic() - began)
         return True
+
+    def _learned(self, own: slice) -> Gradients | None:
+        """The gradients of a batch, of which `own` is learned here; None where it was halted."""
+        clicks = self._material.clicks
+        rows, self._n_own = clicks.rows[own], own.stop - own.start
+        table = self._pulled[: rows.size]
+        if not self._pull(self._by_server(rows), table):
+            return None
+        at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
+        loss, gradients = learned(self.model, clicks, own, at, self._workspace)
+        if not np.isfinite(loss):
+            self._worker.report_error(f"training diverged at sample {self.position}: rate too high")
+        return gradients if self._exchange is None else self._exchanged(self._exchange, gradients)
+
+    def _exchanged(self, exchange: PartsExchange, own: Gradients) -> Gradients | None:
+        """The whole batch's, once the others know of this part, or as a halt finds it."""
+        exchange.offer(self.position, Gradients(own.d_dense.copy(), own.d_fields.copy()))
+        while not exchange.is_known and self._halt is None:
+            self._loop.turn(inf)
+        return exchange.whole()
 
     def _by_server(self, rows: Array) -> dict[int, tuple[Array, Array]]:
         """Which occurrences of a batch (k,) each server has, and at which places, in order."""
@@ -294,9 +360,9 @@ class TrainerProcess:
         return {k: (some, place[some]) for k, some in enumerate(of_server)}
 
     def _pull(self, by_server: Mapping[int, tuple[Array, Array]], table: Array) -> bool:
-        self._ask()
+        self._ask(by_server)
         for number, (_, at) in by_server.items():
-            self._servers[number].send("pull", (at,), seq=self._seq)
+            self._servers[number].send("pull", (at,), seq=self._seq, position=self.position)
         if not self._answered(drops_dead=False):
             self._answers.clear()
             return False
@@ -306,19 +372,25 @@ class TrainerProcess:
             table[some] = rows
         return True
 
-    def _push(
-        self, by_server: Mapping[int, tuple[Array, Array]], gradients: Array, rate: float
-    ) -> None:
-        self._ask()
-        for number, (some, at) in by_server.items():
-            self._servers[number].send(
-                "push", (at, gradients[some]), seq=self._seq, rate=rate, position=self.position
-            )
+    def _push(self, batch: TrainedBatch) -> None:
+        n_trainers = self._material.n_trainers
+        self._send(batch, [k for k in self._servers if k % n_trainers == self._part])
         self._answered(drops_dead=True)
 
-    def _ask(self) -> None:
+    def _send(self, batch: TrainedBatch, servers: Iterable[int]) -> None:
+        """Send a batch to servers; one that has had it takes it no second time."""
+        self._ask(servers)
+        n_tables = self._material.shape.tables.n_tables
+        for number in self._answers:
+            some, at = batch.by_server[number]
+            self._servers[number].send(
+                "push", (at, some // n_tables, batch.gradients[some]), seq=self._seq,
+                rate=batch.rate, n_before=batch.n_before, position=batch.position,
+            )  # fmt: skip
+
+    def _ask(self, servers: Iterable[int]) -> None:
         self._seq += 1
-        self._answers = dict.fromkeys(self._servers)
+        self._answers = dict.fromkeys(servers)
 
     def _note(self, channel: AnyChannel, message: Message) -> None:
         """An answer; one to an earlier request is dropped."""

@@ -252,8 +252,7 @@ class ReplayCheck:
 
 def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Clicks) -> ReplayCheck:
     """Replay the real run's log on the kernel, and compare."""
-    trainer = ProxyTrainer(material.shape, material.clicks, material.plan)
-    trainer.initialise()
+    trainer = material.trainer()
     useful_h = ran.orders.useful_s / SECONDS
     if ran.orders.behind:
         bytes_of_replay = replay_going_back(run.log, useful_h, trainer)
@@ -323,7 +322,8 @@ def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) ->
     A trainer that was killed takes along what it has counted since its last heartbeat.
     """
     counted = [account for role, account in ran.accounts if role == "trainer" and account]
-    n_killed = len([1 for role, _ in ran.accounts if role == "trainer"]) - 1
+    n_trainers = ran.orders.n_trainers
+    n_killed = len([1 for role, _ in ran.accounts if role == "trainer"]) - n_trainers
     per_s = material.n_samples / ran.orders.useful_s
     unheard_s = n_killed * ran.orders.speeds.heartbeat_s
     found = []
@@ -333,7 +333,7 @@ def account_differences(ran: FinishedRun, run: FoldedRun, material: Material) ->
     most_unheard = (unheard_s * per_s + material.plan.batch) * (n_killed > 0)
     if not expected - 2 * most_unheard <= trained <= expected + most_unheard:
         found.append(f"trainers counted {trained:,.0f} samples, the log {expected:,}")
-    worked_s = sum(account["worked_s"] for account in counted)
+    worked_s = sum(account["worked_s"] for account in counted) / n_trainers
     log_s = (worked_h + float(run.costs.hours_of("degraded")[0])) * SECONDS
     n_stops = int(np.isin(run.log.kind, STOPS).sum()) + 1
     allowed_s = CLOCK_FRACTION * log_s + CLOCK_S * n_stops + 2 * unheard_s

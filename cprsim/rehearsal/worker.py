@@ -193,7 +193,8 @@ class Worker:
         if keys := message.fields["keys"]:
             self.keys = RunKeys(*keys)
         duty = Server if message.fields["role"] == "server" else TrainerProcess
-        self.role = duty(self, message.fields)
+        if self.role is None:  # else a recovery was cut off that had asked before
+            self.role = duty(self, message.fields)
         channel.send("assigned", re=message.fields["ask"], address=self.role.address)
 
     def _beat(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleet.population import JobKind, drawn_kinds, scenario_of
+from cprsim.fleets.population import JobKind, drawn_kinds, scenario_of
 from cprsim.plots.chart import Chart, Panel, Series, floats
 from cprsim.records import Floats
 from cprsim.reproduce.estimates import StudyEstimate

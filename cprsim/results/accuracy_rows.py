@@ -61,7 +61,7 @@ COLUMNS = (RESPONSE, *QUANTITIES.values(), *errors_of(QUANTITIES.values()), BEYO
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
     """The columns of one strategy's rows: see docs/metrics.md. NaN where nothing is known.
 
-    `response` is whose response priced the losses, empty where no shard goes stale.
+    `response` is whose response priced the losses, empty where nothing is lost.
     """
     columns: dict[str, Column] = {RESPONSE: strategy_key(strategy.policy) or ""}
     beyond = np.full(strategy.costs.n_replications, np.nan)
@@ -97,12 +97,11 @@ def _settings(sub_saves: SubSaves) -> str:
 
 
 def _predicted(strategy: StrategyOutcome, outcome: Outcome, metric: Metric) -> Prediction | None:
-    replications = strategy.costs.replication
     if outcome.curve is None:
-        keeps_no_stale = strategy_key(strategy.policy) is None
-        return nothing_lost(len(replications)) if keeps_no_stale else None
+        loses_nothing = strategy_key(strategy.policy) is None
+        return nothing_lost(strategy.costs.n_replications) if loses_nothing else None
     return outcome.curve.predict(
-        strategy.policy, metric, strategy.losses, replications, outcome.useful_h
+        strategy.policy, metric, strategy.losses, strategy.costs, outcome.useful_h
     )
 
 

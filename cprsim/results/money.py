@@ -48,7 +48,7 @@ class JobUse:
     ----------
     overhead : hours beside the useful ones, by part
     n_saves : that it makes
-    auc_loss : expected; None: not known, or none
+    auc_loss : expected; None: not known
     """
 
     useful_h: float
@@ -69,6 +69,7 @@ class Billed:
     month: Bill
     energy_kwh: float | None  # a month; None: nobody said what a node draws
     carbon_kg: float | None
+    is_unpriced: bool = False  # it loses accuracy, and nothing says how much that comes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class JobPrices:
             self._bill(policy, use, n_jobs),
             energy_kwh(prices, usage) if prices.watts else None,
             carbon_kg(prices, usage),
+            use.auc_loss is None and (prices.auc_loss is not None or policy.loses_as is not None),
         )
 
     def _bill(self, policy: RecoveryPolicy, use: JobUse, n_jobs: float) -> Bill:
@@ -234,6 +236,7 @@ def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
         Bill(currency, month),
         _weighted([one.energy_kwh for one in bills], shares),
         _weighted([one.carbon_kg for one in bills], shares),
+        any(one.is_unpriced for one in bills),
     )
 
 
@@ -244,6 +247,12 @@ def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float 
     return sum(value * share for value, share in zip(known, shares, strict=True))
 
 
+def comparable(bills: Bills) -> Bills:
+    """Those that lose nothing without a price, where there are any: it can't be weighed."""
+    return {name: one for name, one in bills.items() if not one.is_unpriced} or bills
+
+
 def cheapest_of(bills: Bills) -> str:
-    """The strategy that costs least a month, the first of several."""
+    """The strategy that costs least a month, the first of several, of those that compare."""
+    bills = comparable(bills)
     return min(bills, key=lambda name: bills[name].month.total_cents)

@@ -213,11 +213,10 @@ class _Sums:
         }
         if job.curve is None:
             return columns
-        numbers = rows.costs.replication
-        beyond = unknown = np.full(len(numbers), np.nan)
+        beyond = unknown = np.full(rows.costs.n_replications, np.nan)
         priced = {}
         for metric, name in self._priced.items():
-            found = job.curve.predict(policy, metric, rows.losses, numbers, job.useful_h)
+            found = job.curve.predict(policy, metric, rows.losses, rows.costs, job.useful_h)
             priced[name] = unknown if found is None else found.loss
             if found is None:
                 continue

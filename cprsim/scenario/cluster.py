@@ -193,6 +193,15 @@ class ClusterSection(Model):
         return self.shard_bytes
 
     @property
+    def uneven_bytes(self) -> tuple[float, ...]:
+        """Bytes on each node that holds state, in their order; empty where all hold as much."""
+        of_roles = [(role.nodes, role.state_bytes) for role in self.roles.values()]
+        kinds = of_roles or [(one.servers, one.size_bytes) for one in self.shards]
+        if len({size_bytes for _, size_bytes in kinds}) < 2:
+            return ()
+        return tuple(size_bytes for n, size_bytes in kinds for _ in range(n))
+
+    @property
     def accesses(self) -> tuple[float, ...]:
         """Share of the look-ups of each embedding server; empty where all are alike."""
         return tuple(

@@ -204,19 +204,18 @@ class StorageSection(Model):
         description="Of each server's own link [bandwidth]; absent: unlimited.",
     )
 
-    def record(self, mean_bytes: float | None, largest_bytes: float | None) -> records.Storage:
+    def record(self, mean_bytes: float | None, uneven_bytes: tuple[float, ...]) -> records.Storage:
         """The same as the engines take it.
 
         Parameters
         ----------
-        mean_bytes, largest_bytes : what a node that holds state saves and loads, on average and at
-            most; the largest are done when the others are, so that a link counts for the mean
+        mean_bytes, uneven_bytes : what a node that holds state saves and loads, on average and
+            each, if not all alike
         """
-        link = inf if self.per_server_bytes_per_h is None else self.per_server_bytes_per_h
-        if mean_bytes is not None and largest_bytes is not None:
-            link *= mean_bytes / largest_bytes
+        link = self.per_server_bytes_per_h
         return records.Storage(
             bandwidth_bytes_per_h=self.bandwidth_bytes_per_h,
-            server_bandwidth_bytes_per_h=link,
+            server_bandwidth_bytes_per_h=inf if link is None else link,
             shard_bytes=mean_bytes or 0.0,
+            bytes_of_shards=uneven_bytes,
         )

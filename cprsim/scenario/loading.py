@@ -192,9 +192,9 @@ def _complete(
     for table in tables:
         place = nearest(places, ("recovery", table.entry, "options", *table.path))
         try:
-            file, column = file_of(table.written)
+            file, column, nodes = file_of(table.written)
             table_path = input_file(file, path, place, table.key, "a table by nodes")
-            values[table.key] = list(values_from(table_path, column, scenario, table))
+            values[table.key] = list(values_from(table_path, column, nodes, scenario, table))
         except ParameterError as error:
             raise ScenarioError.at(place, str(error), table.key) from None
     return _validated(with_values(data, tables, lambda table: values[table.key]), places, [])

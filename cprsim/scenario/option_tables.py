@@ -4,8 +4,9 @@
 list of numbers that it stands for: with all nodes of the job first, then with a unit fewer and so
 on, as far as the table goes. Of stalls, as ``restarts: {file: table.csv, column: restart_s}``, the
 first is that with a unit missing, and the column's name ends in their unit. The entry `policy`
-takes ``elastic: {speed: table.csv}`` likewise, as speeds relative to all nodes. So what is dumped
-of a scenario holds the numbers themselves.
+takes ``elastic: {speed: table.csv}`` likewise, as speeds relative to all nodes. A table of others
+may call its column of nodes something else: ``{file: table.csv, nodes: "GPU nodes"}``. So what is
+dumped of a scenario holds the numbers themselves.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BY_NODES = ("throughput", "speed")  # options that a table by nodes may give
 TABLE, STALLS = "table", "stalls"  # kinds of options
 UNITS = ("s", "min", "h")  # of stalls: a column's name ends in one
 MOST_BYTES = 1_000_000
-KEYS = {"file", "column"}
+KEYS = {"file", "column", "nodes"}
 HOW = "give a list, a .csv file, or {file: table.csv, column: samples_per_s}"
 
 
@@ -96,34 +97,39 @@ def with_values(
     return made
 
 
-def file_of(written: Any) -> tuple[str, str | None]:
-    """The file that an option names, and its column. Raises ParameterError for what is none."""
+def file_of(written: Any) -> tuple[str, str | None, str]:
+    """The file that an option names, its column, and that of the nodes.
+
+    Raises ParameterError for what is none.
+    """
     if isinstance(written, str):
         written = {"file": written}
     unknown = set(written) - KEYS
-    file, named = written.get("file"), written.get("column")
-    if unknown or not isinstance(file, str) or not isinstance(named, str | None):
+    file, named, nodes = written.get("file"), written.get("column"), written.get("nodes", NODES)
+    names = isinstance(named, str | None) and isinstance(nodes, str)
+    if unknown or not isinstance(file, str) or not names:
         raise ParameterError(f"is no table: {HOW}")
     if not file.lower().endswith(".csv"):
         raise ParameterError(f"`{one_line(file)}` is no table: {HOW}")
-    return file, named
+    return file, named, nodes
 
 
 def values_from(
-    path: Path, named: str | None, scenario: Scenario, table: OptionTable
+    path: Path, named: str | None, nodes: str, scenario: Scenario, table: OptionTable
 ) -> list[float] | list[str]:
     """What an option says: numbers, or stalls with their unit.
 
     Parameters
     ----------
-    path, named : the file and the column of its numbers; None: the only one besides `nodes`
+    path, named, nodes : the file, the column of its numbers, None: the only one besides that of the
+        nodes, and that one
     scenario : complete but for such options
 
     Raises
     ------
     ParameterError : the file is no such table, or does not know the job's number of nodes
     """
-    name, by_nodes = read_table(path, named)
+    name, by_nodes = read_table(path, named, nodes)
     n_nodes_of, around = scenario.cluster.n_nodes_of, table.path[:-1]
     section = _at(scenario.recovery[table.entry].options or {}, around)
     role = (section.get("role") if around else None) or scenario.cluster.state_role
@@ -162,8 +168,8 @@ def _with_unit(path: Path, name: str, numbers: list[float]) -> list[str]:
     return [f"{one!r} {unit}" for one in numbers]
 
 
-def read_table(path: Path, named: str | None) -> tuple[str, dict[int, float]]:
-    """A column of a CSV file, its name and its numbers by the column `nodes`.
+def read_table(path: Path, named: str | None, of: str = NODES) -> tuple[str, dict[int, float]]:
+    """A column of a CSV file, its name and its numbers by the column `of` nodes.
 
     Raises ParameterError for what is wrong.
     """
@@ -172,10 +178,10 @@ def read_table(path: Path, named: str | None) -> tuple[str, dict[int, float]]:
             raise ParameterError(f"{path.name} has more than {MOST_BYTES:,} bytes: is it a table?")
         with path.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.DictReader(lines)
-            name = _column(path, list(reader.fieldnames or ()), named)
+            name = _column(path, list(reader.fieldnames or ()), named, of)
             by_nodes: dict[int, float] = {}
             for row in reader:
-                nodes, value = _numbers(f"{path.name}:{reader.line_num}", row, name)
+                nodes, value = _numbers(f"{path.name}:{reader.line_num}", row, of, name)
                 if nodes in by_nodes:
                     raise ParameterError(f"{path.name}:{reader.line_num}: {nodes} nodes again")
                 by_nodes[nodes] = value
@@ -184,11 +190,12 @@ def read_table(path: Path, named: str | None) -> tuple[str, dict[int, float]]:
     return name, by_nodes
 
 
-def _column(path: Path, names: list[str], named: str | None) -> str:
+def _column(path: Path, names: list[str], named: str | None, of: str) -> str:
     known = ", ".join(map(one_line, names)) or "none"
-    if NODES not in names:
-        raise ParameterError(f"{path.name} has no column `{NODES}`; it has: {known}")
-    others = [name for name in names if name != NODES]
+    if of not in names:
+        how = f"; say which it is: {{file: {path.name}, nodes: NAME}}" if len(names) > 1 else ""
+        raise ParameterError(f"{path.name} has no column `{one_line(of)}`; it has: {known}{how}")
+    others = [name for name in names if name != of]
     if named is None and len(others) == 1:
         return others[0]
     if named not in others:
@@ -197,12 +204,12 @@ def _column(path: Path, names: list[str], named: str | None) -> str:
     return named
 
 
-def _numbers(place: str, row: Mapping[str, Any], name: str) -> tuple[int, float]:
+def _numbers(place: str, row: Mapping[str, Any], of: str, name: str) -> tuple[int, float]:
     """The nodes and the number of a row."""
     try:
-        nodes, value = int(row[NODES]), float(row[name])
+        nodes, value = int(row[of]), float(row[name])
     except (TypeError, ValueError):
-        text = f"{row.get(NODES)}, {row.get(name)}"
+        text = f"{row.get(of)}, {row.get(name)}"
         raise ParameterError(
             f"{place}: `{one_line(text)}` is no number of nodes, or no number behind it"
         ) from None

@@ -133,8 +133,8 @@ class TraceFailures(Model):
     node_dates: bool | None = Field(
         None,
         strict=True,
-        description="Of lanl: nodes are there between the dates that the file names, and a job has "
-        "only nodes that are there.",
+        description="Of lanl and tidy: nodes are there between the dates of the file (of tidy: "
+        "its columns installed, entry, exit), and a job has only nodes that are there.",
     )
     period: PeriodSection | None = Field(
         None, description="Of lanl, tidy and counts: what was observed; absent: what the log spans."
@@ -169,7 +169,7 @@ class TraceFailures(Model):
         own = {
             "system": ("lanl",),
             "nodes": ("tidy", "infinitehbd", "lanl"),
-            "node_dates": ("lanl",),
+            "node_dates": ("lanl", "tidy"),
             "cause": ("tidy", "infinitehbd", "lanl"),
             "period": ("lanl", "tidy", "counts"),
             "columns": ("tidy",),
@@ -208,9 +208,12 @@ class TraceFailures(Model):
             read_counts,
             read_infinitehbd,
             read_lanl,
-            read_tidy,
         )
+        from cprsim.failures.traces.asked import LogOptions
         from cprsim.failures.traces.lanl import lanl_lives
+        from cprsim.failures.traces.node_file import lives_in_log
+        from cprsim.failures.traces.reading import csv_pieces
+        from cprsim.failures.traces.tidy import read_table
 
         if self.format == "infinitehbd":
             return read_infinitehbd(path, n_nodes=self.nodes)
@@ -222,14 +225,14 @@ class TraceFailures(Model):
             if not self.node_dates or self.system is None:
                 return log
             return with_lives(log, lanl_lives(path, self.system, log))
-        return read_tidy(
-            path,
+        asked = LogOptions(
+            n_nodes=self.nodes, period=period, time_unit=self.time_unit, repair_h=self.repair_h,
             columns={} if self.columns is None else self.columns.other_names,
-            time_unit=self.time_unit,
-            n_nodes=self.nodes,
-            period=period,
-            repair_h=self.repair_h,
-        )
+        )  # fmt: skip
+        log = read_table(path, asked, csv_pieces)
+        if not self.node_dates:
+            return log
+        return with_lives(log, lives_in_log(path, csv_pieces(path), log, asked))
 
     def _instants_as_in_the_file(self) -> Iterator[tuple[str, str]]:
         if self.period is None:

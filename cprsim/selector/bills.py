@@ -8,6 +8,7 @@ from math import isfinite
 from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
 from cprsim.selector.choice import Candidate, Selection
 from cprsim.selector.limit import LimitedQuantity
+from cprsim.staleness import strategy_key
 
 
 def bills_of_selection(selection: Selection, prices: JobPrices | None) -> Bills:
@@ -25,5 +26,6 @@ def _finishing(selection: Selection) -> Iterator[tuple[str, Candidate]]:
 def _use(selection: Selection, one: Candidate) -> JobUse:
     overhead = {OVERHEAD: one.overhead.mean * selection.useful_h}
     is_auc = selection.limit.quantity is LimitedQuantity.AUC and isfinite(one.loss.mean)
-    loss = 0.0 if not one.policy.leaves_stale else one.loss.mean if is_auc else None
+    known = 0.0 if strategy_key(one.policy) is None else None
+    loss = one.loss.mean if is_auc and one.policy.leaves_stale else known
     return JobUse(selection.useful_h, overhead, one.n_saves, loss)

@@ -162,12 +162,13 @@ def _losing(
         return pls_alone(lost_portion(losses.since_save_h, losses, replications, useful_h))
 
     def lost_accuracy(policy: RecoveryPolicy, one: StrategyOutcome) -> Prediction:
-        if not policy.leaves_stale:
-            return nothing_lost(one.costs.n_replications)
-        assert curve is not None
         assert metric is not None
-        lost = curve.predict(policy, metric, one.losses, one.costs.replication, useful_h)
-        assert lost is not None, "only strategies that the curve knows are compared"
+        lost = None
+        if curve is not None:
+            lost = curve.predict(policy, metric, one.losses, one.costs, useful_h)
+        if lost is None:
+            assert not policy.leaves_stale, "only strategies that the curve knows are compared"
+            return nothing_lost(one.costs.n_replications)
         return lost
 
     return lost_samples if metric is None else lost_accuracy

@@ -12,7 +12,7 @@ from cprsim.experiments.assemble import Experiment
 from cprsim.failures.distributions import Constant
 from cprsim.failures.injected import Injected
 from cprsim.failures.sources import Stretched
-from cprsim.records import Costs, Duration, Floats, Storage, Transfer
+from cprsim.records import Costs, Duration, Floats, Transfer
 
 SECOND_H = 1 / 3600.0
 GBIT_S = 3600e9 / 8  # bytes per hour
@@ -131,10 +131,10 @@ def _bandwidth(experiment: Experiment) -> Input:
 
     def set_to(value: float) -> Experiment:
         times = value / now
-        faster = Storage(
-            storage.bandwidth_bytes_per_h * times,
-            storage.server_bandwidth_bytes_per_h * times,
-            storage.shard_bytes,
+        faster = replace(
+            storage,
+            bandwidth_bytes_per_h=storage.bandwidth_bytes_per_h * times,
+            server_bandwidth_bytes_per_h=storage.server_bandwidth_bytes_per_h * times,
         )
         return _with_costs(experiment, replace(experiment.costs, storage=faster))
 

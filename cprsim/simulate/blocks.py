@@ -22,7 +22,6 @@ from cprsim.simulate.numbers import (
     INTRICATE,
     LEFT,
     LOSS,
-    NONE,
     OF_JOB,
     STOPPED,
     WANTS_COSTS,
@@ -301,9 +300,8 @@ class _Block:
     def _run_any(self, rows: Ints) -> Iterator[NDArray[Any]]:
         """Run replications of any job, and draw more of what they turn out to need."""
         numbers, _ = numbers_of(self._job)
-        cluster, draws = self._job.cluster, self._draws
-        slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), self._state.SLOTS)
-        slots["recovery"] = NONE
+        draws = self._draws
+        slots = self._state.slots_of(self._job)
         n_chunks, n_of_saves, n_of_failures = 1, FIRST_DRAWS, FIRST_DRAWS
         n_room = len(rows) if self._keeps else 0
         while True:

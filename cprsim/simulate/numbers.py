@@ -25,6 +25,7 @@ from cprsim.recovery.policy import (
     STAGE_ORDER,
     Capture,
     Groups,
+    Policy,
     Reverts,
     Ring,
     Rule,
@@ -127,6 +128,13 @@ SCOPE = np.dtype(
 
 
 NO_LINK = Storage(inf)
+
+
+def link_of(policy: Policy) -> Storage:
+    """The link that the loads of a policy share, if they do."""
+    return next((tier.load for tier in policy.tiers if isinstance(tier.load, Storage)), NO_LINK)
+
+
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
 
 NUMBERS = np.dtype(
@@ -141,7 +149,8 @@ NUMBERS = np.dtype(
         ("n_spares", "i8"),  # NONE: without limit
         ("role_ends", "i8", (MOST_ROLES,)),  # the slot after each role's last
         # of the link that loads share
-        ("shard_bytes", "f8"),
+        ("shard_bytes", "f8"),  # on average
+        ("is_uneven", "?"),  # they differ
         ("link_bytes_per_h", "f8"),
         ("server_bytes_per_h", "f8"),
         ("n_parts", "i8"),
@@ -280,7 +289,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
             StageKind.REPLAY in kinds, StageKind.LOAD in kinds,
         )  # fmt: skip
 
-    link = next((t.load for t in policy.tiers if isinstance(t.load, Storage)), NO_LINK)
+    link = link_of(policy)
     stages = [
         (
             STAGE_ORDER.index(stage.kind), parts.index(stage.kind.value),
@@ -312,6 +321,7 @@ def numbers_of(job: SimulatedJob) -> tuple[Numbers, Tables]:
         "n_slots": cluster.n_nodes,
         "n_spares": NONE if cluster.n_spares is None else cluster.n_spares,
         "shard_bytes": link.shard_bytes,
+        "is_uneven": bool(link.bytes_of_shards),
         "link_bytes_per_h": link.bandwidth_bytes_per_h,
         "server_bytes_per_h": link.server_bandwidth_bytes_per_h,
         "n_parts": len(parts),

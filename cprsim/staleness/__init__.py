@@ -22,7 +22,15 @@ from cprsim.staleness.expected import (
 )
 from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.metric import ALWAYS, Metric
-from cprsim.staleness.response import WEIGHED_AT, WEIGHT_TOLERANCE, Replicate, Response, Weight
+from cprsim.staleness.response import (
+    BY_PLS,
+    COUNTED,
+    WEIGHED_AT,
+    WEIGHT_TOLERANCE,
+    Replicate,
+    Response,
+    Weight,
+)
 from cprsim.staleness.strategies import (
     MORE_BYTES,
     STRATEGIES,
@@ -34,6 +42,8 @@ from cprsim.staleness.strategies import (
 
 __all__ = [
     "ALWAYS",
+    "BY_PLS",
+    "COUNTED",
     "FEWEST_SEEDS_TO_USE",
     "MORE_BYTES",
     "STRATEGIES",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cprsim.errors import ParameterError
-from cprsim.records import Floats, Ints, RecoveryPolicy, ShardLoss, SubSaves
+from cprsim.records import CostBreakdown, Floats, RecoveryPolicy, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, nothing_lost
 from cprsim.staleness.length import LengthLaw
 from cprsim.staleness.metric import Metric
-from cprsim.staleness.response import Response
+from cprsim.staleness.response import BY_PLS, Response
 from cprsim.staleness.strategies import priority_key, strategy_key
 
 SAME_LENGTH = 0.01  # by which lengths of training may differ and count as one
@@ -56,7 +56,7 @@ class StalenessCurve:
                 raise ParameterError(f"there are two responses of {strategy} in {metric}")
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
-        """The response of one of `STRATEGIES`, None where it was not measured."""
+        """The response of one of `STRATEGIES` or of a system, None where it was not measured."""
         found = (one for one in self.responses if (one.strategy, one.metric) == (strategy, metric))
         return next(found, None)
 
@@ -149,7 +149,7 @@ class StalenessCurve:
         policy: RecoveryPolicy,
         metric: Metric,
         losses: ShardLoss,
-        replications: Ints,
+        costs: CostBreakdown,
         useful_h: float,
     ) -> Prediction | None:
         """What a policy's losses cost each replication; None where that was not measured.
@@ -157,14 +157,22 @@ class StalenessCurve:
         Parameters
         ----------
         losses : of these replications alone
-        replications : (n,) ascending numbers of the replications
+        costs : of the replications, whose numbers ascend
         useful_h : work of the whole job [h]
         """
+        replications = costs.replication
         if strategy_key(policy) is None:
             return nothing_lost(len(replications))
         response = self.of_policy(policy, metric)
         if response is None:
             return None
+        if response.by != BY_PLS:
+            if response.by == "degraded" and response.by not in policy.system.parts:
+                raise ParameterError(
+                    f"the curve {self.name} prices {response.strategy} by `degraded`, and under "
+                    f"{policy.name} the job never works at less than its speed: give another `by`"
+                )
+            return response.predict_counted(costs, useful_h)
         return response.predict_losses(losses, replications, useful_h, policy.save_interval_h)
 
 

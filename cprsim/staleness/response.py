@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from math import inf
@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.records import Floats, Ints, ShardLoss, SubSaves
+from cprsim.records import CostBreakdown, Floats, Ints, ShardLoss, SubSaves
 from cprsim.staleness.expected import Prediction, jackknife_error
 from cprsim.staleness.metric import Metric
 from cprsim.staleness.strategies import STRATEGIES
@@ -20,6 +20,14 @@ WEIGHED_AT = (
     0.1  # staleness, as a share of the job, at which the mean of a weight over the job is 1
 )
 WEIGHT_TOLERANCE = 1e-3  # by which that mean may miss 1, as files round
+BY_PLS = "pls"
+COUNTED: Mapping[str, Callable[[CostBreakdown, float], Floats]] = {
+    "failures": lambda costs, useful_h: costs.n_failures.astype(float),
+    "saves": lambda costs, useful_h: costs.n_saves.astype(float),
+    "degraded": lambda costs, useful_h: costs.hours_of("degraded") / useful_h,
+}
+"""What the loss of a recovery system may go by instead of PLS, (n,) of a job: failures, saves, and
+hours that it lacks in speed as a share of useful time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,16 +120,17 @@ class Replicate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response:
-    """How much one strategy's stale shards cost in one metric, as measured.
+    """How much one strategy's stale shards cost in one metric, as measured; or a system's state.
 
     The error of a prediction is that of a jackknife where there are replicates: what it differs by
     as each seed is left out, weight and all. Else it is that of the line alone.
 
     Parameters
     ----------
-    strategy : one of `STRATEGIES`
+    strategy : one of `STRATEGIES`, or a recovery system
     metric : in what
-    pls : (n,) ascending portions of lost samples, the first 0; straight lines between them
+    pls : (n,) ascending portions of lost samples, the first 0; straight lines between them. Of a
+        recovery system what `by` counts
     loss, standard_error : (n,) the mean loss at those, and its standard error; the first 0. A loss
         neither falls nor is negative, and one of 0 has an error
     weight : how much a sample counts by when it is lost
@@ -130,6 +139,7 @@ class Response:
     degrees : of freedom of the standard errors; infinite where they are known
     settings : at which priority saving was measured; None: not said, or there is none
     replicates : the same without each of the seeds; none where only the errors are known
+    by : what `pls` holds: `pls` itself, or one of `COUNTED`
 
     Raises
     ------
@@ -146,6 +156,7 @@ class Response:
     degrees: float = inf
     settings: SubSaves | None = None
     replicates: tuple[Replicate, ...] = ()
+    by: str = BY_PLS
 
     def __post_init__(self) -> None:
         for message in _wrong(self):
@@ -241,6 +252,11 @@ class Response:
         beyond = np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0)
         return _along(self, weighted_pls), error * (1.0 + beyond)
 
+    def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
+        """What replications lose by what is counted of each, one of `COUNTED`."""
+        found = COUNTED[self.by](costs, useful_h)
+        return Prediction(*self.predict(found), found > self.most_pls, self.degrees)
+
     def predict_losses(
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
     ) -> Prediction:
@@ -274,7 +290,7 @@ def _along(line: Response | Replicate, weighted_pls: Floats) -> Floats:
 def _wrong(response: Response) -> list[str]:
     """What keeps some numbers from being a response."""
     pls, loss, error = response.pls, response.loss, response.standard_error
-    if response.strategy not in STRATEGIES:
+    if response.by == BY_PLS and response.strategy not in STRATEGIES:
         return [f"there is no such strategy; known are {', '.join(STRATEGIES)}"]
     if not len(pls) == len(loss) == len(error) >= 2:
         return ["pls, loss and standard_error need equally many numbers, at least 2"]

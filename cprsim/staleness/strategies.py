@@ -13,7 +13,9 @@ STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
 
 
 def strategy_key(policy: RecoveryPolicy) -> str | None:
-    """Whose response a policy has, one of `STRATEGIES`; None where no shard ever goes stale."""
+    """Whose response a policy has: of `STRATEGIES`, or a system's; None: nothing is lost."""
+    if policy.loses_as is not None:
+        return policy.loses_as
     if not policy.leaves_stale:
         return None
     return WHOLE if policy.sub_saves is None else priority_key(policy.sub_saves)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.codec import number_from
 from cprsim.estimate import Estimate
-from cprsim.prices import Bill
+from cprsim.prices import ACCURACY, Bill
 from cprsim.results.money import Billed, JobPrices, at_overhead, use_of
 from cprsim.results.store import Body
 from cprsim.sweeps.points import Point
@@ -31,8 +31,9 @@ def costs_at(points: Sequence[Point], bodies: Sequence[Body]) -> list[Costs]:
 
 
 def _blank(names: Mapping[str, None], costs: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Parts that a strategy has not cost nothing, where it finishes at all."""
-    return dict.fromkeys(names, Estimate(0.0 if costs else nan))
+    """Parts that a strategy has not cost nothing, where it finishes; accuracy is not known then."""
+    none = Estimate(0.0 if costs else nan)
+    return {name: Estimate(nan) if name.endswith(f" {ACCURACY}") else none for name in names}
 
 
 def _costs(point: Point, body: Body) -> Costs:

@@ -14,6 +14,7 @@ from cprsim.codec import FieldMark, decode
 from cprsim.errors import ResultError
 from cprsim.experiments.assemble import Experiment
 from cprsim.foreign import one_line, read_json
+from cprsim.prices import ACCURACY
 from cprsim.records import OnFailure
 from cprsim.results import records_of
 from cprsim.results.accuracy_rows import QUANTITIES, further_losses, why_unpriced
@@ -108,9 +109,14 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price."""
-        rows = self.of(COST_MONTH)
+        """The row of the least cost a month over all points; None where nothing has a price.
+
+        Where accuracy has a price, of the strategies whose loss of it is known.
+        """
+        rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
+        known = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
+        rows = rows[known] if known.any() else rows
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property

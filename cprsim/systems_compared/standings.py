@@ -128,13 +128,11 @@ def accuracy_of(
     ----------
     stale, not_counted, how : see `folder.Beside`
     limited : whether what may be lost is limited
-    priced : whether a staleness curve says what is lost
+    priced : whether a curve says what is lost
     """
-    if not_counted:
-        return UNPRICED
-    if not stale:
+    if not (stale or not_counted):
         return KEPT
-    if limited and how == FOUND:
+    if limited and how == FOUND and not not_counted:
         return WITHIN
     return "priced" if priced else UNPRICED
 

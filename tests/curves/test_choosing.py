@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import pytest
 
 from cprsim.curves import CurveFile, choosing, chosen_curve, kernel_block, write_curve
@@ -77,6 +79,27 @@ def test_a_curve_of_another_model_is_named_with_a_warning(load, ship):
     (note,) = chosen_curve(load("kernel: {samples: 30000, rate: 0.5}\n" + named)).notes
     assert "another model" in note
     assert "rate (0.15, here 0.5), samples (20000, here 30000)" in note
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({"framework": "numpy", "numpy": "0.1+cpu"}, "was measured with numpy 0.1; here is "),
+        ({"framework": "numpy", "numpy": version("numpy") + "+cpu"}, ""),
+        ({"framework": "not-installed-here", "not-installed-here": "1.0"}, ""),
+        ({"framework": "numpy"}, ""),
+        ({"framework": ["numpy"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_another_version_of_the_framework_is_said(load, tmp_path, versions, said):
+    own = load("kernel: {trainer: 'some:make'}\naccuracy: {curve: mine.json}\n")
+    kernel = kernel_block(own.scenario.kernel)
+    write_curve(
+        tmp_path / "mine.json", CurveFile("mine", (LINE,), kernel, manifest={"trainer": versions})
+    )
+    notes = chosen_curve(own).notes
+    assert [said in note for note in notes] == [True] * bool(said)
 
 
 def test_one_embedding_server_is_said_to_be_more_than_was_measured(load, ship):

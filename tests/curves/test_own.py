@@ -47,6 +47,16 @@ def test_metrics_stand_in_a_column_of_their_own(tmp_path):
     assert found.of("partial", Metric.AUC).loss.tolist() == [0.0, 0.001]
 
 
+def test_a_system_loses_by_what_its_rows_say(tmp_path):
+    rows = "hsdp,.02,1e-4,0,degraded\nmoc,12,2e-4,0,failures\npartial,.1,1e-3,0,\n"
+    found = read(tmp_path, HEADER.replace("\n", ",by\n") + rows).curve("by hand")
+    by = {one.strategy: (one.by, one.most_pls) for one in found.responses}
+    assert by == {"hsdp": ("degraded", 0.02), "moc": ("failures", 12.0), "partial": ("pls", 0.1)}
+
+
+BY = HEADER.replace("\n", ",by\n")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -68,6 +78,12 @@ def test_metrics_stand_in_a_column_of_their_own(tmp_path):
         (HEADER + "partial,0,.1,0\n", "mine.csv:2: loss: `.1` is not 0 at PLS 0"),
         (HEADER + "partial,0,0,0\n", "mine.csv: pls: partial has no point beyond 0 in auc"),
         (HEADER + "partial,.1,.1,0\n\npartial,0.1,.2,0\n", "csv:4: pls: `0.1` stands in line 2"),
+        (HEADER + "hsdp,.1,.1,0\n", "csv:2: by: `pls` does not say what hsdp loses by: .*failures"),
+        (BY + "hsdp,.1,.1,0,failure\n", "did you mean `failures`"),
+        (BY + "partial,.1,.1,0,saves\n", "csv:2: by: `saves` goes with recovery systems"),
+        (BY + "gemini,.1,.1,0,saves\n", "csv:2: strategy: `gemini` is not known"),
+        (BY + "hsdp,2,.1,0,degraded\n", "csv:2: pls: `2` is out of range"),
+        (BY + "moc,2,.1,0,saves\nmoc,3,.1,0,failures\n", "moc loses by saves and by failures"),
         (HEADER + "partial,.1,.1,0,7\n", "mine.csv: has rows with more cells than the header"),
     ],
 )  # fmt: skip

@@ -15,6 +15,7 @@ def test_a_shipped_curve_says_what_made_it_and_stale_shards_cost(name: str) -> N
     file = shipped(name)
     assert file.command.startswith("cprsim measure ")
     assert file.manifest["seeds"]
+    assert file.n_samples == 300_000 * 6 // 7  # of the run: a seventh of the clicks is the test
     curve = file.curve("shipped")
     for metric in ALWAYS:
         partial = curve.of("partial", metric)

@@ -74,7 +74,7 @@ BY_BYTES = ("costs.load=transfer", "storage.bandwidth=100 GB/h", "recovery.0.str
     ("per_server", "load_h"),
     [
         ("1000 GB/h", 1.0),  # 100 GB over the storage's bandwidth
-        ("35 GB/h", 2.0),  # which the largest shard's server does not use: 70 GB over its own
+        ("35 GB/h", 0.4 + 60 / 35),  # shared evenly while 10 GB of each move, then by its own link
     ],
 )
 def test_all_is_loaded_when_the_largest_shard_is(
@@ -83,6 +83,34 @@ def test_all_is_loaded_when_the_largest_shard_is(
     experiment = load(*BY_BYTES, f"storage.per_server={per_server}")
     costs = simulate(experiment).strategies[0].costs
     assert costs.hours_of("load") == pytest.approx([2 * load_h] * 2)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "fast"])
+@pytest.mark.parametrize(
+    ("struck", "load_h"),
+    [("[[0], [2]]", 70 / 100 + 10 / 100), ("[[0, 1], [1, 2]]", 20 / 100 + 60 / 100 + 20 / 100)],
+)
+def test_shards_that_go_back_alone_load_by_their_own_sizes(
+    load: Load, engine: str, struck: str, load_h: float
+) -> None:
+    experiment = load(
+        "costs.load=transfer", "storage.bandwidth=100 GB/h", f"simulation.engine={engine}",
+        f"failures.servers={struck}",
+    )  # fmt: skip
+    costs = simulate(experiment).strategies[0].costs
+    assert costs.hours_of("load") == pytest.approx([load_h] * 2)
+
+
+def test_saves_and_loads_count_all_roles_that_hold_state(load: Load) -> None:
+    roles = (
+        "cluster={roles: {stage: {nodes: 2, state: 10 GB}, expert: {nodes: 3, state: 20 GB}}}",
+        "failures={kind: injected, role: state, at: [15 h], servers: [[0]]}",
+    )
+    experiment = load(*BY_BYTES, *roles, "costs.save=transfer", "recovery.0.interval=10 h")
+    costs = simulate(experiment).strategies[0].costs
+    # 80 GB: once loaded, and saved ten times
+    assert costs.hours_of("load") == pytest.approx([0.8] * 2)
+    assert costs.hours_of("save") == pytest.approx([0.8 * 10] * 2)
 
 
 @pytest.mark.parametrize(

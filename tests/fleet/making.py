@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cprsim.fleet.course import PreparedFleet, prepare
+from cprsim.fleets.course import PreparedFleet, prepare
 from cprsim.scenario import LoadedScenario, load_scenario
 
 JOB = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cprsim.errors import ResultError
-from cprsim.fleet.course import run_history
-from cprsim.fleet.folder import load_fleet
+from cprsim.fleets.course import run_history
+from cprsim.fleets.folder import load_fleet
 from tests.fleet.making import JOB
 from tests.making import call
 
@@ -93,7 +93,7 @@ def test_finished_histories_are_not_run_again(
         ran.append((fleet.section.spares, strategy, history))
         return run_history(fleet, strategy, history)
 
-    monkeypatch.setattr("cprsim.fleet.options.run_history", counted)
+    monkeypatch.setattr("cprsim.fleets.options.run_history", counted)
     call("fleet", scenario, "--over", "spares=0,2")
     assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
     longer = call("fleet", scenario, "--over", "spares=0,2,16", "--json")

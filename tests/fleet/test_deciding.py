@@ -9,8 +9,8 @@ import pytest
 
 from cprsim.cli.fleeting import axes_of
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.fleet.deciding import decide, knees
-from cprsim.fleet.options import points_of, run_options, saving
+from cprsim.fleets.deciding import decide, knees
+from cprsim.fleets.options import points_of, run_options, saving
 from cprsim.results.sensitivity import crossing
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded

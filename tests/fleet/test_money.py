@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from cprsim.errors import ResultError
 from cprsim.present.money import cheapest, money_table
 from cprsim.prices import Prices
 from cprsim.records import OnFailure, RecoveryPolicy
-from cprsim.results.money import JobPrices, JobUse, bills_of, prices_in
+from cprsim.results.money import JobPrices, JobUse, bills_of, cheapest_of, prices_in
 
 PRICES = Prices(
     "USD",
@@ -61,8 +62,33 @@ def test_the_price_of_accuracy_decides(price: int, first: str) -> None:
 def test_a_loss_that_nobody_knows_is_not_free() -> None:
     unknown = JobUse(40.0, {"save": 0.3}, 4.0, None)
     assert "accuracy" not in JOB.billed(STALE, unknown).job.cents
-    said = cheapest(bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)}))
-    assert "accuracy not counted" in said
+    bills = bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
+    assert bills["cpr"].job.total_cents < bills["full"].job.total_cents
+    assert cheapest_of(bills) == "full"
+    said = cheapest(bills)
+    assert said.startswith("Cheapest in all, accuracy counted: full, ")
+    assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
+    (accuracy,) = (row for row in money_table(bills).rows if row[0] == "accuracy")
+    assert accuracy[1:] == ("0.00", "not priced")
+    free = JobPrices(replace(PRICES, auc_loss=None), JOB.nodes, 0.0)
+    by_rules = replace(STALE, loses_as="hsdp")  # nobody has accepted what a system loses
+    for policy, first in ((STALE, "cpr"), (by_rules, "full")):
+        said = cheapest(bills_of(free, {"full": (OFTEN, FULL), "cpr": (policy, unknown)}))
+        assert said.startswith(f"Cheapest in all, accuracy not counted: {first}, ")
+    nobody = bills_of(JOB, {"full": (OFTEN, unknown), "cpr": (STALE, unknown)})
+    assert "accuracy not counted" in cheapest(nobody)
+
+
+def test_many_strategies_have_a_row_each_the_cheapest_first() -> None:
+    uses = {f"x{n}": (OFTEN, JobUse(40.0, {"lost": 7.0 - n}, 20.0, 0.0)) for n in range(7)}
+    bills = bills_of(JOB, {**uses, "stale": (STALE, JobUse(40.0, {}, 0.0, None))})
+    table = money_table(bills)
+    assert [row[0] for row in table.rows] == ["x6", "x5", "x4", "x3", "x2", "x1", "x0", "stale"]
+    names = [column.heading for column in table.columns[1:]]
+    assert names == ["total", "a month", "of it storage kept", "of it storage written",
+                     "of it energy"]  # fmt: skip
+    total = Decimal(str(table.rows[0][1]).replace(",", ""))
+    assert int(100 * total) == bills["x6"].job.total_cents
 
 
 def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:

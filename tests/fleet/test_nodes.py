@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import simpy
 
-from cprsim.fleet.events import queue_jobs
-from cprsim.fleet.nodes import Capacity, NodePool, NodesOfJob
-from cprsim.fleet.records import Arrival, Shared
+from cprsim.fleets.events import queue_jobs
+from cprsim.fleets.nodes import Capacity, NodePool, NodesOfJob
+from cprsim.fleets.records import Arrival, Shared
 from cprsim.simulate.events.alarms import FAILURES, Alarm
 
 N_RUNS, N_JOBS, WARM = 16, 1500, 300

@@ -9,7 +9,7 @@ import pytest
 
 from cprsim.experiments.assemble import assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleet.course import run_history
+from cprsim.fleets.course import run_history
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ScenarioError
-from cprsim.fleet.course import prepare
-from cprsim.fleet.population import population_of, scenario_of
+from cprsim.fleets.course import prepare
+from cprsim.fleets.population import population_of, scenario_of
 from cprsim.reproduce.fleet import kinds_of, read_population
 from cprsim.scenario import load_scenario
 from tests.fleet.making import JOB, loaded, prepared

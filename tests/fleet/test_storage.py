@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import simpy
 
-from cprsim.fleet.course import run_history
-from cprsim.fleet.storage import Flows, SharedStorage
+from cprsim.fleets.course import run_history
+from cprsim.fleets.storage import Flows, SharedStorage
 from cprsim.simulate.events.alarms import SAVES
 from tests.fleet.making import prepared
 

@@ -28,8 +28,11 @@ def clicks() -> Clicks:
 def new_trainer(shape: ModelShape, clicks: Clicks) -> Callable[..., ProxyTrainer]:
     """Makes trainers of one plan, at the start of their run."""
 
-    def new(optimizer: str = "adagrad", batch: int = 50, **plan: object) -> ProxyTrainer:
-        trainer = ProxyTrainer(shape, clicks, TrainingPlan(batch, optimizer=optimizer, **plan))
+    def new(
+        optimizer: str = "adagrad", batch: int = 50, n_parts: int = 1, **plan: object
+    ) -> ProxyTrainer:
+        how = TrainingPlan(batch, optimizer=optimizer, **plan)
+        trainer = ProxyTrainer(shape, clicks, how, n_parts=n_parts)
         trainer.initialise()
         return trainer
 

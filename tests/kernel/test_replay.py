@@ -98,6 +98,23 @@ def test_servers_that_fail_together_go_back_together():
     assert [moment.slots for moment in reverted] == [(3,), (2, 5)]
 
 
+@pytest.mark.parametrize("with_trainer", [True, False])
+def test_the_layers_go_back_with_all_shards_unless_the_servers_alone_failed(new_run, with_trainer):
+    log = log_of(
+        (K.SAVE_STARTED, 10.0),
+        (K.SAVE_COMMITTED, 10.0),
+        *((K.FAILED, 16.0, slot) for slot in (0, *SLOTS)[not with_trainer :]),
+        *((K.REVERTED, 16.0, slot) for slot in SLOTS),
+        (K.FINISHED, 16.0),
+    )
+    log.at_h[:] = log.progress_h  # one instant
+    (trainer, saver), whole = new_run(), new_run()[0]
+    replay(log, USEFUL_H, SLOTS, TracedTraining(trainer), saver)
+    whole.run(1000 if with_trainer else 1600)
+    assert trainer.model.dense.tobytes() == whole.model.dense.tobytes()
+    assert trainer.model.table.tobytes() == saver.saved.weights.table.tobytes()
+
+
 def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run):
     log = log_of(
         (K.SAVE_STARTED, 10.0),

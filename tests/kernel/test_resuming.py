@@ -144,3 +144,16 @@ def test_a_snapshot_fits_only_a_run_of_its_shape(new_run):
     snapshot = take(*new_run("mfu"))
     with pytest.raises(ParameterError, match="tracker/counts"):
         restore(snapshot, *new_run("scar"))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_trainers_in_step_learn_what_one_learns_of_the_whole_batch(new_trainer, optimizer, n_parts):
+    """Batches of 70 of 3,000 samples: the last has 60; parts are not even."""
+    alone, in_step = (new_trainer(optimizer, batch=70, n_parts=n) for n in (1, n_parts))
+    losses = [trainer.run(700) for trainer in (alone, in_step)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for name in ("table", "dense"):
+        ours, theirs = (getattr(trainer.model, name) for trainer in (alone, in_step))
+        np.testing.assert_allclose(ours, theirs, atol=2e-5)
+        assert ours.tobytes() != theirs.tobytes()

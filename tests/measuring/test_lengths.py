@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cprsim
 from cprsim.curves import CurveFile, chosen_curve, read_curve, write_curve
 from cprsim.errors import ParameterError
 from cprsim.making.measuring import prepared
@@ -192,6 +193,9 @@ def test_curves_that_are_not_shorter_runs_of_the_model_are_refused(scenario, tmp
         read_shorter(paths, request)
     with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
         read_shorter(paths[:1], request)
+    with pytest.raises(ParameterError, match="name the curves of two shorter lengths"):
+        cprsim.measure(scenario, seeds=3, shorter=paths[:1], file=tmp_path / "mine.json")
+    assert not (tmp_path / "mine.json").exists()
     with pytest.raises(ParameterError, match="have to ascend"):
         read_shorter(paths, replace(request, n_samples=20_000))
     with pytest.raises(ParameterError, match=r"was measured on seeds \[1, 2, 3\], and this is on"):

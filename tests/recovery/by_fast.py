@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cprsim.simulate.fast import replications as fast
-from cprsim.simulate.fast.state import JOB, SLOTS, Drawn
+from cprsim.simulate.fast.state import JOB, Drawn, slots_of
 from cprsim.simulate.job import ScopedFailure, SimulatedJob
 from cprsim.simulate.numbers import LOSS, OF_JOB, WANTS_COSTS, WANTS_SAVES, numbers_of
 from cprsim.simulate.strikes import ScopedStrikes
@@ -39,8 +39,7 @@ def run(
             keys.reshape(-1, 1),
         )
         scratch = np.zeros(1, JOB)
-        slots = np.zeros(job.cluster.n_nodes + (job.cluster.n_spares or 0), SLOTS)
-        slots["recovery"] = -1
+        slots = slots_of(job)
         hours = np.zeros((OF_JOB + len(job.policy.parts), 1))
         counts = np.zeros((3, 1), dtype=np.int64)
         losses = np.zeros(0, LOSS)

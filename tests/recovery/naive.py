@@ -115,7 +115,7 @@ class Recovery:
     shards: set[int] | None = None  # that it has to load; None: it takes none back
     at: int = -1  # the stage that it is in
     ends_at_h: float = inf  # that stage; a wait ends when it ends, and so does a shared load
-    left_bytes: float = 0.0  # of each of its shards, in a shared load
+    left_bytes: dict[int, float] = field(default_factory=dict)  # of its shards in a shared load
 
     @property
     def stage(self) -> Planned:
@@ -245,7 +245,7 @@ class Replication:
         if self.stalling is not None:
             ends.append(self.stalling.ends_at_h)
         per_h = self.bytes_per_hour()
-        ends += [self.stage_ends_at_h(recovery, per_h) for recovery in self.recoveries]
+        ends += [min(self.ends_of(recovery, per_h)) for recovery in self.recoveries]
         return ends + self.repaired_at_h
 
     def end_what_ends(self) -> None:
@@ -276,7 +276,7 @@ class Replication:
             has_ended = (
                 recovery.slots.isdisjoint(self.vacant)  # a wait: each slot has its node
                 if recovery.at >= 0 and recovery.waits
-                else self.stage_ends_at_h(recovery, per_h) <= self.now_h
+                else max(self.ends_of(recovery, per_h)) <= self.now_h
             )
             if has_ended:
                 self.enter_next_stage(recovery)
@@ -815,7 +815,7 @@ class Replication:
                     recovery.ends_at_h = self.now_h + recovery.stage.hours
                 else:
                     recovery.ends_at_h = inf
-                    recovery.left_bytes = recovery.stage.link.shard_bytes
+                    recovery.left_bytes = self.bytes_to_load(recovery, recovery.stage.link)
                 return
 
     def leave_behind(self, recovery: Recovery) -> None:
@@ -841,24 +841,33 @@ class Replication:
         for recovery in self.recoveries:
             if recovery.shards is not None and not recovery.of_all:
                 recovery.shards -= shards
+                for shard in shards:
+                    recovery.left_bytes.pop(shard, None)
 
-    def stage_ends_at_h(self, recovery: Recovery, per_h: float) -> float:
-        """As far as can be told by now.
+    def bytes_to_load(self, recovery: Recovery, link: Storage) -> dict[int, float]:
+        """Of each shard that a recovery loads."""
+        first = self.job.cluster.shard_slots.start
+        sizes = link.bytes_of_shards
+        return {
+            shard: sizes[shard - first] if sizes else link.shard_bytes
+            for shard in recovery.shards or ()
+        }
+
+    def ends_of(self, recovery: Recovery, per_h: float) -> list[float]:
+        """Of its stage, or of each shard that it loads, as far as can be told by now.
 
         Parameters
         ----------
         per_h : bytes per hour of each shard that goes over the link
         """
         if recovery.link is None:
-            return recovery.ends_at_h
-        if recovery.has_nothing_to_load:
-            return self.now_h
-        return self.now_h + recovery.left_bytes / per_h
+            return [recovery.ends_at_h]
+        return [self.now_h + left / per_h for left in recovery.left_bytes.values()] or [self.now_h]
 
     def bytes_per_hour(self) -> float:
         """5: of each shard that goes over the one link, of whatever recovery."""
         loading = [recovery for recovery in self.recoveries if recovery.link is not None]
-        n_shards = sum(len(recovery.shards or ()) for recovery in loading)
+        n_shards = sum(len(recovery.left_bytes) for recovery in loading)
         if n_shards == 0:
             return 0.0
         link = loading[0].link
@@ -871,10 +880,11 @@ class Replication:
         for recovery in self.recoveries:
             if recovery.link is None:
                 continue
-            if self.stage_ends_at_h(recovery, per_h) <= until_h:
-                recovery.left_bytes = 0.0
-            else:
-                recovery.left_bytes -= per_h * (until_h - self.now_h)
+            for shard, left in list(recovery.left_bytes.items()):
+                if self.now_h + left / per_h <= until_h:
+                    del recovery.left_bytes[shard]
+                else:
+                    recovery.left_bytes[shard] = left - per_h * (until_h - self.now_h)
 
     def end_recovery(self, recovery: Recovery) -> None:
         """Its slots are up: their memory counts from now on."""

@@ -41,7 +41,7 @@ from cprsim.simulate.blocks import BlockDraws, SystemRan
 from cprsim.simulate.events.replication import What
 from cprsim.simulate.events.replication import run as run_events
 from cprsim.simulate.job import ReplicationOutcome, ScopedFailure, SimulatedJob
-from cprsim.simulate.numbers import FINISHED, LEFT, LOSS
+from cprsim.simulate.numbers import FINISHED, LEFT, LOSS, link_of
 from cprsim.simulate.strikes import GivenFailures
 from tests.recovery import by_fast, naive
 from tests.recovery.mutants import as_python
@@ -101,6 +101,22 @@ def together(seed: int) -> Case:
     job = with_shared_loads(dice, with_parts(dice, random_job(dice)))
     failures = random_failures(dice, job, bursts=(0.6, 0.9))
     return job, failures[:100], RandomDraws(seed, 0.02 * job.useful_h)
+
+
+def uneven(seed: int) -> Case:
+    """Shards of three sizes load over one link, mostly one recovery at a time."""
+    dice = Dice(np.random.default_rng([seed, 6]))
+    job = with_shared_loads(dice, random_job(dice))
+    link = link_of(job.policy)
+    sizes = [link.shard_bytes * share for share in (0.37, 1.0, 1.81)]
+    link = replace(link, bytes_of_shards=tuple(dice.one_of(sizes) for _ in job.cluster.shard_slots))
+    tiers = tuple(
+        replace(tier, load=link) if isinstance(tier.load, Storage) else tier
+        for tier in job.policy.tiers
+    )
+    failures = random_failures(dice, job, bursts=(0.0, 0.3))
+    draws = RandomDraws(seed, 0.02 * job.useful_h)
+    return with_policy(job, tiers=tiers), failures[:100], draws
 
 
 def steady(seed: int) -> Case:
@@ -204,6 +220,7 @@ CASES: dict[str, Callable[[int], Case]] = {
     "corrupt": corrupt,
     "steady": steady,
     "together": together,
+    "uneven": uneven,
 }
 N_QUICK = {
     "random": 40,
@@ -211,8 +228,9 @@ N_QUICK = {
     "corrupt": 8,
     "steady": 16,
     "together": 16,
+    "uneven": 12,
 }  # with every change
-N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200, "together": 150}
+N_CASES = {"random": 300, "often": 60, "corrupt": 100, "steady": 200, "together": 130, "uneven": 60}
 
 NAIVELY_H = 1e-9  # how far SimPy's hours may be off those of the naive interpreter
 

@@ -71,7 +71,7 @@ N_MUTANTS, SEED = 50, 1
 LIMIT_S = 2.0  # of processor time, for a replication that takes some hundredths of it
 # functions that say how much may be skipped
 SKIPPING = ("cycles_to_skip", "is_in_rhythm", "flushes_go_along")
-IN_COMPILED = ("shared_load_h",)  # that the compiled engine alone asks
+IN_COMPILED = ("shared_load_h", "uneven_load_h")  # that the compiled engine alone asks
 PROCESS = 4  # a scope beside those of `test_events`, that wipes nothing but the device
 
 # --------------------------------------------------------------------------- what is no mutant
@@ -521,12 +521,18 @@ def skipping() -> Iterator[Case]:
     yield Case.of(job, at_start, RandomDraws(4, 1.0))
 
 
-def loading_over(*rules: Rule) -> SimulatedJob:
+def loading_over(*rules: Rule, sizes: tuple[float, ...] = ()) -> SimulatedJob:
     """That of `sharing`, over a link that two servers fill."""
     job = sharing(*rules)
-    link = Storage(4.0, 2.0, 4.0)
+    link = Storage(4.0, 2.0, 4.0, tuple(sizes[n % 3] for n in job.cluster.shard_slots if sizes))
     tiers = tuple(replace(tier, load=link) for tier in job.policy.tiers)
     return replace(job, policy=replace(job.policy, tiers=tiers))
+
+
+def behind_readers(job: SimulatedJob) -> SimulatedJob:
+    """The same with a role in front that holds nothing."""
+    roles = (Role("readers", 1, Holds.NOTHING), *job.cluster.roles)
+    return replace(job, cluster=replace(job.cluster, roles=roles))
 
 
 @cache
@@ -545,9 +551,17 @@ def for_compiled() -> tuple[Case, ...]:
     failures = [failure(5.0, 0), failure(9.0, 1, 2), failure(16.0, 0, 2, 3)]
     drawn = [case for case in cases() if isinstance(case.draws, RandomDraws)]
     drawn = [case for case in drawn if case not in by_hand()]
+    draws = RandomDraws(0, 1.0)
     return (
-        Case.of(job, [], RandomDraws(0, 1.0)),
-        Case.of(back, failures, RandomDraws(0, 1.0)),
+        Case.of(job, [], draws),
+        Case.of(back, failures, draws),
+        *(
+            Case.of(
+                behind_readers(loading_over(loads(who, stage("load")), sizes=sizes)), some, draws
+            )
+            for who, some in (("struck", failures), ("all", failures[:1]))
+            for sizes in ((2.0, 4.0, 5.0), (5.0, 3.0, 5.0))
+        ),
         *drawn[:15],
         *out_of_rhythm(),
         *skipping(),

@@ -28,14 +28,14 @@ SPEEDS = Speeds(
 
 
 def material(
-    n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS
+    n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS, n_trainers: int = 1
 ) -> tuple[Material, Clicks]:
     """A small model with its training clicks, and the test clicks."""
     tables = PRESETS["criteo-kaggle"].tables.capped(500)
     train, test = split(generate(tables, n, seed=3).clicks)
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))
-    return Material(shape, train, plan, Shards(tables, N_SERVERS, by)), test
+    return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers), test
 
 
 def orders(
@@ -74,6 +74,7 @@ def orders(
         sub_saves=sub_saves,
         kills=kills,
         n_servers=N_SERVERS,
+        n_trainers=what.n_trainers,
         over_tcp=over_tcp,
         limit_s=60.0,
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from cprsim.kernel.replay import moments
 from cprsim.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
@@ -76,6 +76,20 @@ def test_one_failure_under_full_recovery_loses_what_was_not_saved() -> None:
     assert K.CAUGHT_UP in kinds(log)
 
 
+@pytest.mark.parametrize("passed_at", [32.5, 33.5], ids=["unnoticed", "noticed"])
+def test_work_that_catches_up_in_a_batch_that_outlasts_a_death(passed_at: float) -> None:
+    """The trainer waits for the ack of a dead server before it says that it has caught up."""
+    log = log_of(
+        START, *struck(30, 0, 31, 33, 34), RunFact(31, W.STOOD, position=30),
+        RunFact(34, W.RUNNING, position=0), *struck(63.5, 1, 64, 65, 66),
+        RunFact(31 + passed_at, W.PASSED, position=30), RunFact(65, W.STOOD, position=30),
+        RunFact(66, W.RUNNING, position=0), RunFact(96, W.PASSED, position=30), *end(166),
+        rolls_back=True,
+    )  # fmt: skip
+    assert hours(log)["lost"] == 60
+    assert kinds(log).count(K.CAUGHT_UP) == 1
+
+
 def test_a_commit_that_overtook_a_death_counts_and_comes_before_it() -> None:
     log = log_of(
         START, RunFact(20, W.STOOD, position=20), RunFact(20, W.SAVE_STARTED, number=1),
@@ -134,23 +148,25 @@ def test_full_recovery_begins_again_for_all_where_one_fails_meanwhile() -> None:
 
 def test_the_death_of_the_only_trainer_takes_all_shards_back() -> None:
     log = log_of(
-        START, *struck(30, 2, 31, 32, 33), RunFact(31, W.STOOD, position=30),
-        RunFact(33, W.RUNNING, position=30), *end(103),
+        START, *struck(30, 2, 31, 32, 33), RunFact(31, W.LAYERS_LOST, 2),
+        RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30), *end(103),
     )  # fmt: skip
     assert shard_loss(log, 2).slot.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("slots", "n_instants"), [((0, 1), 2), ((0, 1, 2), 1)])
+@pytest.mark.parametrize(("slots", "trainer_lives"), [((0, 1), True), ((0, 1, 2), False)])
 def test_all_servers_at_once_leave_the_layers_where_the_trainer_lives(
-    slots: tuple[int, ...], n_instants: int
+    slots: tuple[int, ...], trainer_lives: bool
 ) -> None:
     deaths = [fact for slot in slots for fact in struck(30, slot, 31, 32, 33)]
+    deaths += [] if trainer_lives else [RunFact(31, W.LAYERS_LOST, 2)]
     log = log_of(
         START, *deaths, RunFact(31, W.STOOD, position=30), RunFact(33, W.RUNNING, position=30),
         *end(103),
     )  # fmt: skip
-    assert len(set(log.at_h[log.kind == K.REVERTED])) == n_instants
-    assert (np.diff(log.at_h) >= 0).all()
+    (back,) = [moment for moment in moments(log) if moment.kind is K.REVERTED]
+    assert set(back.slots) == {0, 1}
+    assert back.failed_alone == trainer_lives
 
 
 def behind(*facts: RunFact) -> EventLog:

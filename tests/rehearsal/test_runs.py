@@ -17,13 +17,13 @@ import pytest
 
 from cprsim.kernel.clicks.records import Clicks
 from cprsim.kernel.shards import ShardBy
+from cprsim.kernel.trackers import TRACKERS
 from cprsim.records import EventKind, SubSaves
 from cprsim.rehearsal.log import FactKind
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer
 from cprsim.rehearsal.orders import DueSave, Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun
-from cprsim.rehearsal.shard import TRACKERS
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from tests.rehearsal import making
@@ -211,6 +211,40 @@ def test_shards_of_whole_tables() -> None:
     assert struck(run) == 1
 
 
+@pytest.fixture(scope="module")
+def in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
+    what, test = making.material(optimizer="adagrad", n_trainers=2)
+    with ForkServer(what) as fork_server:
+        yield fork_server, what, test
+
+
+@pytest.mark.parametrize("over_tcp", [False, True], ids=["unix", "tcp"])
+def test_of_two_trainers_in_step_one_keeps_the_layers(
+    in_step: tuple[ForkServer, Material, Clicks], over_tcp: bool
+) -> None:
+    """Each dies once, then one with a server: nothing goes back but that server's rows."""
+    todo = making.orders(
+        in_step[1], Kill(0.4, (TRAINER,)), Kill(1.3, (TRAINER + 1,)), Kill(2.2, (0, TRAINER)),
+        over_tcp=over_tcp,
+    )  # fmt: skip
+    _, run = rehearsed(in_step, todo)
+    assert struck(run) == 4
+    assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
+
+
+@pytest.mark.parametrize("rolls_back", [True, False], ids=["full", "partial"])
+def test_two_trainers_in_step_die_at_once_and_after_each_other(
+    in_step: tuple[ForkServer, Material, Clicks], rolls_back: bool
+) -> None:
+    both = (TRAINER, TRAINER + 1)
+    todo = making.orders(
+        in_step[1], Kill(0.5, both), Kill(1.5, (TRAINER,)), Kill(1.6, (1, TRAINER + 1)),
+        rolls_back=rolls_back,
+    )  # fmt: skip
+    _, run = rehearsed(in_step, todo)
+    assert struck(run) == 5
+
+
 def test_a_server_that_hangs_is_noticed_and_fenced(
     stage: tuple[ForkServer, Material, Clicks],
 ) -> None:
@@ -281,14 +315,30 @@ RANDOM_RUNS = int(os.environ.get("CPRSIM_RANDOM_RUNS", "3"))  # a hundred take s
 
 @pytest.mark.parametrize("number", range(RANDOM_RUNS))
 def test_random_kills(stage: tuple[ForkServer, Material, Clicks], number: int) -> None:
-    rng = np.random.default_rng(number)
+    how = [None, SubSaves("mfu", 0.25, n_large_tables=5), None][number % 3]
+    struck_at_random(stage, number, how, ((), (), (TO_PEERS, TO_FILES))[number % 3])
+
+
+@pytest.mark.parametrize("number", range(RANDOM_RUNS))
+def test_random_kills_of_trainers_in_step(
+    in_step: tuple[ForkServer, Material, Clicks], number: int
+) -> None:
+    how = [None, SubSaves("ssu", 0.25, n_large_tables=5)][number % 2]
+    struck_at_random(in_step, 1000 + number, how)
+
+
+def struck_at_random(
+    stage: tuple[ForkServer, Material, Clicks],
+    seed: int,
+    how: SubSaves | None,
+    behind: tuple[SaveBehind, ...] = (),
+) -> None:
+    rng, n_slots = np.random.default_rng(seed), TRAINER + stage[1].n_trainers
     kills = []
     for at_s in np.sort(rng.uniform(0, 3.0, rng.integers(1, 7))):
-        n = 1 if rng.random() < 0.7 else int(rng.integers(2, TRAINER + 2))
-        slots = rng.permutation(TRAINER + 1)[:n]
+        n = 1 if rng.random() < 0.7 else int(rng.integers(2, n_slots + 1))
+        slots = rng.permutation(n_slots)[:n]
         kills.append(Kill(float(at_s), tuple(map(int, slots)), stops=bool(rng.random() < 0.2)))
-    how = [None, SubSaves("mfu", 0.25, n_large_tables=5), None][number % 3]
-    behind = ((), (), (TO_PEERS, TO_FILES))[number % 3]
     rolls_back = bool(behind) or (how is None and bool(rng.random() < 0.5))
     todo = making.orders(
         stage[1], *kills, rolls_back=rolls_back, sub_saves=how, saves=2.2, behind=behind

@@ -13,7 +13,8 @@ from cprsim.experiments import pipeline
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.proxy_model import proxy_model
 from cprsim.records import EventKind
-from cprsim.rehearsal.calibration import RunCalibration, calibrating
+from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
+from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
@@ -27,6 +28,7 @@ from cprsim.rehearsal.setting import (
     require_rehearsable,
     speeds_of,
 )
+from cprsim.rehearsal.supervisor import FinishedRun, State
 from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario import load_scenario
 from tests.making import SCENARIOS
@@ -109,10 +111,17 @@ def test_a_prediction_knows_the_orders_and_nothing_else(what: Material) -> None:
     assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx([kill.at_s for kill in kills])
 
 
+SHADOW = (
+    "sync={algorithm: shadow-ma, threads: 1, iteration: 50 ms, dense_size: 1 MB, "
+    "trainer_bandwidth: 1 GB/s}"
+)
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("cluster.trainers=2", "one trainer"),
+        ("cluster.trainers=3", "one trainer or two in step"),
+        (SHADOW, "wait for each other"),
         ("cluster.others={reader: 2}", "reader"),
         ("cluster={trainers: 1, emb_ps: 4, shard_size: 1 MB, link: 1 MB/s, " + SPARES, "spares"),
         ("failures.clock=progress", "failures.clock: wall"),
@@ -182,6 +191,13 @@ def test_each_save_behind_the_job_is_predicted_to_stop_it_for_a_pause(
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
 
 
+def test_systems_are_rehearsed_with_one_trainer() -> None:
+    job = experiment("cluster.trainers=2")
+    assert len(policies_to_rehearse(job, ("full", "cpr-ssu"))) == 2
+    with pytest.raises(ParameterError, match="`async` is rehearsed with one trainer"):
+        policies_to_rehearse(job)
+
+
 @pytest.mark.parametrize("entry", ["transom, options: {snapshot: 0.1 s}", "oobleck"])
 def test_systems_that_have_no_processes_here_are_refused(entry: str) -> None:
     """Copies that are copied on, and work with fewer nodes."""
@@ -209,6 +225,32 @@ def test_a_calibrating_run_has_saves_however_slow_the_pace_is(what: Material, us
     (policy,) = policies_to_rehearse(job, ("partial",))
     orders = orders_of(job, replace(policy, save_interval_h=1.0), what, speeds_of(job, what), ())
     short = calibrating(orders, what)
-    assert [due.kind for due in short.due] == [STALLING, 0] * 3  # each stalling, then behind
+    assert [due.kind for due in short.due] == [STALLING, 0, 0, 0, 0] * 3  # the rest behind the job
     assert 0 < short.due[0].position < short.due[-1].position == short.until <= what.n_samples
     assert short.kills == ()
+
+
+def test_what_a_sub_save_takes_beside_its_bytes_is_calibrated(what: Material) -> None:
+    job = experiment("recovery=[{strategy: cpr-mfu, interval: 16 s}]")
+    (policy,) = job.policies
+    orders = orders_of(job, policy, what, speeds_of(job, what), ())
+    short = calibrating_sub_saves(orders, what)
+    assert [due.ends_interval for due in short.due] == [False] * 7 + [True]
+    assert short.due[-1].position == short.until <= what.n_samples
+    taken_s = [0.11, 0.12, 0.13]
+    facts = [
+        RunFact(10.0 * n + at_s, kind, number=n)
+        for n, took_s in enumerate(taken_s)
+        for at_s, kind in ((0.0, FactKind.SAVE_STARTED), (took_s, FactKind.SAVE_COMMITTED))
+    ]
+    nothing = np.zeros(0)
+    state = State(nothing, nothing, nothing, nothing)
+    ran = FinishedRun(short, tuple(facts), state, (), 0, (), 0)
+    assert extra(ran, 0.125, 0.8) == pytest.approx(0.12 - 0.1)
+    assert extra(ran, 0.5, 0.8) == 0
+    costly = replace(CALIBRATED, extra_s={"cpr-mfu": 0.05})
+    saves_h = [
+        float(predict(job, policy, orders, of, what, 0).costs.hours_of("save")[0])
+        for of in (replace(CALIBRATED, extra_s={"cpr-mfu": 0.0}), costly)
+    ]
+    assert saves_h[1] - saves_h[0] == pytest.approx(0.05 / 3600 * len(orders.due), rel=0.05)

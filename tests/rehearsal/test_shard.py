@@ -7,10 +7,11 @@ import pytest
 
 from cprsim.kernel.saving import Saver
 from cprsim.kernel.shards import ShardBy
+from cprsim.kernel.trackers import TRACKERS
 from cprsim.kernel.training import ProxyTrainer
 from cprsim.records import SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
-from cprsim.rehearsal.shard import TRACKERS, Shard, initial_rows
+from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays
 from tests.rehearsal.making import N_SERVERS, material
 
@@ -47,11 +48,12 @@ class Shards:
         rows = initial_rows(self.what, self._table, server)
         return Shard(self.what, server, rows, self.sub_saves)
 
-    def push(self, rows: np.ndarray, gradients: np.ndarray, rate: float) -> None:
+    def push(self, rows: np.ndarray, gradients: np.ndarray, rate: float, n_before: int) -> None:
         flat, grads = rows.ravel(), gradients.reshape(rows.size, -1)
         for server, shard in enumerate(self.shards):
-            mine = self.where.server[flat] == server
-            shard.push(self.where.place[flat[mine]], grads[mine], rate)
+            (mine,) = np.nonzero(self.where.server[flat] == server)
+            samples = mine // rows.shape[1]
+            shard.push(self.where.place[flat[mine]], samples, grads[mine], rate, n_before)
 
     def start(self, ends: bool) -> list[Arrays]:
         return [shard.start_save(ends, self.n_committed) for shard in self.shards]
@@ -118,5 +120,5 @@ def one_batch(trainer: ProxyTrainer, ours: Shards) -> int:
     rows = trainer.clicks.rows[first : trainer.position]
     work = trainer._workspaces[len(rows)]
     rate = trainer.plan.rate * (1.0 - first / trainer.n_samples)
-    ours.push(rows, work.d_fields[:, 1:], rate)
+    ours.push(rows, work.d_fields[:, 1:], rate, first)
     return len(rows)

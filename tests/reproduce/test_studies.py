@@ -11,7 +11,7 @@ import pytest
 from cprsim.errors import ParameterError
 from cprsim.failures.distributions import Exponential
 from cprsim.fitting.lifetimes import lifetimes_of
-from cprsim.fleet.population import scenario_of
+from cprsim.fleets.population import scenario_of
 from cprsim.kernel.metrics import Quality
 from cprsim.kernel.shared_run import Baseline
 from cprsim.kernel.trials import Saving, ShardFailure, Trial

@@ -53,6 +53,11 @@ def test_one_of_several_columns_is_named(load) -> None:
     assert throughput(load("{throughput: {file: table.csv, column: theirs}}", table)) == [20, 10]
 
 
+def test_a_table_of_others_may_call_the_nodes_something_else(load) -> None:
+    said = "{throughput: {file: table.csv, column: a, nodes: GPU nodes}}"
+    assert throughput(load(said, "a,GPU nodes\n5,8\n4,7\n")) == [5, 4]
+
+
 def test_an_axis_over_the_nodes_reads_the_table_anew(load) -> None:
     loaded = load("{throughput: table.csv}")
     varied = loaded.varied({"cluster.workers": 7}, loaded.place)

@@ -11,7 +11,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import simulate
-from cprsim.fleet.population import _roles
+from cprsim.fleets.population import _roles
 from cprsim.scenario import load_scenario
 
 SECONDS = 3600.0

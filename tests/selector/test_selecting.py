@@ -81,9 +81,7 @@ def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
     outcome = pipeline.simulate(replace(experiment, policies=policies))
     keeping = []
     for n, one in enumerate(outcome.strategies):
-        lost = curve.predict(
-            one.policy, Metric.AUC, one.losses, one.costs.replication, job.useful_h
-        )
+        lost = curve.predict(one.policy, Metric.AUC, one.losses, one.costs, job.useful_h)
         assert lost is not None
         if lost.mean().quantile(0.8) <= limit.most:
             keeping.append((float(one.costs.wall_h.mean()), n))

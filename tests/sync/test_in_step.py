@@ -89,9 +89,18 @@ def test_a_lost_trainer_changes_little_and_is_counted(team: Team) -> None:
     assert replicas.evaluate(team.what.test).auc == pytest.approx(alone.auc, abs=0.03)
 
 
-def test_if_all_servers_are_lost_every_replica_begins_with_what_was_saved(team: Team) -> None:
+def test_if_only_servers_are_lost_the_replicas_keep_their_layers(team: Team) -> None:
     job = in_step(useful_h=10.0)
-    log = run(job, PARTIAL, failures((9.9999, [0, 1, 2, 3])))
+    replicas, _ = after(team, log=run(job, PARTIAL, failures((9.9999, [0, 1, 2, 3]))))
+    plain = team.replicas()
+    plain.train(team.log())
+    assert np.array_equal(replicas.result().dense, plain.result().dense)
+    assert not np.array_equal(replicas.model.table, plain.model.table)
+
+
+def test_if_all_are_lost_every_replica_begins_with_what_was_saved(team: Team) -> None:
+    job = in_step(useful_h=10.0)
+    log = run(job, PARTIAL, failures((9.9999, range(job.cluster.n_nodes))))
     replicas, saver = after(team, log=log)
     # what was saved last, at 8 h, and hardly any training since
     for trainer in range(4):

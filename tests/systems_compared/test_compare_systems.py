@@ -146,6 +146,26 @@ def test_with_a_curve_the_accuracy_that_is_lost_has_a_column(tmp_path) -> None:
     assert partial[-2] == "±"
 
 
+def test_a_system_whose_loss_of_accuracy_nobody_says_is_not_the_cheapest_in_money(
+    tmp_path, program
+) -> None:
+    text = WORKERS.replace("AT", "25 h") + "prices: {node_hour: 3, auc_loss: 40}\n"
+    asked = ("--fixed", "--only", "full", "--only", "hsdp")
+    found = program(*asked, text=text, recovery="{strategy: full, interval: 10 h}")
+    costs = found["money"]["costs"]
+    assert costs["hsdp"]["job"]["total_cents"] < costs["full"]["job"]["total_cents"]
+    assert (found["best"], found["money"]["cheapest"]) == ("full", "full")
+    assert "accuracy" not in costs["hsdp"]["job"]["cents"]
+    losses = "strategy,pls,loss,standard_error,by\nhsdp,1,0.0002,0.00001,failures\n"
+    (tmp_path / "losses.csv").write_text(losses, "utf-8")
+    text += "accuracy: {curve: losses.csv}\n"
+    found = program(*asked, text=text, recovery="{strategy: full, interval: 10 h}")
+    hsdp = of(found, "hsdp")
+    assert (hsdp["accuracy"], hsdp["auc_loss"]["mean"]) == ("priced", pytest.approx(0.0002))
+    assert found["money"]["costs"]["hsdp"]["job"]["cents"]["accuracy"] == 8_000  # 2 times 40
+    assert found["money"]["cheapest"] == "hsdp"
+
+
 def test_stale_shards_without_a_price_are_never_the_best(servers) -> None:
     _, found, _ = servers
     partial = of(found, "partial")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.failures.outages import NodeLives, Outages, outages_of
-from cprsim.failures.traces.node_file import origin_h
+from cprsim.failures.traces.node_file import and_silent_ones, origin_h
 from cprsim.failures.traces.reading import (
     LONGEST_WINDOW_H,
     Instant,
@@ -198,16 +198,7 @@ def lanl_lives(path: Path, system: int, outages: Outages) -> NodeLives:
     leaves_h = np.where(np.isnan(gone), np.inf, gone - zero_h)
     enters_h = np.maximum(enters_h, 0.0)
     born_h = np.where(np.isfinite(born_h), born_h, 0.0)  # before tracking: new as the log begins
-    n_silent = outages.n_nodes - len(names)
-    usual = pd.Series(list(zip(born_h, enters_h, leaves_h, strict=True))).mode()[0]
-    silent = np.tile(np.array(usual), (n_silent, 1)).T
-    return NodeLives(
-        (*names, *(f"{system}/silent-{number}" for number in range(n_silent))),
-        *(
-            np.append(of, more)
-            for of, more in zip((born_h, enters_h, leaves_h), silent, strict=True)
-        ),
-    )
+    return and_silent_ones(NodeLives(tuple(names), born_h, enters_h, leaves_h), outages.n_nodes)
 
 
 def _month_h(cell: str, *, end: bool) -> float:

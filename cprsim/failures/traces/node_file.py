@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +39,49 @@ def read_nodes(path: Path, outages: Outages, asked: LogOptions) -> NodeLives:
         with file and line.
     """
     tables = [named_columns(table, {}, path, COLUMNS, OPTIONAL) for table in csv_pieces(path)]
-    rows = pd.concat(tables)
+    return _lives(pd.concat(tables), path, outages, asked, "{value} stands in another row too")
+
+
+def lives_in_log(
+    path: Path, pieces: Iterable[pd.DataFrame], outages: Outages, asked: LogOptions
+) -> NodeLives:
+    """As `read_nodes`, of the columns of the log itself (`pieces`), whose rows agree on each node.
+
+    Nodes that never failed are not in the log: they are taken to have the dates of most.
+
+    Raises
+    ------
+    ParameterError
+        where the log has no such columns.
+    TraceError
+        with file and line.
+    """
+    columns = {"node": asked.columns.get("node", "node")}
+    rows = pd.concat(
+        named_columns(table, columns, path, COLUMNS, OPTIONAL).drop_duplicates() for table in pieces
+    ).drop_duplicates()
+    if set(rows) == {"node"}:
+        raise ParameterError("--node-dates: the log has no column installed, entry or exit")
+    what = "{value} has other dates in another row"
+    return and_silent_ones(_lives(rows, path, outages, asked, what), outages.n_nodes)
+
+
+def and_silent_ones(lives: NodeLives, n_nodes: int) -> NodeLives:
+    """With as many nodes more as make `n_nodes`, of the dates that most have."""
+    n_silent = max(n_nodes - len(lives.names), 0)
+    each = list(zip(lives.born_h, lives.enters_h, lives.leaves_h, strict=True))
+    silent = [pd.Series(each).mode()[0]] * n_silent
+    names = (*lives.names, *(f"silent-{number}" for number in range(n_silent)))
+    return NodeLives(names, *np.array([*each, *silent], dtype=np.float64).T)
+
+
+def _lives(
+    rows: pd.DataFrame, path: Path, outages: Outages, asked: LogOptions, twice_is: str
+) -> NodeLives:
     names = rows["node"].fillna("").str.strip()
     no_row_where((names == "").to_numpy(dtype=bool), rows, path, "node", "the row names no node")
     twice = names.duplicated().to_numpy(dtype=bool)
-    no_row_where(twice, rows, path, "node", "{value} stands in another row too")
+    no_row_where(twice, rows, path, "node", twice_is)
     installed, entry, leaves = (_hours(rows, name, path, outages, asked) for name in OPTIONAL)
     born_h = np.where(np.isnan(installed), np.where(np.isnan(entry), 0.0, entry), installed)
     enters_h = np.where(np.isnan(entry), np.maximum(born_h, 0.0), entry)

@@ -204,7 +204,9 @@ def named_columns(
             found[theirs] = name
         elif name not in optional or name in columns:
             near = get_close_matches(theirs, [str(column) for column in table.columns], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else _often_called(table, columns)
+            hint = _perhaps(table, columns) if name not in columns else ""
+            if f" {name}=" not in hint and near:
+                hint = f"; did you mean {near[0]!r}?"
             n_columns = len(table.columns)  # their names are not told: it may be no log at all
             if n_columns == 1 and re.search(r"[;\t|]", str(table.columns[0])):
                 hint = "; separate columns by commas"
@@ -217,27 +219,36 @@ def named_columns(
 
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$")
 OFTEN_CALLED = {
-    "node": "host hostname nodename node_name machine server instance name system device",
+    "node": "host hostname nodename node_name machine server instance name system device knoten "
+    "rechner",
     "start": "begin began start_time starttime started time timestamp date datetime at down "
-    "down_at failed_at failure_time t_start from occurred created_at",
+    "down_at failed_at failure_time t_start from occurred created_at ts lasttimestamp beginn "
+    "anfang zeit zeitpunkt",
     "end": "finish finished end_time endtime ended up up_at repaired_at resolved_at t_end to "
-    "recovered_at",
-    "cause": "reason category type error failure_type fault",
+    "recovered_at ende",
+    "cause": "reason category type error failure_type fault ursache grund",
 }
 
 
-def _often_called(table: pd.DataFrame, columns: Mapping[str, str]) -> str:
-    """Options for columns that others call what ours mean; no other name of the file is told."""
-    lower = {str(column).lower(): str(column) for column in reversed(list(table.columns))}
-    if any(LIKE_A_TIME.match(column) for column in lower):
-        return "; is the first line no header? Put one above it, such as node,start,end"
-    options = [
+def often_called(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
+    """Options for columns that others call what ours mean, keys of JSON by their last part."""
+    lower = {str(one).lower().rsplit(".", 1)[-1]: str(one) for one in reversed(list(table.columns))}
+    lower |= {str(one).lower(): str(one) for one in reversed(list(table.columns))}
+    taken = set(columns.values())
+    return [
         f"--column {name}={lower[called]}"
         for name, names in OFTEN_CALLED.items()
         if name not in table and name not in columns
-        for called in [next((one for one in names.split() if one in lower), None)]
-        if called is not None
+        for called in [next((one for one in (name, *names.split()) if one in lower), None)]
+        if called is not None and lower[called] not in taken
     ]
+
+
+def _perhaps(table: pd.DataFrame, columns: Mapping[str, str]) -> str:
+    """What columns may be meant; no other name of the file is told."""
+    if any(LIKE_A_TIME.match(str(column)) for column in table.columns):
+        return "; is the first line no header? Put one above it, such as node,start,end"
+    options = often_called(table, columns)
     return f"; perhaps {' '.join(options)}" if options else ""
 
 

@@ -12,9 +12,18 @@ import numpy as np
 import pandas as pd
 
 from cprsim.budget import how_to_raise, memory_bytes
-from cprsim.errors import BudgetError
+from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.outages import Causes, Outages, outages_of
 from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.bounded import BYTES_PER_ROW
+from cprsim.failures.traces.other_columns import (
+    NEITHER,
+    ends_told,
+    not_read,
+    outages_between,
+    states,
+    unit_of,
+)
 from cprsim.failures.traces.reading import (
     FIRST_ROW,
     Instant,
@@ -27,7 +36,17 @@ from cprsim.failures.traces.reading import (
     no_row_where,
     trace_error,
 )
-from cprsim.failures.traces.times import NEVER_H, Style, Times, date_h, read_times, written
+from cprsim.failures.traces.slurm import expanded
+from cprsim.failures.traces.times import (
+    NEVER_H,
+    Style,
+    Times,
+    date_h,
+    read_lengths,
+    read_times,
+    written,
+)
+from cprsim.foreign import one_line
 from cprsim.records import Bools, Floats, Ints
 
 # ----------------------------------------------------------------------------------- rows as arrays
@@ -109,6 +128,7 @@ OPTIONAL = {"end", "cause"}
 TABLE_OPTIONS = frozenset(
     {"--from and --to", "--column", "--time-unit", "--date-format", "--tz", "--repair"}
 )
+NO_END = frozenset("- -- null none nil nat n/a unknown ongoing open".split())  # noqa: SIM905 - words
 TWICE = "local time(s) in an hour that occurs twice, taken as the first unless that ends too early"
 
 
@@ -120,6 +140,7 @@ class _LogRows(NamedTuple):
     end_h: Floats  # NaN where there is none
     cause: Ints  # number of a name
     others: Ints  # differs where any further column does; (0,) where there is none
+    state: Ints  # what the row says of its node; (0,) where rows are outages
 
     def where(self, mask: Bools) -> _LogRows:
         """The rows that `mask` (n_rows,) keeps."""
@@ -129,6 +150,7 @@ class _LogRows(NamedTuple):
             self.end_h[mask],
             self.cause[mask],
             self.others[mask] if len(self.others) else self.others,
+            self.state[mask] if len(self.state) else self.state,
         )
 
 
@@ -189,8 +211,9 @@ def read_table(
     """
     nodes, causes = TextNumbers(path, "node"), TextNumbers(path, "cause")
     n_nodes, period, repair_h = asked.n_nodes, asked.period, asked.repair_h
-    rows, like, has_ends, counted = _read(pieces(path), path, asked, nodes, causes)
+    rows, like, has_ends, counted, said = _read(pieces(path), path, asked, nodes, causes)
     rows, n_twice = _once(rows)
+    rows = _paired(rows, counted, path)
     from_h, to_h = _window(rows, asked, path, like)
     node, node_names = nodes.in_order(rows.node)
     late = rows.start_h >= to_h if period[1] is not None else np.zeros(len(node), dtype=bool)
@@ -211,6 +234,7 @@ def read_table(
         unended_h=repair_h if has_ends or repair_h is not None else 0.0,
         notes=guesses(n_nodes, period)
         + _of_times(like, asked)
+        + said
         + _notes(
             {
                 "row(s) said twice, counted once": n_twice,
@@ -228,36 +252,100 @@ def _read(
     asked: LogOptions,
     nodes: TextNumbers,
     causes: TextNumbers,
-) -> tuple[_LogRows, Times, bool, Counter[str]]:
-    """All rows; how times are written; whether there is a column of ends; what is to be said."""
+) -> tuple[_LogRows, Times, bool, Counter[str], tuple[str, ...]]:
+    """All rows; how times are written; whether ends are told; what is counted; what is said."""
     read: list[_LogRows] = []
     like: Times | None = None
-    has_ends, said = False, Counter[str]()
+    columns: dict[str, str] | None = None
+    state: str | None = None
+    has_ends, counted, said = False, Counter[str](), ()
     for table in pieces:
-        rows = named_columns(table, asked.columns, path, COLUMNS, OPTIONAL)
-        has_ends = "end" in rows
+        if columns is None:
+            told = ends_told(table, asked.columns)
+            state = told.pop("state", None)  # which may be the column of causes too
+            columns = {name: asked.columns[name] for name in asked.columns if name != "state"}
+            columns |= told
+        table = _one_node_each(table, columns.get("node", "node"), path, counted)
+        rows = named_columns(table, columns, path, (*COLUMNS, *told), OPTIONAL)
+        theirs = {name: columns.get(name, name) for name in rows}
+        if state is not None:
+            theirs["state"] = named_columns(table, {}, path, (state,), ()).columns[0]
+        has_ends = not {"end", "duration", "state"}.isdisjoint(theirs)
         if rows.empty:
             continue
+        if like is None:
+            said = (*_of_ends(theirs), *not_read(table, theirs))
         start = _times(rows["start"], asked, path, like)
         like = like or start.like()
-        said["local time(s) that summer time skips, taken as when it did"] += start.n_skipped
-        said[TWICE] += start.n_twice
-        end_h = _ends_h(rows, start.hours, like, asked, path, said)
+        counted["local time(s) that summer time skips, taken as when it did"] += start.n_skipped
+        counted[TWICE] += start.n_twice
+        end_h = _ends_h(rows, start.hours, like, asked, path, counted, theirs)
         _check_rows(rows, start.hours, end_h, path)
         cause = rows["cause"].fillna("") if "cause" in rows else pd.Series("", index=rows.index)
-        theirs = {asked.columns.get(name, name) for name in COLUMNS}
+        others = [name for name in table if name not in theirs.values()]
         read.append(
             _LogRows(
                 nodes.numbers(rows["node"].str.strip()),
                 start.hours,
                 end_h,
                 causes.numbers(cause),
-                digests(table[[name for name in table if name not in theirs]]),
+                digests(table[others]),
+                NO_STATES if state is None else states(table[state]),
             )
         )
     if like is None:
         raise trace_error(path, None, "holds no row")
-    return _joined(read), like, has_ends, said
+    return _joined(read), like, has_ends, counted, said
+
+
+NO_STATES = np.zeros(0, dtype=np.int64)
+LIST_OF_NODES = r"^[^\s\[\],]*(?:\[[\d,-]+\][^\s\[\],]*|, ?[^\s\[\],]+)+$"  # gpu[01-16], or a,b
+
+
+def _one_node_each(
+    table: pd.DataFrame, column: str, path: Path, counted: Counter[str]
+) -> pd.DataFrame:
+    """The rows, those whose cell names several nodes once for each."""
+    if column not in table:
+        return table
+    several = table[column].str.contains(r"[\[,]", na=False)
+    several &= several & table[column].str.match(LIST_OF_NODES, na=False)
+    if not several.any():
+        return table
+    counted["row(s) that name several nodes, an outage of each"] += int(several.sum())
+    try:
+        names = [expanded(cell) for cell in table.loc[several, column]]
+    except ParameterError as error:
+        raise trace_error(path, None, str(error), column) from None
+    if len(table) + sum(map(len, names)) > (most := int(memory_bytes() / BYTES_PER_ROW)):
+        raise BudgetError(f"{path}: {column}: more than {most:,} outages: {how_to_raise()}")
+    lists = table[column].astype(object)
+    lists[several] = pd.Series(names, index=lists.index[several], dtype=object)
+    return table.assign(**{column: lists}).explode(column)
+
+
+def _of_ends(told: Mapping[str, str]) -> tuple[str, ...]:
+    """From which column ends are known, where none is called so."""
+    said = {
+        "duration": "outages last as the column '{}' says",
+        "state": "a node is down from a row to its next, as the column '{}' says",
+    }
+    return tuple(said[name].format(one_line(told[name])) for name in said if name in told)
+
+
+def _paired(rows: _LogRows, counted: Counter[str], path: Path) -> _LogRows:
+    """Outages of rows that say from when on a node was down, or up."""
+    if not len(rows.state):
+        return rows
+    begin, end_h = outages_between(rows.node, rows.start_h, rows.state)
+    if not len(begin):
+        raise trace_error(path, None, "no row says that a node went down", "state")
+    n_other = int((rows.state == NEITHER).sum())
+    counted["row(s) left out that say neither that a node is down nor that it is up"] += n_other
+    n_idle = len(rows.state) - n_other - len(begin) - int(np.isfinite(end_h).sum())
+    counted["row(s) left out as the node was down, or up, already"] += n_idle
+    kept = _LogRows(*(column[begin] if len(column) else column for column in rows))
+    return kept._replace(end_h=end_h, state=NO_STATES)
 
 
 def _times(column: pd.Series[str], asked: LogOptions, path: Path, like: Times | None) -> Times:
@@ -271,11 +359,18 @@ def _ends_h(
     asked: LogOptions,
     path: Path,
     said: Counter[str],
+    theirs: Mapping[str, str],
 ) -> Floats:
     """Ends [h], NaN where there is none; what the year 9999 and summer time did is counted."""
+    if "duration" in rows:
+        unit = unit_of(theirs["duration"]) or asked.time_unit
+        lasted_h = read_lengths(rows["duration"].rename(theirs["duration"]), unit, path)
+        return np.asarray(start_h + lasted_h, dtype=np.float64)
     if "end" not in rows:
         return np.full(len(rows), np.nan)
-    ends = _times(rows["end"], asked, path, like)
+    none = rows["end"].str.strip().str.lower().isin(NO_END)
+    said["end(s) such as NULL or - taken for none"] += int(none.sum())
+    ends = _times(rows["end"].mask(none), asked, path, like)
     end_h = ends.hours
     never = like.dated & (end_h >= NEVER_H)
     said["end(s) in the year 9999 taken for none"] += int(never.sum())
@@ -322,7 +417,8 @@ def _check_rows(rows: pd.DataFrame, start_h: Floats, end_h: Floats, path: Path) 
     no_row_where(nameless, rows, path, "node", "the row names no node")
     no_row_where(np.isnan(start_h), rows, path, "start", "the outage has no start")
     before = end_h < start_h
-    no_row_where(before, rows, path, "end", "{value} ends the outage before it begins")
+    told = "end" if "end" in rows else "duration"
+    no_row_where(before, rows, path, told, "{value} ends the outage before it begins")
 
 
 def _window(rows: _LogRows, asked: LogOptions, path: Path, like: Times) -> tuple[float, float]:

@@ -311,6 +311,41 @@ def written(hours: float) -> str:
     return str(np.datetime64(round(hours * 3600), "s"))
 
 
+# ------------------------------------------------------------------------------------------ lengths
+
+
+def read_lengths(column: pd.Series[str], unit: str | None, path: Path) -> Floats:
+    """Lengths of time [h] of a text column, NaN where empty: ``35 min``, ``1:20:00``, numbers.
+
+    Parameters
+    ----------
+    column : the cells, with the index that `reading.read_csv` gave them
+    unit : ms, s, min, h or d, for numbers
+
+    Raises
+    ------
+    TraceError
+        at the first cell that is no length, or a number without a unit.
+    """
+    text = column.fillna("").str.strip()
+    plain = text.str.replace(",", ".", regex=False) if _has_decimal_comma(text) else text
+    numbers = _numbers(plain)
+    number = np.isfinite(numbers)
+    if unit is None:
+        no_row_where(
+            number, text, path, str(column.name),
+            "{value}: in which unit? Say --time-unit, or name the column so: "
+            f"{column.name}_min, _h, _s",
+        )  # fmt: skip
+    spans = pd.to_timedelta(plain.mask(number | (text == ""), None), errors="coerce")
+    hours = (spans / pd.Timedelta(1, "h")).to_numpy(dtype=float)
+    hours = np.where(number, numbers * HOURS[unit or "h"], hours)
+    wrong = np.isnan(hours) & (text != "").to_numpy(dtype=bool)
+    what = "{value} is no length of time such as 35 min or 0:35:00"
+    no_row_where(wrong, text, path, str(column.name), what)
+    return np.asarray(hours, dtype=np.float64)
+
+
 # -------------------------------------------------------------------------------------- one instant
 
 

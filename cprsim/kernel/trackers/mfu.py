@@ -19,18 +19,16 @@ class MostFrequentlyUsed:
     """Counts accesses; chooses the rows with the highest counts of each segment."""
 
     def __init__(self, tracked: Tracked) -> None:
-        self._tracked = tracked
-        self._rows = {table: tracked.layout.of(table) for table in tracked.tables.tolist()}
-        n_rows = [rows.stop - rows.start for rows in self._rows.values()]
-        self.counts = np.zeros(sum(n_rows), np.uint32)  # of the large tables, one after the other
-        parts = np.split(self.counts, np.cumsum(n_rows)[:-1])
-        self._counts = dict(zip(self._rows, parts, strict=True))  # views, by table
+        self._tracked, self._tables = tracked, tracked.tables
+        first, stop = (tracked.layout.first_row[self._tables + i] for i in (0, 1))
+        ends = np.cumsum(stop - first)
+        self.counts = np.zeros(int(ends[-1]), np.uint32)  # of the large tables, one after the other
+        self._shift = np.append(0, ends[:-1]) - first  # (n large tables,) from row to counter
         self._chosen: list[tuple[Array, Ints, Array]] = []  # counts of a segment; where, how many
 
     def observe(self, rows: Array) -> None:
         flat = rows.reshape(-1, rows.shape[-1])
-        for table, counts in self._counts.items():
-            count_accesses(counts, flat[:, table], self._rows[table].start)
+        count_accesses(self.counts, flat, self._tables, self._shift)
 
     def choose(self) -> Ints:
         self._chosen, ids = [], []
@@ -55,8 +53,10 @@ class MostFrequentlyUsed:
 
     def _of(self, segment: Segment) -> Array:
         """(n,) counts of the rows of a segment, a view."""
-        first = segment.rows.start - self._rows[segment.table].start
-        counts: Array = self._counts[segment.table][first :: segment.rows.step]
+        shift = int(self._shift[np.searchsorted(self._tables, segment.table)])
+        counts: Array = self.counts[
+            segment.rows.start + shift : segment.rows.stop + shift : segment.rows.step
+        ]
         return counts
 
     @property
@@ -68,8 +68,10 @@ class MostFrequentlyUsed:
 
 
 @compiled
-def count_accesses(counts: Array, rows: Array, first: int) -> None:
-    """Count each occurrence of a row (n,) of the table that begins at `first`."""
+def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> None:
+    """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`."""
     for i in range(rows.shape[0]):
-        if rows[i] >= 0:  # else ABSENT
-            counts[rows[i] - first] += np.uint32(1)
+        for column in range(tables.shape[0]):
+            row = rows[i, tables[column]]
+            if row >= 0:  # else ABSENT
+                counts[row + shift[column]] += np.uint32(1)

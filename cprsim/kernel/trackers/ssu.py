@@ -4,6 +4,9 @@ The rows of every second sample go into a list of r x N ids per segment, 4 bytes
 more. So that it is known without further memory whether a row is listed, the list is kept in
 buckets of 8 and a row's hash names its bucket; a full bucket evicts one of its ids at random.
 A segment's list is rounded down to whole buckets. It begins empty after each save.
+
+A segment's list and draws depend on nothing outside it: a server alone has the same. A server that
+is replaced begins both anew.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ EMPTY = -1
 
 
 class SubSampledUsed:
-    """Lists rows that sampled inputs used; chooses all that it has listed."""
+    """Lists rows that sampled inputs used, as places in their segment; chooses all listed."""
 
     def __init__(self, tracked: Tracked) -> None:
         budgets = np.array(tracked.budgets)
@@ -28,12 +31,14 @@ class SubSampledUsed:
         self._period = tracked.sample_period
         self._tables = tracked.tables
         self._segment_of = segment_of(tracked)
+        self._first_row = np.array([segment.rows.start for segment in tracked.segments])
         self._ways = np.minimum(budgets, BUCKET)  # (n_segments,) usable places of a bucket
         n_buckets = np.maximum(budgets // BUCKET, 1)
         self._first_bucket = np.concatenate([[0], np.cumsum(n_buckets)])
         self.listed = np.full((int(self._first_bucket[-1]), BUCKET), EMPTY, np.int32)
         self._n_seen = np.zeros(1, np.int64)  # samples, to look at every period-th
-        self._random = np.array([tracked.seed], np.uint64)
+        self._seeds = tracked.seeds
+        self._random = self._seeds.copy()
         self._chosen = self.listed[:0]
 
     def observe(self, rows: Array) -> None:
@@ -41,31 +46,46 @@ class SubSampledUsed:
         list_rows(
             self.listed,
             self._random,
+            self._seeds,
             rows[first :: self._period].reshape(-1, rows.shape[-1]),
             self._tables,
             self._segment_of,
+            self._first_row,
             self._first_bucket,
             self._ways,
         )
         self._n_seen += len(rows)
 
+    def go_to(self, n_seen: int) -> None:
+        """Stand where so many samples of the job lead to."""
+        self._n_seen[0] = n_seen
+
     def choose(self) -> Ints:
         self._chosen = self.listed.copy()
         self.listed[:] = EMPTY
-        return np.sort(self._chosen[self._chosen != EMPTY]).astype(np.int64)
+        return np.concatenate(
+            [
+                segment.ids(np.sort(places[places != EMPTY]).astype(np.int64))
+                for number, segment in enumerate(self._segments)
+                for places in [self._chosen[self._buckets(number)]]
+            ]
+        )
 
     def committed(self) -> None:
         pass  # the list began anew when the save started
 
     def abandoned(self) -> None:
-        ways = np.repeat(self._ways, np.diff(self._first_bucket))
-        put_back(self.listed, self._random, self._chosen, ways)
+        put_back(self.listed, self._random, self._chosen, self._first_bucket, self._ways)
 
     def forget(self, server: int) -> None:
         for number, segment in enumerate(self._segments):
             if segment.server == server:
-                first, stop = self._first_bucket[number : number + 2]
-                self.listed[first:stop] = EMPTY
+                self.listed[self._buckets(number)] = EMPTY
+                self._random[number] = self._seeds[number]
+
+    def _buckets(self, segment: int) -> slice:
+        first, stop = self._first_bucket[segment : segment + 2]
+        return slice(first, stop)
 
     @property
     def memory_bytes(self) -> int:
@@ -93,44 +113,50 @@ def segment_of(tracked: Tracked) -> Ints:
 
 
 @compiled
-def put(bucket: Array, ways: int, row: int, random: Array) -> None:
-    """Add a row to a bucket (8,) unless it is there; evict a random one if none is free."""
+def put(bucket: Array, ways: int, place: int, random: Array) -> None:
+    """Add a place to a bucket (8,) unless it is there; evict a random one if none is free."""
     for way in range(ways):
-        if bucket[way] == row:
+        if bucket[way] == place:
             return
         if bucket[way] == EMPTY:
-            bucket[way] = row
+            bucket[way] = place
             return
     random[0] += np.uint64(GOLDEN)
-    bucket[np.int64(mix(random[0]) % np.uint64(ways))] = row
+    bucket[np.int64(mix(random[0]) % np.uint64(ways))] = place
 
 
 @compiled
 def list_rows(
     listed: Array,
     random: Array,
+    seeds: Array,
     rows: Array,
     tables: Array,
     segment_of: Array,
+    first_row: Array,
     first_bucket: Array,
     ways: Array,
 ) -> None:
     """Put what rows (n, n_tables) hold in the columns `tables` into listed (n_buckets, 8)."""
+    step = segment_of.shape[1]
     for i in range(rows.shape[0]):
         for column in range(tables.shape[0]):
             row = rows[i, tables[column]]
             if row < 0:  # ABSENT
                 continue
-            segment = segment_of[column, row % segment_of.shape[1]]
+            segment = segment_of[column, row % step]
+            place = (row - first_row[segment]) // step
             n_buckets = first_bucket[segment + 1] - first_bucket[segment]
-            within = np.int64(mix(np.uint64(row)) % np.uint64(n_buckets))
-            put(listed[first_bucket[segment] + within], ways[segment], row, random)
+            within = np.int64(mix(np.uint64(place) ^ seeds[segment]) % np.uint64(n_buckets))
+            bucket = first_bucket[segment] + within
+            put(listed[bucket], ways[segment], place, random[segment : segment + 1])
 
 
 @compiled
-def put_back(listed: Array, random: Array, chosen: Array, ways: Array) -> None:
-    """Put the ids of chosen (n_buckets, 8) back into the buckets that they came from."""
-    for bucket in range(listed.shape[0]):
-        for way in range(chosen.shape[1]):
-            if chosen[bucket, way] != EMPTY:
-                put(listed[bucket], ways[bucket], chosen[bucket, way], random)
+def put_back(listed: Array, random: Array, chosen: Array, first_bucket: Array, ways: Array) -> None:
+    """Put the places of chosen (n_buckets, 8) back into the buckets that they came from."""
+    for segment in range(ways.shape[0]):
+        for bucket in range(first_bucket[segment], first_bucket[segment + 1]):
+            for place in chosen[bucket]:
+                if place != EMPTY:
+                    put(listed[bucket], ways[segment], place, random[segment : segment + 1])

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cprsim.kernel.loops import Array
+from cprsim.kernel.loops import Array, mix
 from cprsim.kernel.shape import TableLayout
 from cprsim.kernel.shards import Segment
 from cprsim.kernel.weights import Sliced
@@ -32,6 +32,15 @@ class Tracked:
     saved_table: Sliced  # (n_rows, d) as last saved, live
     seed: int
     sample_period: int  # of SSU: it looks at every `sample_period`-th sample
+    in_job: tuple[Segment, ...] = ()  # what the segments are there, where this is a server alone
+
+    @property
+    def seeds(self) -> Array:
+        """(n_segments,) uint64, of what is drawn for each: the same in the job and on a server."""
+        known = self.in_job or self.segments
+        tables, servers = np.array([(one.table, one.server) for one in known], np.uint64).T
+        seeds: Array = mix(mix(np.uint64(self.seed) ^ tables) ^ servers)
+        return seeds
 
     @property
     def budgets(self) -> list[int]:

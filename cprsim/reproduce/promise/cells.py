@@ -95,8 +95,6 @@ def curve_loss(
     outcome: pipeline.StrategyOutcome,
 ) -> Floats:
     """(n,) predicted loss of AUC of every replication."""
-    predicted = curve.predict(
-        policy, Metric.AUC, outcome.losses, outcome.costs.replication, useful_h
-    )
+    predicted = curve.predict(policy, Metric.AUC, outcome.losses, outcome.costs, useful_h)
     assert predicted is not None, "the curve knows the strategies of the promise"
     return predicted.loss

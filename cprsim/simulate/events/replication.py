@@ -14,7 +14,7 @@ booked, and its next step is planned when all else that ends at that instant has
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -53,6 +53,7 @@ from cprsim.simulate.numbers import (
     WALL,
     Numbers,
     as_objects,
+    link_of,
     numbers_of,
 )
 
@@ -160,12 +161,12 @@ class Recovery:
     stage: Any = None  # the one that it is in
     alarm: Alarm | None = None  # of the end of that; None while it waits, or shares a link
     loading: set[int] | None = None  # shards to load, where later failures may take them over
-    n_sharing: int = 0  # shards to load over a link that loads share
+    sharing: Collection[int] = ()  # shards to load over a link that loads share
 
     @property
     def has_load(self) -> bool:
         """Whether a load is before it or under way; one that takes no time is none."""
-        takes_time = self.n_sharing > 0
+        takes_time = bool(self.sharing)
         ahead = any(s.kind == LOAD and (hours > 0.0 or takes_time) for s, hours in self.ahead)
         return ahead or self.stage.kind == LOAD
 
@@ -192,9 +193,9 @@ class Link(Protocol):
     @property
     def next_at_h(self) -> float: ...
 
-    def start(self, load: Any, n_shards: int) -> None: ...
+    def start(self, load: Any, n_by_bytes: Mapping[float, int]) -> None: ...
 
-    def drop(self, load: Any, n_shards: int) -> None: ...
+    def drop(self, load: Any, n_by_bytes: Mapping[float, int]) -> None: ...
 
     def stop(self, load: Any) -> None: ...
 
@@ -211,6 +212,12 @@ class Surroundings(Protocol):
     def nodes_for(self, on_node: Callable[[], None]) -> NodeSource: ...
 
     def link_for(self, num: Numbers, on_end: Callable[[Any], None]) -> Link: ...
+
+
+@lru_cache(maxsize=256)
+def _tiers_of(job: SimulatedJob) -> tuple[str, ...]:
+    """The tier that each capture writes to."""
+    return tuple(capture.tier for capture in job.policy.captures)
 
 
 @lru_cache(maxsize=256)
@@ -251,6 +258,7 @@ class Replication:
     ) -> None:
         num = self._num = _numbers(job) if within is None else within.num
         self._job, self._draws = job, draws
+        self._tiers = _tiers_of(job)
         self._env = simpy.Environment() if within is None else within.env
         self._began_at_h = float(self._env.now)
         self._copies = transitions.copies_as_object()
@@ -388,6 +396,8 @@ class Replication:
     def _settle(self) -> None:
         """Book the hours up to now, by which failures age. A next step has to be planned."""
         now_h = self._env.now
+        if self._doing == BOOKED and now_h == self._since_h:
+            return
         hours = now_h - self._since_h
         self._since_h = now_h
         self._age_h += hours * self._clock_per_h
@@ -632,7 +642,7 @@ class Replication:
         save.alarm = Alarm(self._env, delay_h, SAVES, lambda: call(save))
 
     def _tier_of(self, capture: int) -> str:
-        return self._job.policy.captures[capture].tier
+        return self._tiers[capture]
 
     def _cost_h(self, fixed_h: float, name: str, n: int) -> float:
         """Hours that a thing takes the nth time."""
@@ -729,7 +739,8 @@ class Replication:
         if reverted:
             recovery.loading = set(reverted)
         if source != NONE and num.tiers[source].shares:
-            recovery.n_sharing = num.tiers[source].size if reverts == ALL else len(reverted)
+            first, size = num.tiers[source].first, num.tiers[source].size
+            recovery.sharing = range(first, first + size) if reverts == ALL else reverted
         self._recover(recovery)
 
     def _roll_back(self, progress_h: float) -> float:
@@ -799,6 +810,10 @@ class Replication:
                 hours += n_loads * self._cost_h(load_h, name, self._n_failures)
         return hours
 
+    def _n_by_bytes(self, shards: Collection[int]) -> dict[float, int]:
+        """How many of some shards are of each size, as the link that loads share takes them."""
+        return link_of(self._job.policy).n_by_bytes(shards, self._job.cluster.shard_slots.start)
+
     def _recover(self, recovery: Recovery) -> None:
         """A recovery begins, and takes slots and loads over from those under way."""
         struck = frozenset(recovery.slots)
@@ -814,7 +829,7 @@ class Replication:
             if recovery.loading and other.loading:
                 taken = other.loading & recovery.loading
                 other.loading -= taken
-                self._link.drop(other, len(taken))
+                self._link.drop(other, self._n_by_bytes(taken))
         self._recoveries.append(recovery)
         for slot in recovery.slots:
             self._slots[slot].recovery = recovery.number
@@ -842,9 +857,9 @@ class Replication:
                 self._end_stage_in(recovery, hours)
             elif recovery.stage.kind == LOAD and recovery.loading == set():
                 continue
-            elif recovery.stage.kind == LOAD and recovery.n_sharing:
-                n_sharing = len(recovery.loading or ()) or recovery.n_sharing
-                self._link.start(recovery, n_sharing)
+            elif recovery.stage.kind == LOAD and recovery.sharing:
+                shards = recovery.loading or recovery.sharing
+                self._link.start(recovery, self._n_by_bytes(shards))
             elif hours > 0.0:
                 self._end_stage_in(recovery, hours)
             else:

@@ -74,6 +74,8 @@ def params_of(job: SimulatedJob) -> Params | None:
     capture = policy.captures[0] if policy.captures else NO_SAVES
     tier_load = policy.tiers[0].load if policy.tiers else None
     link = tier_load if isinstance(tier_load, Storage) else NO_LINK
+    if link.bytes_of_shards:
+        return None
     load = None if isinstance(tier_load, Storage) else tier_load
     costs = {stage.kind: stage.cost for stage in policy.rules[-1].stages}
     detect = costs[StageKind.DETECT] or scope.detect

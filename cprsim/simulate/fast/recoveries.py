@@ -38,6 +38,7 @@ from cprsim.simulate.transitions import (
     reverts_of,
     shared_load_h,
     speed_of,
+    uneven_load_h,
     wipe,
 )
 
@@ -114,7 +115,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
                 if is_shared_by_another(job, place):
                     job.status = LEFT
                     return
-                hours = shared_load_h(num, recovery.n_loads)
+                hours = alone_load_h(num, slots, recovery)
         elif stage.kind == REPLAY and not stage.has_cost:
             hours = recovery.replay_h
         elif stage.kind == REGROUP and not stage.has_cost:
@@ -159,6 +160,16 @@ def free_place(job: Any) -> int:
     while place < job.n_recoveries and job.recoveries[place].rule != NONE:
         place += 1
     return place
+
+
+@uncounted
+def alone_load_h(num: Numbers, slots: Any, recovery: Any) -> float:
+    """Hours of a load over the link while no other one uses it."""
+    if not num.is_uneven:
+        return shared_load_h(num, recovery.n_loads)
+    tier = num.tiers[recovery.source]
+    serial = recovery.serial if recovery.hands_over else NONE
+    return uneven_load_h(num, slots, tier.first, tier.size, serial)
 
 
 @uncounted
@@ -303,6 +314,7 @@ def strike(
     recovery.of_all = reverts == ALL
     recovery.hands_over = n_lost > 0
     recovery.n_loads = num.tiers[source].size if reverts == ALL and source != NONE else n_lost
+    recovery.source = source
     recovery.shares = source != NONE and num.tiers[source].shares
     recovery.speed = num.rules[rule].speed
     recovery.load_h, recovery.replay_h = tried_h, replay_h

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprsim.compiling import shared
 from cprsim.records import Floats, Ints
 from cprsim.recovery.legal import MOST_IN_FLIGHT
 from cprsim.recovery.policy import PARTS_IN_ORDER
 from cprsim.simulate import transitions
-from cprsim.simulate.numbers import MOST_CAPTURES
+from cprsim.simulate.job import SimulatedJob
+from cprsim.simulate.numbers import MOST_CAPTURES, NONE, link_of
 from cprsim.simulate.transitions import COPIES, SLOT
 
 shared(transitions, Path(__file__).parent)
@@ -41,7 +43,8 @@ RECOVERY = np.dtype(
         ("number", "i8"),  # of its failure
         ("n_slots", "i8"),
         ("serial", "i8"),  # counts through all replications
-        ("n_loads", "i8"),  # shards to load
+        ("n_loads", "i8"),  # shards to load ...
+        ("source", "i8"),  # ... from this tier
         ("blocks", "?"),
         ("loads", "?"),
         ("shares", "?"),  # the link with other loads
@@ -60,6 +63,7 @@ SLOTS = np.dtype(
         ("reloaded_at_h", "f8"),  # progress at which its shard alone went back last ...
         ("course", "i8"),  # ... in this course
         ("loaded_by", "i8"),  # the latest recovery that loads its shard, by serial
+        ("shard_bytes", "f8"),  # where shards differ
     ],
     align=True,
 )
@@ -104,6 +108,17 @@ JOB = np.dtype(
     ],
     align=True,
 )
+
+
+def slots_of(job: SimulatedJob) -> NDArray[Any]:
+    """The slots of a job, none of them in a recovery, and a row for each spare: of SLOTS."""
+    cluster, link = job.cluster, link_of(job.policy)
+    slots = np.zeros(cluster.n_nodes + (cluster.n_spares or 0), SLOTS)
+    slots["recovery"] = NONE
+    if link.bytes_of_shards:
+        shards = cluster.shard_slots
+        slots["shard_bytes"][shards.start : shards.stop] = link.bytes_of_shards
+    return slots
 
 
 class Drawn(NamedTuple):

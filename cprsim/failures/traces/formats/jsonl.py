@@ -67,8 +67,17 @@ def _require_flat(item: dict[str, Any], number: int, path: Path) -> None:
 
 
 def _table(objects: list[dict[str, Any]], lines: list[int]) -> pd.DataFrame:
-    rows = [{key: _text(value) for key, value in item.items()} for item in objects]
+    rows = [dict(_flat(item)) for item in objects]
     return pd.DataFrame(rows, index=lines, dtype=object)
+
+
+def _flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:
+    """Keys and texts; keys of an object within have its own before them: meta.host."""
+    for key, value in item.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{within}{key}.")
+        else:
+            yield within + key, _text(value)
 
 
 def _text(value: Any) -> str | None:

@@ -52,22 +52,32 @@ def parquet_pieces(path: Path) -> Iterator[pd.DataFrame]:
 
 def _as_text(batch: Any, rows_before: int) -> pd.DataFrame:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    whole = pa.Table.from_batches([batch]).flatten()  # of a struct each field: meta.host
     columns = {}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if pa.types.is_timestamp(column.type):
-            zone = "Z" if column.type.tz else ""
-            text = pc.strftime(
-                column.cast(pa.timestamp("us", tz="UTC" if zone else None)),
-                format=f"%Y-%m-%dT%H:%M:%S{zone}",
-            )
-        else:
-            text = column.cast(pa.string())
-        columns[name] = text.to_pandas().astype(object).where(lambda cell: cell.notna(), None)
+    for name, column in zip(whole.schema.names, whole.columns, strict=True):
+        cells = _texts(column).to_pandas().astype(object)
+        columns[name] = cells.where(lambda cell: cell.notna(), None)
     first = rows_before + 1 - FIRST_ROW
     table = pd.DataFrame(columns)
     return table.set_axis(pd.RangeIndex(first, first + len(table)), axis="index")
+
+
+def _texts(column: Any) -> Any:
+    """Any column as text: instants to the microsecond, lengths in seconds, lists as Python's."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_timestamp(column.type):
+        zone = "Z" if column.type.tz else ""
+        instants = column.cast(pa.timestamp("us", tz="UTC" if zone else None), safe=False)
+        return pc.strftime(instants, format=f"%Y-%m-%dT%H:%M:%S{zone}")
+    if pa.types.is_duration(column.type):
+        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
+        return pc.binary_join_element_wise(pc.divide(seconds, 1e6).cast(pa.string()), "s", " ")
+    if pa.types.is_nested(column.type):
+        return pa.array([None if one is None else str(one) for one in column.to_pylist()])
+    return column.cast(pa.string())
 
 
 def _looks_like(head: Head) -> str:

@@ -13,7 +13,7 @@ import cprsim
 from cprsim.codec import digest_of
 from cprsim.errors import Place, ScenarioError
 from cprsim.estimate import HIGH, LOW, Estimate, How
-from cprsim.fleet.cells import (
+from cprsim.fleets.cells import (
     FleetCell,
     PricedCell,
     cell_as_plain,
@@ -21,8 +21,8 @@ from cprsim.fleet.cells import (
     cell_of,
     priced,
 )
-from cprsim.fleet.course import prepare, run_history
-from cprsim.fleet.population import table_of
+from cprsim.fleets.course import prepare, run_history
+from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
 from cprsim.prices import Prices
 from cprsim.records import Floats

@@ -16,10 +16,10 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.experiments.assemble import Experiment, assemble
 from cprsim.experiments.pipeline import blocks_of, engine_of
-from cprsim.fleet.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
-from cprsim.fleet.nodes import Capacity
-from cprsim.fleet.population import Population, population_of, scenario_of
-from cprsim.fleet.records import Arrival, JobRows, Ran, Shared
+from cprsim.fleets.events import JobToRun, RemoteSaves, queue_jobs, run_jobs
+from cprsim.fleets.nodes import Capacity
+from cprsim.fleets.population import Population, population_of, scenario_of
+from cprsim.fleets.records import Arrival, JobRows, Ran, Shared
 from cprsim.records import Clock, Floats, RecoveryPolicy, Transfer
 from cprsim.recovery.legal import require_legal
 from cprsim.recovery.policy import Medium, Policy
@@ -291,7 +291,7 @@ class _GivenKind:
         storage = self.kind.experiment.costs.storage
         medium = {tier.name: tier.medium for tier in self.system.tiers}
         n = max(1, self.kind.experiment.cluster.n_emb_ps)
-        cap = 1.0 if storage is None else storage.rate_bytes_per_h(n)
+        cap = 1.0 if storage is None else storage.mean_rate_bytes_per_h(n)
         return {
             number: RemoteSaves(n, cap)
             for number, capture in enumerate(self.system.captures)

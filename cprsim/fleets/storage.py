@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
@@ -13,6 +14,7 @@ import simpy
 from simpy.events import EventPriority
 
 from cprsim.simulate.events.alarms import STAGES, Alarm
+from cprsim.simulate.events.sharing import Part
 from cprsim.simulate.numbers import Numbers
 from cprsim.simulate.transitions import rate_of_each
 
@@ -164,9 +166,8 @@ class SharedStorage:
             flows.has_cap = False
             self._n_slowed += flows.n
             self._by_least_cap.push(flows.cap_bytes_per_h, flows)
-        moved = dict.fromkeys(some)
-        moved |= dict.fromkeys(self._find_level())
-        for flows in moved:
+        moved = self._find_level()
+        for flows in dict.fromkeys([*some, *moved]) if moved else some:
             if flows.booked_cap is not flows.has_cap:
                 self._book(flows)
             elif not flows.has_cap:  # moved there and back
@@ -184,25 +185,28 @@ class SharedStorage:
         if self._alarm is not None:
             self._set_alarm()
 
-    def _find_level(self) -> Iterator[Flows]:
+    def _find_level(self) -> list[Flows]:
         """Have flows get their cap that may, and others no more; the level rises with each."""
-        while True:
-            if (low := self._by_least_cap.first()) is not None and low.cap_bytes_per_h <= (
-                self._level_with(0, 0.0) * (1.0 + NEAR)
-            ):
-                yield self._move(low, to_cap=True)
-            elif (high := self._by_cap.first()) is not None and high.cap_bytes_per_h > (
-                self._level_with(high.n, high.n * high.cap_bytes_per_h) * (1.0 + 2.0 * NEAR)
-            ):
-                yield self._move(high, to_cap=False)
+        moved = []
+        while self._n_slowed:
+            left = self._bandwidth - self._capped_bytes_per_h
+            level = left / self._n_slowed
+            low, high = self._by_least_cap.first(), self._by_cap.first()
+            if low is not None and low.cap_bytes_per_h <= level * (1.0 + NEAR):
+                moved.append(self._move(low, to_cap=True))
+            elif high is not None and high.cap_bytes_per_h > level and self._has_too_much(high):
+                moved.append(self._move(high, to_cap=False))
             else:
-                break
-        self._level = self._level_with(0, 0.0) if self._n_slowed else inf
+                self._level = level
+                return moved
+        self._level = inf
+        return moved
 
-    def _level_with(self, n_more: int, bytes_per_h: float) -> float:
-        """The level if so many flows had it that have their cap now."""
-        left = self._bandwidth - self._capped_bytes_per_h + bytes_per_h
-        return left / (self._n_slowed + n_more)
+    def _has_too_much(self, high: Flows) -> bool:
+        """Whether the level with flows that have their cap now stays below it."""
+        left = self._bandwidth - self._capped_bytes_per_h + high.n * high.cap_bytes_per_h
+        level = left / (self._n_slowed + high.n)
+        return high.cap_bytes_per_h > level * (1.0 + 2.0 * NEAR)
 
     def _move(self, flows: Flows, *, to_cap: bool) -> Flows:
         sign = 1 if to_cap else -1
@@ -257,44 +261,51 @@ class LinkOfJob:
         on_end: Callable[[Any], None],
     ) -> None:  # fmt: skip
         self._storage, self._env, self._num, self._on_end = storage, env, num, on_end
-        self._loads: dict[Any, Flows] = {}
+        self._loads: dict[Part, Flows] = {}
 
     @property
     def next_at_h(self) -> float:
         """Before which no load ends: now, where one is under way, as others decide when."""
         return float(self._env.now) if self._loads else inf
 
-    def start(self, load: Any, n_shards: int) -> None:
+    def start(self, load: Any, n_by_bytes: Mapping[float, int]) -> None:
         """Have the shards of a load move; `on_end` is called with it when they have."""
-        n_all = n_shards + sum(flows.n for flows in self._loads.values())
+        n_all = sum(n_by_bytes.values()) + sum(flows.n for flows in self._loads.values())
         cap = rate_of_each(self._num, n_all)
         self._slow_down(cap)
-        self._loads[load] = self._storage.start(
-            n_shards, self._num.shard_bytes, cap, STAGES, lambda: self._over(load)
-        )
+        for size_bytes, n_shards in n_by_bytes.items():
+            part = load, size_bytes
+            over = partial(self._over, part)
+            self._loads[part] = self._storage.start(n_shards, size_bytes, cap, STAGES, over)
 
-    def drop(self, load: Any, n_shards: int) -> None:
-        """Some shards of a load stop; it ends at once where none is left."""
-        if load not in self._loads:
+    def drop(self, load: Any, n_by_bytes: Mapping[float, int]) -> None:
+        """Shards of a load stop, if they still move; it ends at once where none is left."""
+        dropped = {(load, one): n for one, n in n_by_bytes.items() if (load, one) in self._loads}
+        if not dropped:
             return
-        flows = self._loads[load]
-        if flows.n == n_shards:
-            self.stop(load)
+        for part in [one for one, n in dropped.items() if self._loads[one].n == n]:
+            self._storage.stop(self._loads.pop(part))
+        n = [flows.n - dropped.get(part, 0) for part, flows in self._loads.items()]
+        if n:
+            self._storage.change(list(self._loads.values()), n, rate_of_each(self._num, sum(n)))
+        if not self._parts_of(load):
             self._on_end(load)
-            return
-        n = [one.n - (n_shards if one is flows else 0) for one in self._loads.values()]
-        self._storage.change(list(self._loads.values()), n, rate_of_each(self._num, sum(n)))
 
     def stop(self, load: Any) -> None:
         """Stop a load, if it is under way."""
-        if load in self._loads:
-            self._storage.stop(self._loads.pop(load))
+        if parts := self._parts_of(load):
+            for part in parts:
+                self._storage.stop(self._loads.pop(part))
             self._speed_up()
 
-    def _over(self, load: Any) -> None:
-        del self._loads[load]
+    def _parts_of(self, load: Any) -> list[Part]:
+        return [part for part in self._loads if part[0] is load]
+
+    def _over(self, part: Part) -> None:
+        del self._loads[part]
         self._speed_up()
-        self._on_end(load)
+        if not self._parts_of(part[0]):
+            self._on_end(part[0])
 
     def _slow_down(self, cap: float) -> None:
         flows = list(self._loads.values())

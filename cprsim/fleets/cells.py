@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from cprsim.codec import FieldMark, decode, encode
-from cprsim.fleet.course import PreparedFleet
-from cprsim.fleet.records import JobRows
+from cprsim.fleets.course import PreparedFleet
+from cprsim.fleets.records import JobRows
 from cprsim.prices import (
     GB,
     HOURS_PER_MONTH,

@@ -12,9 +12,9 @@ import pandas as pd
 
 from cprsim.codec import FieldMark, Finite, Key
 from cprsim.estimate import Estimate
-from cprsim.fleet.cells import STATISTICS
-from cprsim.fleet.deciding import FleetDecision, Knee
-from cprsim.fleet.options import Option, OptionAxis
+from cprsim.fleets.cells import STATISTICS
+from cprsim.fleets.deciding import FleetDecision, Knee
+from cprsim.fleets.options import Option, OptionAxis
 from cprsim.results.folder import ResultTarget, new_folder, read_record, write_csv, write_record
 from cprsim.results.manifest import read_manifest
 from cprsim.scenario import LoadedScenario

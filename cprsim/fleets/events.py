@@ -6,17 +6,19 @@ its nodes from the fleet's pool, and its saves and loads go over the fleet's sto
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, cast
 
 import simpy
 
-from cprsim.fleet.nodes import NodePool, NodesOfJob
-from cprsim.fleet.records import Arrival, Ran, Shared
-from cprsim.fleet.storage import LinkOfJob, SharedStorage
+from cprsim.fleets.nodes import NodePool, NodesOfJob
+from cprsim.fleets.records import Arrival, Ran, Shared
+from cprsim.fleets.storage import LinkOfJob, SharedStorage
 from cprsim.simulate.events.alarms import JOB, SAVES, Alarm
 from cprsim.simulate.events.replication import Link, Replication, Save
 from cprsim.simulate.events.sharing import SharedLink
@@ -87,9 +89,21 @@ def run_jobs(
 
     for number, arrival in enumerate(jobs):
         Alarm(fleet.env, arrival.at_h, JOB, lambda number=number: arrives(number))  # type: ignore[misc]
-    while n_ended < len(jobs):
-        fleet.env.step()
+    with _seldom_collecting():
+        while n_ended < len(jobs):
+            fleet.env.step()
     return cast(list[Ran], ran)
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Look for cycles of dead objects a hundred times less often: each look takes all jobs in."""
+    before = gc.get_threshold()
+    gc.set_threshold(100 * before[0], *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def queue_jobs(

@@ -12,8 +12,8 @@ import numpy as np
 from cprsim.codec import FieldMark
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.estimate import Estimate
-from cprsim.fleet.cells import priced
-from cprsim.fleet.options import Option, OptionAxis, prices_of, run_options, saving, varied
+from cprsim.fleets.cells import priced
+from cprsim.fleets.options import Option, OptionAxis, prices_of, run_options, saving, varied
 from cprsim.records import Floats
 from cprsim.results.sensitivity import MOST_CONTENDERS, Sensitivity, only_prices, sensitivity
 from cprsim.results.store import PointStore

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cprsim.fleet.nodes import Capacity
+from cprsim.fleets.nodes import Capacity
 from cprsim.records import Bools, Floats, Ints
 
 

@@ -1,0 +1,215 @@
+"""Columns beside node, start, end and cause: lengths, states, lists of nodes, and the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cprsim.errors import ParameterError, TraceError
+from cprsim.failures.outages import Outages
+from cprsim.failures.traces.asked import LogOptions
+from cprsim.failures.traces.formats import guess, read_log
+from cprsim.making.fit_log import LogAsked, read_to_fit
+from cprsim.scenario.traces import TraceFailures
+
+STARTS = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 06:00", "2024-01-02 12:00"])
+LASTED_H = np.array([1.5, 4.0, 0.25])
+ENDS = STARTS + pd.to_timedelta(LASTED_H, unit="h")
+NODES = ["a", "b", "a"]
+CHANGES = sorted(
+    [*zip(STARTS, NODES, [False] * 3, strict=True), *zip(ENDS, NODES, [True] * 3, strict=True)]
+)
+
+
+def read(path: Path, text: str = "", **options: object) -> Outages:
+    if text:
+        path.write_text(text)
+    return read_log(path, guess(path)[0], LogOptions(**options))  # type: ignore[arg-type]
+
+
+def require_the_three(log: Outages) -> None:
+    """Nodes, starts and ends are those of above."""
+    assert [log.node_names[node] for node in log.node] == NODES
+    hours = (STARTS - STARTS[0]) / pd.Timedelta(1, "h")
+    np.testing.assert_allclose(log.start_h, hours)
+    np.testing.assert_allclose(log.end_h, hours + LASTED_H)
+    assert log.ended.all()
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "unit"),
+    [
+        ("duration", ("1.5 h", "4 h", "15 min"), None),
+        ("downtime", ("1:30:00", "4:00:00", "0 days 00:15:00"), None),
+        ("repair_time", ("PT1H30M", "PT4H", "PT15M"), None),
+        ("duration", ("90", "240", "15"), "min"),
+        ("downtimeMinutes", ("90", "240", "15"), None),
+        ("hours_down", ("1.5", "4", "0.25"), "d"),
+        ("Dauer (h)", ('"1,5"', '"4,0"', '"0,25"'), None),
+        ("DURATION_MS", ("5400000", "14400000", "900000"), None),
+    ],
+)
+def test_lengths_stand_for_ends(
+    tmp_path: Path, name: str, cells: tuple[str, ...], unit: str | None
+) -> None:
+    rows = [f"{node},{at},{cell}" for node, at, cell in zip(NODES, STARTS, cells, strict=True)]
+    log = read(
+        tmp_path / "log.csv", "\n".join([f"node,start,{name}", *rows]) + "\n", time_unit=unit
+    )
+    require_the_three(log)
+    assert f"outages last as the column '{name}' says" in log.notes
+
+
+@pytest.mark.parametrize(
+    ("cell", "complaint"),
+    [
+        ("90", "duration: '90': in which unit? Say --time-unit, or name the column so"),
+        ("long", "duration: 'long' is no length of time such as 35 min"),
+        ("-2 h", "ends the outage before it begins"),
+    ],
+)
+def test_a_length_that_is_none(tmp_path: Path, cell: str, complaint: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        read(tmp_path / "log.csv", f"node,start,duration\na,2024-01-01,1 h\nb,2024-01-02,{cell}\n")
+    assert complaint in str(caught.value)
+    assert caught.value.problems[0].place.line == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "down", "up"),
+    [
+        ("state", "DOWN", "UP"),
+        ("reason", "NodeNotReady", "NodeReady"),
+        ("cause", "not ready", "ready"),
+        ("up", "0", "1"),
+        ("down", "true", "false"),
+        ("alert", "firing", "resolved"),
+    ],
+)
+def test_changes_of_state_make_outages(tmp_path: Path, column: str, down: str, up: str) -> None:
+    rows = [f"{at},{node},{up if is_up else down}" for at, node, is_up in CHANGES]
+    log = read(tmp_path / "log.csv", "\n".join([f"start,node,{column}", *rows]) + "\n")
+    require_the_three(log)
+
+
+def test_changes_that_change_nothing_are_counted(tmp_path: Path) -> None:
+    text = (
+        "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
+        "\n2024-01-01 03:00,a,fenced\n2024-01-01 04:00,a,up\n2024-01-01 05:00,b,down\n"
+    )
+    log = read(tmp_path / "log.csv", text, columns={"state": "event"})
+    assert log.down_h[:1] == pytest.approx(3.0)
+    assert log.ended.tolist() == [True, False]
+    assert "1 row(s) left out that say neither that a node is down nor that it is up" in log.notes
+    assert "2 row(s) left out as the node was down, or up, already" in log.notes
+    with pytest.raises(TraceError, match="no column 'evnt'"):
+        read(tmp_path / "log.csv", columns={"state": "evnt"})
+
+
+def test_a_column_of_ends_is_what_counts(tmp_path: Path) -> None:
+    rows = [f"{n},{s},{e},9 h,up" for n, s, e in zip(NODES, STARTS, ENDS, strict=True)]
+    text = "\n".join(["node,start,end,duration,state", *rows]) + "\n"
+    log = read(tmp_path / "log.csv", text)
+    require_the_three(log)
+    assert "column(s) not read as node, start, end or cause: duration, state" in log.notes
+
+
+def test_what_is_not_read_is_said_and_how_it_would_be(tmp_path: Path) -> None:
+    text = (
+        "node,start,finish,ticket,entry\na,2024-01-01,2024-01-02,x,\nb,2024-01-05,2024-01-06,y,\n"
+    )
+    (note,) = (one for one in read(tmp_path / "log.csv", text).notes if "not read" in one)
+    assert note.endswith(
+        "cause: finish, ticket, entry (--column end=finish would; --node-dates reads installed, "
+        "entry and exit)"
+    )
+
+
+def test_a_list_of_nodes_is_an_outage_of_each(tmp_path: Path) -> None:
+    text = (
+        'node,start,end\n"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
+        '"Rack 5, left",2024-01-05,2024-01-06\n'
+    )
+    log = read(tmp_path / "log.csv", text)
+    assert log.node_names == ("Rack 5, left", "g01", "g02", "g03", "g7", "x", "y")
+    assert log.n_outages == 7
+    assert "2 row(s) that name several nodes, an outage of each" in log.notes
+
+
+def test_words_for_no_end(tmp_path: Path) -> None:
+    text = "node,start,end\na,2024-01-01,NULL\nb,2024-01-02,-\na,2024-01-03,2024-01-04\n"
+    log = read(tmp_path / "log.csv", text)
+    assert log.ended.tolist() == [False, False, True]
+    assert "2 end(s) such as NULL or - taken for none" in log.notes
+
+
+def test_keys_within_keys_of_json(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"meta": {"host": n, "rack": 1}, "ts": str(s), "outage": {"duration": f"{h} h"}})
+        for n, s, h in zip(NODES, STARTS, LASTED_H, strict=True)
+    ]
+    (path := tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(TraceError, match=r"--column node=meta\.host --column start=ts"):
+        read(path)
+    require_the_three(read(path, columns={"node": "meta.host", "start": "ts"}))
+
+
+def test_nanoseconds_zones_lengths_and_lists_of_parquet(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {
+            "node": pd.Categorical(NODES),
+            "start": (STARTS + pd.Timedelta(1, "ns")).tz_localize("Europe/Berlin"),
+            "downtime": pd.to_timedelta(LASTED_H, unit="h"),
+            "tags": [["a"], None, ["b", "c"]],
+            "meta": [{"rack": 1}, {"rack": 2}, {"rack": 1}],
+        }
+    )
+    table.to_parquet(path := tmp_path / "log.parquet")
+    log = read(path)
+    require_the_three(log)
+    assert "column(s) not read as node, start, end or cause: tags, meta.rack" in log.notes
+
+
+LIVES = (
+    "node,start,end,installed,entry,exit\n"
+    "a,2024-01-10,2024-01-11,2023-12-22,2024-01-01,\n"
+    "a,2024-01-20,2024-01-21,2023-12-22,2024-01-01,\n"
+    "b,2024-01-15,2024-01-16,,2024-01-13,2024-01-18\n"
+    "c,2024-01-28,2024-01-30,2023-12-22,2024-01-01,\n"
+)
+
+
+def test_a_table_that_names_the_dates_of_its_nodes(tmp_path: Path) -> None:
+    (path := tmp_path / "log.csv").write_text(LIVES)
+    reader = LogOptions(n_nodes=5, period=("2024-01-01", "2024-02-01"))
+    log = read_to_fit(LogAsked(log=path, reader=reader, node_dates=True)).chosen
+    assert log.node_names == ("a", "b", "c", "silent-0", "silent-1")
+    assert log.lives is not None
+    born_h, enters_h, leaves_h = (at_h / 24 for at_h in log.lives)
+    np.testing.assert_allclose(born_h, [-10, 12, -10, -10, -10])
+    np.testing.assert_allclose(enters_h, [0, 12, 0, 0, 0])
+    np.testing.assert_allclose(leaves_h, [31, 17, 31, 31, 31])
+    path.write_text(LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"))
+    with pytest.raises(TraceError, match="'a' has other dates in another row") as caught:
+        read_to_fit(LogAsked(log=path, reader=reader, node_dates=True))
+    assert caught.value.problems[0].place.line == 3
+    path.write_text("node,start,end\na,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n")
+    with pytest.raises(ParameterError, match="the log has no column installed, entry or exit"):
+        read_to_fit(LogAsked(log=path, reader=LogOptions(), node_dates=True))
+
+
+def test_a_replay_of_such_a_table_has_only_nodes_that_are_there(tmp_path: Path) -> None:
+    (path := tmp_path / "log.csv").write_text(LIVES)
+    said = {
+        "kind": "trace", "file": str(path), "format": "tidy", "nodes": 4, "node_dates": True,
+        "period": {"from": "2024-01-01", "to": "2024-02-01"},
+    }  # fmt: skip
+    dated = TraceFailures.model_validate(said).source(path).outages
+    assert dated.lives is not None
+    assert dated.lives[2].tolist() == [31 * 24, 17 * 24, 31 * 24, 31 * 24]
+    whole = TraceFailures.model_validate(said | {"node_dates": False}).source(path).outages
+    assert whole.lives is None
