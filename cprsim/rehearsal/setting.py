@@ -63,7 +63,7 @@ def require_rehearsable(experiment: Experiment) -> None:
     if len(cluster.replica_slots) not in (1, MOST_TRAINERS):
         raise ParameterError(
             f"a rehearsal has one trainer or two in step, this scenario "
-            f"{len(cluster.replica_slots)}: set `cluster.trainers`"
+            f"{len(cluster.replica_slots)}: set `cluster.trainers: 1` or 2"
         )
     if any(role.others_go_on for role in cluster.roles):
         raise ParameterError("trainers of a rehearsal wait for each other: leave `sync` out")
@@ -74,6 +74,11 @@ def require_rehearsable(experiment: Experiment) -> None:
         )
     if cluster.accesses:
         raise ParameterError("the servers of a rehearsal are asked alike: leave `access` out")
+    if costs.storage is not None and costs.storage.bytes_of_shards:
+        raise ParameterError(
+            "the servers of a rehearsal hold as much as each other: give `cluster.shard_size` "
+            "instead of `shards`"
+        )
     if cluster.n_spares is not None:
         raise ParameterError("a rehearsal always has a spare: leave `cluster.spares` out")
     if experiment.failures.clock is not Clock.WALL:

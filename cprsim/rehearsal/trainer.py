@@ -313,14 +313,16 @@ class TrainerProcess:
         batch = slice(first, min(first + plan.batch, len(clicks)))
         rate = self._schedule(plan.rate, self.position / self._material.n_samples)
         own = part_of(batch, self._part, self._material.n_trainers)
-        gradients = self._learned(own)
+        rows = clicks.rows[batch]
+        by_server = self._by_server(rows)
+        alone = self._exchange is None
+        gradients = self._learned(own, by_server if alone else self._by_server(clicks.rows[own]))
         if gradients is None:
             return False
         n = batch.stop - batch.start
         self.optimizer.update_dense(gradients.d_dense, rate)
-        rows = clicks.rows[batch]
         self._last = TrainedBatch(
-            self._by_server(rows), gradients.d_fields[:, 1:].reshape(rows.size, -1), rate,
+            by_server, gradients.d_fields[:, 1:].reshape(rows.size, -1), rate,
             self.position, self.position + n,
         )  # fmt: skip
         self.position += n
@@ -329,12 +331,14 @@ class TrainerProcess:
         self._step_s.append(monotonic() - began)
         return True
 
-    def _learned(self, own: slice) -> Gradients | None:
+    def _learned(
+        self, own: slice, by_server: Mapping[int, tuple[Array, Array]]
+    ) -> Gradients | None:
         """The gradients of a batch, of which `own` is learned here; None where it was halted."""
         clicks = self._material.clicks
         rows, self._n_own = clicks.rows[own], own.stop - own.start
         table = self._pulled[: rows.size]
-        if not self._pull(self._by_server(rows), table):
+        if not self._pull(by_server, table):
             return None
         at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
         loss, gradients = learned(self.model, clicks, own, at, self._workspace)

@@ -20,6 +20,7 @@ BEST, MORE, LESS, TIED = "best", "more", "less", "can't be told"
 UNFINISHED, NO_BEST = "unfinished", "no best"
 KEPT, WITHIN, UNPRICED = "kept", "within the limit", "not priced"
 ELIGIBLE = (KEPT, WITHIN)  # to be the best
+ROUNDING = 1e-11  # of a job: where hours come about in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +167,14 @@ def _against(
 
 
 def paired(a: Floats, b: Floats) -> Estimate:
-    """Mean of a less b, replication by replication, with its 95 % interval."""
+    """Mean of a less b, replication by replication, with its 95 % interval.
+
+    Parameters
+    ----------
+    a, b : (n,) overheads as shares of useful time, which rounding alone does not tell apart
+    """
     values = a - b
-    return Estimate.of_mean(values)
+    return Estimate.of_mean(np.where(np.abs(values) <= ROUNDING * (1.0 + np.abs(b)), 0.0, values))
 
 
 def verdict_of(more: Estimate) -> str:

@@ -127,6 +127,11 @@ SHADOW = (
         ("failures.clock=progress", "failures.clock: wall"),
         ("costs.save={stall: 1 s, background: 1 s}", "background"),
         ("costs.save={stall: 1 s, fails: 10 %}", "fail by chance"),
+        (
+            "cluster={trainers: 1, emb_ps: 4, link: 1 MB/s, "
+            "shards: [{servers: 1, size: 1 MB}, {servers: 3, size: 2 MB}]}",
+            "hold as much as each other",
+        ),
     ],
 )
 def test_what_real_processes_can_not_do_is_said(override: str, said: str) -> None:

@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -18,6 +19,7 @@ from cprsim.present.terminal import show
 from cprsim.recovery import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.systems_compared import load_comparison
+from cprsim.systems_compared.standings import paired, verdict_of
 from tests.making import call
 
 WORKERS = """\
@@ -164,6 +166,14 @@ def test_a_system_whose_loss_of_accuracy_nobody_says_is_not_the_cheapest_in_mone
     assert (hsdp["accuracy"], hsdp["auc_loss"]["mean"]) == ("priced", pytest.approx(0.0002))
     assert found["money"]["costs"]["hsdp"]["job"]["cents"]["accuracy"] == 8_000  # 2 times 40
     assert found["money"]["cheapest"] == "hsdp"
+
+
+def test_what_differs_by_rounding_alone_can_not_be_told() -> None:
+    overheads = np.array([0.04, 0.06, 0.05])
+    same = paired(overheads * (1 + 4e-15), overheads)
+    assert (same.mean, same.low, same.high) == (0.0, 0.0, 0.0)
+    assert verdict_of(same) == "can't be told"
+    assert verdict_of(paired(overheads + 1e-7, overheads)) == "more"
 
 
 def test_stale_shards_without_a_price_are_never_the_best(servers) -> None:
