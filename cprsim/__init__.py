@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cprsim.api.comparing import Difference, compare
     from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison, compare_systems
     from cprsim.api.fitting import Fit, fit
+    from cprsim.api.fleets import Fleet, fleet
     from cprsim.api.ledgers import Ledger, ledger
     from cprsim.api.measuring import Curve, measure
     from cprsim.api.reading import Page, Reproduction, read
@@ -40,6 +41,7 @@ __all__ = [
     "Curve",
     "Difference",
     "Fit",
+    "Fleet",
     "Ledger",
     "MapOfSystems",
     "Page",
@@ -55,6 +57,7 @@ __all__ = [
     "compare",
     "compare_systems",
     "fit",
+    "fleet",
     "ledger",
     "load",
     "measure",
@@ -75,6 +78,7 @@ _WHERE = {
         "compare_systems",
     ),
     "cprsim.api.fitting": ("Fit", "fit"),
+    "cprsim.api.fleets": ("Fleet", "fleet"),
     "cprsim.api.ledgers": ("Ledger", "ledger"),
     "cprsim.api.measuring": ("Curve", "measure"),
     "cprsim.api.reading": ("Page", "Reproduction", "read"),

@@ -61,6 +61,9 @@ SIGNATURES = {
     "measure": f"({SCENARIO}, *, precision: float = 0.2, budget_s: float = 600.0, "
     f"seeds: {OPTIONAL}, workers: {OPTIONAL}, allow_code: bool = False, "
     "shorter: Sequence[Curve | str | Path] = (), file: str | Path | None = None) -> Curve",
+    "fleet": "(scenario: ScenarioLike, over: Mapping[str, str | Sequence[Any]] | None = None, "
+    f"overrides: Overrides = (), *, seed: {OPTIONAL}, histories: {OPTIONAL}, "
+    f"workers: {OPTIONAL}, {PLACED}) -> Fleet",
     "compare": "(a: Run | str | Path, b: Run | str | Path) -> Difference",
     "compare_systems": f"({SCENARIO}, *, only: Sequence[str] = (), fixed: bool = False, "
     "map: Mapping[str, str | Sequence[Any]] | None = None, "
@@ -74,7 +77,7 @@ SIGNATURES = {
     "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
-    "MapOfSystems | Curve | Reproduction | Page",
+    "MapOfSystems | Fleet | Curve | Reproduction | Page",
 }
 SHOWN = {"name", "document", "report"}
 ANSWER = SHOWN | {"table", "figure", "figures"}
@@ -83,6 +86,7 @@ MEMBERS = {
     "Scenario": SHOWN | {"changed", "curve", "settings", "strategies", "text"},
     "Run": KEPT | {"events", "means", "rows", "strategies", "warnings"},
     "Sweep": KEPT | {"axes", "of", "strategies"},
+    "Fleet": KEPT | {"best", "currency", "saves"},
     "Selection": KEPT | {"interval_h", "recommended", "recovery"},
     "Fit": ANSWER
     | {"apart", "circle", "failures", "fragment", "job_failures", "mtbf_h", "scopes", "simpler"}
@@ -290,6 +294,27 @@ def test_a_sweep_has_a_row_per_point(tmp_path: Path) -> None:
     assert swept.folder is None
     assert "curves" in swept.figures or "map" in swept.figures
     assert "What becomes of the overhead" in swept._repr_html_()
+
+
+@pytest.mark.long
+def test_a_fleet_is_that_of_the_command(tmp_path: Path) -> None:
+    small = {"fleet.jobs": 4, "fleet.kinds": 2, "unknown": None}
+    planned = cprsim.fleet("planning", {"spares": [0, 2]}, small, workers=1)
+    assert planned.folder is None
+    kept = cprsim.read(planned.save(tmp_path))
+    assert isinstance(kept, cprsim.Fleet)
+    assert kept.table["option"].tolist() == [
+        f"{name} at spares {n}" for n in (2, 0) for name in ("full", "cpr")
+    ]
+    said = [f"--set={key}={json.dumps(value)}" for key, value in small.items()]
+    shown = call("fleet", "planning", *said, "--over", "spares=0,2", "--json", "--out", tmp_path)
+    assert Path(json.loads(shown.stdout)["results"]) == kept.folder
+    assert kept.best == kept.table.set_index("option")["cost_per_month"].idxmin()
+    assert kept.currency == "USD"
+    assert "Recommendation" in kept._repr_html_()
+    assert set(kept.figures) == {"fleet", "curve"}
+    with pytest.raises(ParameterError, match="over fleet.spares: is there twice"):
+        cprsim.fleet("planning", {"spares": [0], "fleet.spares": [2]})
 
 
 def test_a_curve_and_a_limit_make_a_selection(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
 from cprsim.results.folder import ResultTarget, finished_or_make
-from cprsim.results.identity import identity_of
+from cprsim.results.identity import Identity, identity_of
 from cprsim.results.manifest import damage, list_again
 from cprsim.results.publish import publishing
 from cprsim.scenario import LoadedScenario
@@ -48,11 +48,18 @@ class Place:
         self.root = Path(root)
 
     def target(
-        self, loaded: LoadedScenario, started: datetime, kind: str = "", replay: int | None = None
-    ) -> ResultTarget:
-        """The results folder of a scenario; see `cprsim.results.identity.identity_of`."""
+        self, loaded: LoadedScenario, started: datetime, kind: str = "", replay: int | None = None,
+        identity: Identity | None = None,
+    ) -> ResultTarget:  # fmt: skip
+        """The results folder of a scenario; see `cprsim.results.identity.identity_of`.
+
+        Parameters
+        ----------
+        identity : where more decides the result than `identity_of` knows
+        """
         about = {"seed": loaded.scenario.simulation.seed}
-        return ResultTarget(self.root, identity_of(loaded, kind, replay), started, about)
+        found = identity or identity_of(loaded, kind, replay)
+        return ResultTarget(self.root, found, started, about)
 
     def folder_of(
         self, target: ResultTarget, read: Callable[[Path], object], make: Callable[[], object]

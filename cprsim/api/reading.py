@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.api.answer import Answer, table_of
 from cprsim.api.comparing_systems import MapOfSystems, SystemsComparison
+from cprsim.api.fleets import Fleet
 from cprsim.api.keeping import Place
 from cprsim.api.measuring import Curve
 from cprsim.api.running import Run
@@ -53,7 +54,9 @@ class Reproduction(Answer):
 
 def read(
     result: str | Path,
-) -> Run | Sweep | Selection | SystemsComparison | MapOfSystems | Curve | Reproduction | Page:
+) -> (
+    Run | Sweep | Selection | SystemsComparison | MapOfSystems | Fleet | Curve | Reproduction | Page
+):
     """Read a finished result: a results folder, or the file of a staleness curve.
 
     Parameters
@@ -75,6 +78,7 @@ def read(
         "selection": lambda loaded: Selection(loaded, place),
         "comparison of systems": lambda loaded: SystemsComparison(loaded, place),
         "map of systems": lambda loaded: MapOfSystems(loaded, place),
+        "fleet": lambda loaded: Fleet(loaded, place),
         "curve": lambda loaded: Curve(loaded, path),
         "reproduction": Reproduction,
     }
@@ -85,7 +89,7 @@ def read(
 
 
 class Page(Answer):
-    """A result of a kind that has no function here, such as a fleet: its document."""
+    """A result of a kind that has no function here, such as a map of systems: its document."""
 
     def __init__(self, kind: str, document: Document) -> None:
         self._kind, self._made = kind, document

@@ -66,11 +66,15 @@ def fleet(
     said = [*overrides, *shortcuts(seed, None)]
     said += [] if histories is None else [f"fleet.histories={histories}"]
     loaded = load_scenario(scenario, said)
-    from cprsim.cli.fleeting import axes_of, fleet_into
+    from cprsim.cli.finished import target_of
     from cprsim.cli.interrupts import telling_what_is_kept
+    from cprsim.cli.watching import ON_STDERR
+    from cprsim.making.fleeting import fleet_identity, fleet_into, said_axes
 
+    axes = said_axes(over)
+    target = target_of(out, loaded, started, identity=fleet_identity(loaded, axes))
     with telling_what_is_kept() as kept:
-        result, again = fleet_into(out, loaded, axes_of(over), by, started, kept)
+        result, again = fleet_into(target, loaded, axes, by, ON_STDERR, keeps=kept.hold)
     _print(result, as_json=as_json, found_again=again)
 
 

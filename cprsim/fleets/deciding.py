@@ -65,7 +65,7 @@ def decide(
     if not able:
         raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
     best, present = min(able, key=lambda one: one.cost), options[0]
-    unknown = _unknown(loaded, axes)
+    unknown = unknown_of(loaded, axes)
     few = contenders(able, best, present, axes)
     lab = _Lab(loaded, able, few, partial(_simulated, loaded, workers, on_progress, store))
     return FleetDecision(
@@ -105,8 +105,11 @@ def _are_neighbours(one: Option, other: Option, axes: Sequence[OptionAxis]) -> b
 # ------------------------------------------------------------------------------ what is unknown
 
 
-def _unknown(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
-    """The values to try of each unknown input, none of which is an option."""
+def unknown_of(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> dict[str, Values]:
+    """The values to try of each unknown input.
+
+    Raises ScenarioError where one is an option, or its ends make no scenario.
+    """
     found = unknown_values(loaded)
     for key in found:
         if key in [axis.key for axis in axes]:

@@ -287,6 +287,7 @@ class _JobInFleet(Replication):
         assert self._outcome is not None
         self._on_over(self._number, self._began_at_h, self._outcome)
         self._fleet.nodes.leave(self._to_run.n_nodes, self._nodes)
+        vars(self).clear()  # no circle of references: what the job took of memory is free at once
 
     def _fall_silent(self) -> None:
         """Nothing of the job happens any more."""

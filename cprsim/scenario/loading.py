@@ -18,6 +18,7 @@ from cprsim.scenario.overrides import apply_axes, apply_overrides, put
 from cprsim.scenario.problems import in_order, problems_of, shown
 from cprsim.scenario.schema import Scenario
 from cprsim.scenario.traces import TraceFailures
+from cprsim.scenario.unknown import unknown_values
 from cprsim.scenario.yaml_text import KeyPath, Plain, YamlDocument, as_written, read_document
 
 MAX_BYTES = 500_000
@@ -119,7 +120,9 @@ def load_scenario(
     if data.get("name") is None:
         data["name"] = name_from(path)
     scenario = _complete(data, path, places, document.problems)
-    return LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
+    loaded = LoadedScenario(scenario, path, _trace_path(scenario, path, places), places, data)
+    unknown_values(loaded)
+    return loaded
 
 
 def name_from(path: Path) -> str:

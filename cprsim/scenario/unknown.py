@@ -29,10 +29,12 @@ class Unknown(Model):
 def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
     """The values to try of each unknown input, by key.
 
-    Raises ScenarioError for ends that are no two quantities.
+    Raises ScenarioError, with the line of the key, for ends that are no two quantities, or that
+    make no scenario: a key that there is not, a value that it can't have.
     """
-    found, place = {}, loaded.place(SECTION)
+    found = {}
     for key, entry in (loaded.scenario.unknown or {}).items():
+        place = loaded.places.get((SECTION, key), loaded.place(SECTION))
         try:
             values = _values(key, str(entry.low), str(entry.high))
         except ParameterError as error:
@@ -40,6 +42,8 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
         if values.numbers is None:
             message = "is no quantity between low and high"
             raise ScenarioError.at(place, message, key=f"{SECTION}.{key}")
+        for end in (values.written[0], values.written[-1]):
+            loaded.varied({key: end}, lambda changed, place=place: place)  # type: ignore[misc]
         found[key] = values
     return found
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.cli.fleeting import axes_of
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.fleets.deciding import decide, knees
 from cprsim.fleets.options import points_of, run_options, saving
+from cprsim.making.fleeting import said_axes
 from cprsim.results.sensitivity import crossing
 from cprsim.workers import Workers
 from tests.fleet.making import JOB, loaded
@@ -89,7 +89,7 @@ def test_the_parts_of_a_month_are_its_total_and_follow_from_the_hours(tmp_path: 
 
 def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
-    axes = axes_of(["spares=0,2,6,64"])
+    axes = said_axes(["spares=0,2,6,64"])
     options = run_options(scenario, points_of(axes), HERE)
     for knee in knees(options, axes):
         mine = {o.where["fleet.spares"]: o for o in options if o.strategy == knee.strategy}
@@ -129,7 +129,7 @@ def test_an_unknown_mtbf_is_simulated(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        axes_of([over])
+        said_axes([over])
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,13 @@ def test_what_is_no_axis_is_refused(over: str, message: str) -> None:
         ("prices.kwh: {low: 1 USD, high: 2 EUR}", "mixes `USD` and `EUR`"),
         ("prices.kwh: {low: cheap, high: 2 EUR}", "no price"),
         ("failures.mtbf: {low: 5 h, high: 5 h}", "begins where it ends"),
+        ("failures.mtbff: {low: 5 h, high: 6 h}", r"small.yaml:14: failures.mtbff: unknown key"),
+        ("failures.mtbf: {low: -5 h, high: 5 h}", r"small.yaml:14: failures.mtbf: "),
     ],
 )
-def test_an_unknown_that_can_not_be_is_refused(tmp_path: Path, unknown: str, message: str) -> None:
+def test_an_unknown_that_can_not_be_is_refused_before_anything_is_simulated(
+    tmp_path: Path, unknown: str, message: str
+) -> None:
     job = f"{PRICED}unknown: {{{unknown}}}\n"
-    scenario = loaded(tmp_path, "{jobs: 4, kinds: 1}", job=job)
     with pytest.raises(ScenarioError, match=message):
-        decide(scenario, run_options(scenario, [{}], HERE), (), HERE)
+        loaded(tmp_path, "{jobs: 4, kinds: 1}", job=job)

@@ -19,7 +19,8 @@ class Alarm(simpy.Event):
     ) -> None:
         self.env = env  # as simpy.Event has it; a fleet has millions of alarms
         self.at_h = env.now + delay_h
-        self._ok, self._value, self._call = True, None, call
+        self._ok, self._value = True, None
+        self._call: Callable[[], None] = call
         self.callbacks = [self._ring]
         env.schedule(self, order, delay_h)
 
@@ -27,5 +28,10 @@ class Alarm(simpy.Event):
         self._call()
 
     def cancel(self) -> None:
+        self._call = _nothing  # who waits in the queue till its hour holds nobody
         if self.callbacks is not None:
             self.callbacks.clear()
+
+
+def _nothing() -> None:
+    """What a cancelled alarm calls."""

@@ -1,24 +1,22 @@
-"""What ``cprsim fleet`` does between the scenario and the table; heavy to import."""
+"""A fleet between the scenario and its results folder; heavy to import."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
+from typing import Any
 
-from cprsim.cli.finished import finished_or_make, target_of
-from cprsim.cli.interrupts import Kept
-from cprsim.cli.progress import progress
 from cprsim.errors import ParameterError
 from cprsim.fleets.course import prepare
-from cprsim.fleets.deciding import decide, knees
+from cprsim.fleets.deciding import decide, knees, unknown_of
 from cprsim.fleets.folder import FleetResult, load_fleet, write_fleet
 from cprsim.fleets.options import SHORT, OptionAxis, points_of, run_options, varied
 from cprsim.fleets.population import table_of
 from cprsim.foreign import one_line
+from cprsim.making.watch import Watch
 from cprsim.plots.fleet import draw_fleet
 from cprsim.results import Identity, input_digests
+from cprsim.results.folder import ResultTarget, finished_or_make
 from cprsim.results.identity import identity_of
 from cprsim.results.store import FOLDER, PointStore
 from cprsim.scenario import LoadedScenario
@@ -30,39 +28,56 @@ MOST_POINTS = 1_000
 EXAMPLE = "write KEY=LOW:HIGH:linN or KEY=A,B,C, for example --over spares=0:64:lin9"
 
 
-def axes_of(over: Sequence[str]) -> tuple[OptionAxis, ...]:
+def said_axes(over: Sequence[str]) -> tuple[OptionAxis, ...]:
     """What ``--over`` varies. Raises ParameterError for what is no axis."""
-    found: dict[str, OptionAxis] = {}
+    pairs = []
     for said in over:
         name, equals, text = (part.strip() for part in said.partition("="))
         if not equals or not name:
             raise ParameterError(f"--over {one_line(said)}: {EXAMPLE}")
+        pairs.append((name, text))
+    return axes_of(pairs, "--over")
+
+
+def axes_of(
+    pairs: Sequence[tuple[str, str | Sequence[Any]]], option: str
+) -> tuple[OptionAxis, ...]:
+    """Axes of keys and their values, which an option named. Raises ParameterError for no axis."""
+    found: dict[str, OptionAxis] = {}
+    for name, written in pairs:
         key = SHORT.get(name, name)
         if key in found:
-            raise ParameterError(f"--over {one_line(name)}: is there twice")
+            raise ParameterError(f"{option} {one_line(name)}: is there twice")
         try:
-            found[key] = OptionAxis(key, values_along(text))
+            found[key] = OptionAxis(key, values_along(written))
         except ParameterError as error:
-            raise ParameterError(f"--over {one_line(name)}: {one_line(text)} {error}") from None
+            said = one_line(str(written))
+            raise ParameterError(f"{option} {one_line(name)}: {said} {error}") from None
     axes = tuple(found.values())
     if (n := len(points_of(axes))) > MOST_POINTS:
-        raise ParameterError(f"--over: makes {n:,} points; at most {MOST_POINTS:,} are possible")
+        raise ParameterError(f"{option}: makes {n:,} points; at most {MOST_POINTS:,} are possible")
     return axes
 
 
 def fleet_into(
-    root: Path,
+    target: ResultTarget,
     loaded: LoadedScenario,
     axes: Sequence[OptionAxis],
     workers: Workers,
-    started: datetime,
-    kept: Kept,
+    watch: Watch,
+    *,
+    option: str = "--over",
+    keeps: Callable[[Callable[[], str]], object] = lambda say: None,
+    draws: bool = True,
 ) -> tuple[FleetResult, bool]:
-    """Simulate a fleet and write its folder under `root`, or find it there.
+    """Simulate a fleet and write its folder, or find it there.
 
     Parameters
     ----------
-    kept : learns that finished histories are
+    target : of the identity `fleet_identity`
+    option : that the axes come from, for errors
+    keeps : is handed what says that finished histories are kept
+    draws : whether figures go into the folder
 
     Returns
     -------
@@ -72,34 +87,34 @@ def fleet_into(
     ------
     CprsimError : of whatever goes wrong; finished histories are kept
     """
-    target = target_of(root, loaded, started, identity=_identity(loaded, axes))
     store = PointStore(target.root)
 
     def make() -> FleetResult:
-        kept.hold(lambda: f"finished histories are kept in {store.root / FOLDER}")
-        with progress("histories") as on_progress:
-            options = run_options(loaded, points, workers, "--over", on_progress, store=store)
-        with progress("unknown inputs") as on_progress:
+        keeps(lambda: f"finished histories are kept in {store.root / FOLDER}")
+        with watch.progress("histories") as on_progress:
+            options = run_options(loaded, points, workers, option, on_progress, store=store)
+        with watch.progress("unknown inputs") as on_progress:
             decision = decide(loaded, options, axes, workers, on_progress, store)
-        return write_fleet(
-            target,
-            loaded,
-            axes,
-            options,
-            decision,
-            knees(options, axes),
-            lambda result: draw_fleet(result, result.path),
-        )
+        draw = draw_fleet_into_its_folder if draws else lambda result: None
+        return write_fleet(target, loaded, axes, options, decision, knees(options, axes), draw)
 
-    points = _points(loaded, axes)
-    return finished_or_make(target, load_fleet, make, alone=True)
+    points = _points(loaded, axes, option)
+    unknown_of(loaded, axes)
+    return finished_or_make(target.folder, load_fleet, make, warn=watch.warn, alone=True)
 
 
-def _points(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> list[dict[str, Plain]]:
+def draw_fleet_into_its_folder(result: FleetResult) -> None:
+    """Put the figures of a fleet into its folder."""
+    draw_fleet(result, result.path)
+
+
+def _points(
+    loaded: LoadedScenario, axes: Sequence[OptionAxis], option: str
+) -> list[dict[str, Plain]]:
     """The scenario's own values first, then those of the axes. What is wrong is said here."""
     own, others = dict[str, Plain](), []
     for where in points_of(axes) if axes else []:
-        scenario = varied(loaded, where, "--over")
+        scenario = varied(loaded, where, option)
         prepare(scenario)
         if scenario.scenario == loaded.scenario:
             own = where
@@ -109,7 +124,8 @@ def _points(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> list[dict[str
     return [own, *others]
 
 
-def _identity(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> Identity:
+def fleet_identity(loaded: LoadedScenario, axes: Sequence[OptionAxis]) -> Identity:
+    """What decides the result of a fleet. Raises ResultError where an input can't be read."""
     over = "".join(f"# --over {one.key}: {list(one.values.written)}\n" for one in axes)
     identity = identity_of(loaded, "fleet")
     inputs = dict(identity.inputs)

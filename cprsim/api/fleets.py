@@ -1,0 +1,114 @@
+"""``cprsim.fleet``: many jobs on one cluster, in hours and money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as with_fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cprsim.api.answer import Draw
+from cprsim.api.keeping import WATCH, KeptAnswer, Place, now
+from cprsim.api.scenarios import Overrides, ScenarioLike, source_of
+from cprsim.fleets.folder import FleetResult, option_table
+from cprsim.making.fleeting import (
+    axes_of,
+    draw_fleet_into_its_folder,
+    fleet_identity,
+    fleet_into,
+)
+from cprsim.making.options import shortcuts
+from cprsim.plots.draw_chart import chart_figure
+from cprsim.plots.fleet import fleet_charts
+from cprsim.present.document import Document
+from cprsim.present.fleet import document_of_fleet
+from cprsim.workers import Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Fleet(KeptAnswer):
+    """Many jobs on one cluster: what failures cost under each option, and which is the cheapest."""
+
+    n_sections = 2  # what a month costs, and the first figure
+
+    def __init__(self, result: FleetResult, place: Place) -> None:
+        super().__init__(result.path, place)
+        self._result = result
+
+    @property
+    def name(self) -> str:
+        return self._result.name
+
+    @property
+    def best(self) -> str:
+        """The cheapest option, such as ``cpr at spares 0``."""
+        return self._result.decision.best
+
+    @property
+    def currency(self) -> str | None:
+        """The label of all amounts; None where nothing has a price, and node-hours decide."""
+        return self._result.currency
+
+    @property
+    def saves(self) -> tuple[float, float, float]:
+        """What the best costs less than the present in a month: mean, and the ends of its interval.
+
+        In cents, or in node-hours where nothing has a price.
+        """
+        saves = self._result.decision.saves
+        return saves.mean, saves.low, saves.high
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per option: values of the axes, statistics with intervals, node-hours, cents."""
+        return option_table(self._result)
+
+    def _document(self) -> Document:
+        return document_of_fleet(self._result)
+
+    def _drawings(self) -> Mapping[str, Draw]:
+        charts = fleet_charts(self._result)
+        return {name: partial(chart_figure, chart) for name, chart in charts.items()}
+
+    def _draw_into(self, folder: Path) -> None:
+        draw_fleet_into_its_folder(with_fields(self._result, path=folder))
+
+
+def fleet(
+    scenario: ScenarioLike,
+    over: Mapping[str, str | Sequence[Any]] | None = None,
+    overrides: Overrides = (),
+    *,
+    seed: int | None = None,
+    histories: int | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+) -> Fleet:
+    """Simulate the fleet of a scenario, and say which option is the cheapest, as ``cprsim fleet``.
+
+    Parameters
+    ----------
+    scenario, overrides : see `cprsim.load`; the scenario has a section `fleet`
+    over : options to choose from, ``{"spares": [0, 2, 6], "fleet.nodes": "120:200:lin5"}``; None:
+        the scenario's strategies at its own values
+    seed, histories : instead of the scenario's
+    workers : processes; None: one per core
+    folder : keep results and finished histories in this folder; the same call goes on where it was
+        stopped. None: nothing is kept
+
+    Raises
+    ------
+    CprsimError : what is wrong with the scenario or an option
+    """
+    started, place = now(), Place(folder)
+    said = {} if histories is None else {"fleet.histories": histories}
+    loaded = source_of(scenario, overrides).changed(said).read(shortcuts(seed, None))
+    axes = axes_of(list((over or {}).items()), "over")
+    target = place.target(loaded, started, identity=fleet_identity(loaded, axes))
+    result, _ = fleet_into(
+        target, loaded, axes, Workers(workers), WATCH, option="over", draws=place.keeps
+    )
+    return Fleet(result, place)
