@@ -32,7 +32,8 @@ def coverage(rows: Sequence[Row], of: str, level: float = LEVEL) -> str:
     )
     low, high = band(len(rows), level)
     return (
-        f"{len(rows)} {of}: holds {holds.mean():.3f} ({low:.3f} to {high:.3f} for {level:.0%})  "
+        f"{len(rows)} {of}: holds {holds.mean():.3f} "
+        f"({low:.3f} to {high:.3f} for {100 * level:.0f} %)  "
         f"median width {np.median(width):.4f}  mean error {error.mean():+.4f}"
     )
 

@@ -75,11 +75,12 @@ def facts_of(job: JobLedger) -> LoggedJob:
     ------
     ParameterError : the log says too little: no failure, no step, or no hour of work
     """
-    if not job.n_failures:
+    failures = failures_in(job)
+    if not failures:
         raise ParameterError(f"{job.job}: no failure in its log: nothing to replay")
     if job.useful_h.mean <= 0 or not isfinite(job.step_s):
         raise ParameterError(f"{job.job}: its log has no steps to tell useful work by")
-    start_h, failures = job.parts["start"].mean, failures_in(job)
+    start_h = job.parts["start"].mean
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
     clock, why = clock_of(job)
