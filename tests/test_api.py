@@ -313,7 +313,7 @@ def test_a_fleet_is_that_of_the_command(tmp_path: Path) -> None:
     assert kept.currency == "USD"
     assert "Recommendation" in kept._repr_html_()
     assert set(kept.figures) == {"fleet", "curve"}
-    with pytest.raises(ParameterError, match="over fleet.spares: is there twice"):
+    with pytest.raises(ParameterError, match=r"over fleet\.spares: is there twice"):
         cprsim.fleet("planning", {"spares": [0], "fleet.spares": [2]})
 
 
