@@ -146,9 +146,7 @@ def test_a_file_that_is_no_log_and_records_without_a_system_are_told_so(tmp_path
     readme.write_text("# A project\n\nIt says, at length, what it is.\n")
     result = call("fit", readme)
     assert result.exit_code == 2
-    assert "README.md:1: is separated by blanks: print it with bars (Slurm: -P) or write it" in (
-        result.stderr
-    )
+    assert "README.md:1: is no table, or one below a comment: let the header" in result.stderr
     records = tmp_path / "records.csv"
     records.write_text("System,nodes,nodenumz,Prob Started,Down Time\n2,5,0,6/21/2005 10:54,6\n")
     result = call("fit", records)

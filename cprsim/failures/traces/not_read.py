@@ -32,7 +32,7 @@ KNOWN: tuple[tuple[_Is, str], ...] = (
     (_begins(b"%PDF", b"\x7fELF", b"\x89PNG"), "no text: export the log as CSV"),
     (_says("<!doctype", "<html", "<?xml"), "HTML or XML: export the log as CSV or JSON lines"),
     (_says("---", "- "), "YAML: write a row per outage as CSV (node,start,end) or JSON lines"),
-    (_says("#"), "a table with a comment on top: delete it, so that the header comes first"),
+    (_says("#"), "no table, or one below a comment: let the header of its columns come first"),
     (_says("sep="), "CSV with a line for a spreadsheet on top: delete its first line"),
     (
         _says("["),
