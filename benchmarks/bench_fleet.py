@@ -17,7 +17,7 @@ from time import process_time
 from cprsim.fleets.course import prepare, run_history
 from cprsim.scenario import load_scenario
 
-SCENARIO = Path(__file__).parents[1] / "scenarios" / "fleet-month.yaml"
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "fleet.yaml"
 TYPICAL = 17_000  # jobs; the limits of the cases are for so many
 CASES: dict[str, dict[str, tuple[float, str]]] = {
     "nodes": {"fleet.nodes": (60_000, "")},

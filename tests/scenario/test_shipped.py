@@ -37,7 +37,7 @@ def shipped(name: str) -> LoadedScenario:
 
 def test_these_scenarios_are_shipped() -> None:
     assert [path.stem for path in SHIPPED] == [
-        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet-month", "fleet", "goodput",
+        "criteo-kaggle", "criteo-terabyte", "failure-analysis", "fleet", "goodput",
         "gpu-cluster", "lanl", "llm", "moe", "planning", "production-gamma", "production",
         "quickstart", "rehearsal", "shadowsync",
     ]  # fmt: skip
