@@ -231,7 +231,9 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     ettr = _futures(text, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS)
     observed = _observed(jobs, until_h)
-    n_after = sum((one.at_h.mean() >= until_h[job.job]) for job in jobs for one in failures_in(job))
+    n_after = sum(
+        bool(one.at_h.mean() >= until_h[job.job]) for job in jobs for one in failures_in(job)
+    )
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)), observed, hours_after,
