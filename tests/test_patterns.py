@@ -101,8 +101,10 @@ def compiled_patterns() -> Iterator[Found]:
             if isinstance(value, re.Pattern):
                 methods = methods_called_on(name)
                 flags = value.flags & ~re.UNICODE
-                most = LIMITS.get(value.pattern, attacking.LENGTHS[-1])
-                yield Found(f"{module}.{name}", value.pattern, flags, methods, most)
+                said = value.pattern
+                text = said.decode("ascii") if isinstance(said, bytes) else said
+                most = LIMITS.get(text, attacking.LENGTHS[-1])
+                yield Found(f"{module}.{name}", text, flags, methods, most)
 
 
 def calls_of_re() -> Iterator[tuple[Path, ast.Call, str]]:
