@@ -249,7 +249,7 @@ def test_a_run_is_what_the_command_makes(
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     run = cprsim.run(small_scenario(), replay=3)
-    lies = run._path
+    lies = run._made.path
     assert run.folder is None
     assert lies.is_dir()
     del run

@@ -52,7 +52,7 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Difference:
     ResultError : a folder is no finished run
     ParameterError : no strategy is in both
     """
-    of_a, of_b = (one._result if isinstance(one, Run) else load_result(one) for one in (a, b))
+    of_a, of_b = (one._made if isinstance(one, Run) else load_result(one) for one in (a, b))
     found = Difference(of_a, of_b)
     _ = found.document  # says what is wrong with the two
     return found

@@ -36,16 +36,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class SystemsComparison(KeptAnswer):
+class SystemsComparison(KeptAnswer[Comparison]):
     """What each recovery system costs a job, and which is the cheapest."""
 
     def __init__(self, made: Comparison, place: Place) -> None:
-        super().__init__(made.result.path, place)
-        self._made, self._found = made, standings(made)
-
-    @property
-    def name(self) -> str:
-        return self._made.name
+        super().__init__(made, place)
+        self._found = standings(made)
 
     @property
     def best(self) -> str | None:
@@ -88,16 +84,8 @@ class SystemsComparison(KeptAnswer):
         draw_systems(self._made, folder)
 
 
-class MapOfSystems(KeptAnswer):
+class MapOfSystems(KeptAnswer[SystemsMap]):
     """Which recovery system is the cheapest where, over two inputs that are not known."""
-
-    def __init__(self, made: SystemsMap, place: Place) -> None:
-        super().__init__(made.path, place)
-        self._made = made
-
-    @property
-    def name(self) -> str:
-        return self._made.name
 
     @property
     def axes(self) -> tuple[str, ...]:

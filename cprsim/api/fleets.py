@@ -29,28 +29,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Fleet(KeptAnswer):
+class Fleet(KeptAnswer[FleetResult]):
     """Many jobs on one cluster: what failures cost under each option, and which is the cheapest."""
 
     n_sections = 2  # what a month costs, and the first figure
 
-    def __init__(self, result: FleetResult, place: Place) -> None:
-        super().__init__(result.path, place)
-        self._result = result
-
-    @property
-    def name(self) -> str:
-        return self._result.name
-
     @property
     def best(self) -> str:
         """The cheapest option, such as ``cpr at spares 0``."""
-        return self._result.decision.best
+        return self._made.decision.best
 
     @property
     def currency(self) -> str | None:
         """The label of all amounts; None where nothing has a price, and node-hours decide."""
-        return self._result.currency
+        return self._made.currency
 
     @property
     def saves(self) -> tuple[float, float, float]:
@@ -58,23 +50,23 @@ class Fleet(KeptAnswer):
 
         In cents, or in node-hours where nothing has a price.
         """
-        saves = self._result.decision.saves
+        saves = self._made.decision.saves
         return saves.mean, saves.low, saves.high
 
     @property
     def table(self) -> pd.DataFrame:
         """A row per option: values of the axes, statistics with intervals, node-hours, cents."""
-        return option_table(self._result)
+        return option_table(self._made)
 
     def _document(self) -> Document:
-        return document_of_fleet(self._result)
+        return document_of_fleet(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        charts = fleet_charts(self._result)
+        charts = fleet_charts(self._made)
         return {name: partial(chart_figure, chart) for name, chart in charts.items()}
 
     def _draw_into(self, folder: Path) -> None:
-        draw_fleet_into_its_folder(with_fields(self._result, path=folder))
+        draw_fleet_into_its_folder(with_fields(self._made, path=folder))
 
 
 def fleet(

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from cprsim.api.answer import Answer
 from cprsim.making.watch import Watch
@@ -74,22 +75,39 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class KeptAnswer(Answer):
+class InFolder(Protocol):
+    """What was read from, or written to, a results folder."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> Path: ...
+
+
+M = TypeVar("M", bound=InFolder)
+
+
+class KeptAnswer(Answer, Generic[M]):
     """An answer that is a results folder.
 
     Parameters
     ----------
-    path : of the results folder
+    made : what the folder holds
     place : that it lies in, for as long as the answer is there
     """
 
-    def __init__(self, path: Path, place: Place) -> None:
-        self._path, self._place = path, place
+    def __init__(self, made: M, place: Place) -> None:
+        self._made, self._place = made, place
+
+    @property
+    def name(self) -> str:
+        return self._made.name
 
     @property
     def folder(self) -> Path | None:
         """The results folder; None where it is not kept (`save` keeps it)."""
-        return self._path if self._place.keeps else None
+        return self._made.path if self._place.keeps else None
 
     def save(self, folder: str | Path) -> Path:
         """Keep the answer as the command would have: a results folder within `folder`.
@@ -102,11 +120,11 @@ class KeptAnswer(Answer):
         ------
         ResultError : it can't be written; nothing is left behind
         """
-        final = Path(folder) / self._path.name
+        final = Path(folder) / self._made.path.name
         if final.exists() and damage(final) is None:
             return final
         with publishing(final) as new:
-            shutil.copytree(self._path, new, dirs_exist_ok=True)
+            shutil.copytree(self._made.path, new, dirs_exist_ok=True)
             if not self._place.keeps:
                 self._draw_into(new)
                 list_again(new)

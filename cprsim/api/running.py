@@ -24,60 +24,52 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Run(KeptAnswer):
+class Run(KeptAnswer[Result]):
     """What failures cost, strategy by strategy. docs/metrics.md says what each quantity means."""
-
-    def __init__(self, result: Result, place: Place) -> None:
-        super().__init__(result.path, place)
-        self._result = result
-
-    @property
-    def name(self) -> str:
-        return self._result.name
 
     @property
     def strategies(self) -> tuple[str, ...]:
         """Names of the strategies, in the scenario's order."""
-        return tuple(policy.name for policy in self._result.policies)
+        return tuple(policy.name for policy in self._made.policies)
 
     @property
     def table(self) -> pd.DataFrame:
         """A row per strategy and quantity: strategy, quantity, mean, low, high (95 %), n."""
-        return self._result.summary.copy()
+        return self._made.summary.copy()
 
     @property
     def rows(self) -> pd.DataFrame:
         """A row per strategy and replication: its hours, failures, saves, PLS."""
-        return self._result.replications.copy()
+        return self._made.replications.copy()
 
     @property
     def events(self) -> pd.DataFrame:
         """Everything that happened in the one replication that the figure `timeline` shows."""
-        return self._result.timeline.copy()
+        return self._made.timeline.copy()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful with."""
-        return self._result.warnings
+        return self._made.warnings
 
     def means(self, *quantities: str) -> pd.DataFrame:
         """Means with a row per strategy and a column per quantity; without names all of them."""
-        wide = self._result.summary.pivot(index="strategy", columns="quantity", values="mean")
-        names = quantities or tuple(self._result.summary["quantity"].unique())
+        wide = self._made.summary.pivot(index="strategy", columns="quantity", values="mean")
+        names = quantities or tuple(self._made.summary["quantity"].unique())
         found = wide.reindex(index=list(self.strategies), columns=list(names))
         return found.rename_axis(columns=None)
 
     def _document(self) -> Document:
-        return document_of_run(self._result)
+        return document_of_run(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
-        drawings: dict[str, Draw] = {"timeline": partial(timeline_figure, self._result)}
-        if self._result.replay is None:
-            drawings = {"overhead": partial(overhead_figure, self._result), **drawings}
+        drawings: dict[str, Draw] = {"timeline": partial(timeline_figure, self._made)}
+        if self._made.replay is None:
+            drawings = {"overhead": partial(overhead_figure, self._made), **drawings}
         return drawings
 
     def _draw_into(self, folder: Path) -> None:
-        draw_run(with_fields(self._result, path=folder))
+        draw_run(with_fields(self._made, path=folder))
 
 
 def run(

@@ -28,16 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Selection(KeptAnswer):
+class Selection(KeptAnswer[Selected]):
     """What to run, and what it rests on."""
-
-    def __init__(self, made: Selected, place: Place) -> None:
-        super().__init__(made.path, place)
-        self._made = made
-
-    @property
-    def name(self) -> str:
-        return self._made.name
 
     @property
     def recommended(self) -> str:

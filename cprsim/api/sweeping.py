@@ -25,49 +25,41 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Sweep(KeptAnswer):
+class Sweep(KeptAnswer[SweepResult]):
     """A scenario over some axes: the table of all points, and where each strategy is best."""
 
     n_sections = 2  # extremes, and the first figure
 
-    def __init__(self, result: SweepResult, place: Place) -> None:
-        super().__init__(result.path, place)
-        self._result = result
-
-    @property
-    def name(self) -> str:
-        return self._result.name
-
     @property
     def strategies(self) -> tuple[str, ...]:
         """Names of the strategies, in the scenario's order."""
-        return self._result.strategies
+        return self._made.strategies
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Columns of `table` that hold what was varied, with their units."""
-        return tuple(axis.column for axis in self._result.axes)
+        return tuple(axis.column for axis in self._made.axes)
 
     @property
     def table(self) -> pd.DataFrame:
         """A row per point, strategy and quantity: docs/sweeps.md names the columns."""
-        return self._result.table.copy()
+        return self._made.table.copy()
 
     def of(self, quantity: str) -> pd.DataFrame:
         """The rows of one quantity: axes, strategy, mean, low, high."""
-        return self._result.of(quantity)[[*self.axes, "strategy", "mean", "low", "high"]].copy()
+        return self._made.of(quantity)[[*self.axes, "strategy", "mean", "low", "high"]].copy()
 
     def _document(self) -> Document:
-        return document_of_sweep(self._result)
+        return document_of_sweep(self._made)
 
     def _drawings(self) -> Mapping[str, Draw]:
         def drawn(name: str) -> Figure:
-            return sweep_figures(self._result)[name]
+            return sweep_figures(self._made)[name]
 
-        return {name: partial(drawn, name) for name in sweep_figures(self._result)}
+        return {name: partial(drawn, name) for name in sweep_figures(self._made)}
 
     def _draw_into(self, folder: Path) -> None:
-        draw_sweep_into_its_folder(with_fields(self._result, path=folder))
+        draw_sweep_into_its_folder(with_fields(self._made, path=folder))
 
 
 def sweep(

@@ -86,16 +86,16 @@ def _positions(orders: Orders, material: Material, n: int) -> list[int]:
     return sorted(at - {0})
 
 
-def extra(ran: FinishedRun, bytes_share: float, stall_s: float) -> float:
+def extra(ran: FinishedRun, share_of_whole: float, stall_s: float) -> float:
     """What a sub-save takes beside its bytes: choosing rows, waiting for all who write.
 
     Parameters
     ----------
     ran : a run of sub-saves without failures
-    bytes_share : what those wrote over what as many whole saves write
+    share_of_whole : bytes of such a sub-save over those of a whole save
     stall_s : of a whole save
     """
-    return max(0.0, mean(_stalls_s(ran.facts)) - min(bytes_share, 1.0) * stall_s)
+    return max(0.0, mean(_stalls_s(ran.facts)) - min(share_of_whole, 1.0) * stall_s)
 
 
 def calibrated(ran: FinishedRun, material: Material, image_bytes: float) -> RunCalibration:

@@ -65,6 +65,11 @@ class Comparison:
     # what would make another system the cheapest; None: no input is said to be unknown
     sensitivity: Annotated[Sensitivity | None, FieldMark.OMIT_NONE] = None
 
+    @property
+    def path(self) -> Path:
+        """The results folder, which is that of the run."""
+        return self.result.path
+
 
 def compared(
     result: Result,
