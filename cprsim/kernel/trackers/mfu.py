@@ -71,7 +71,8 @@ class MostFrequentlyUsed:
 def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> None:
     """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`.
 
-    Table by table, so that what is counted lies close; an unsigned index is not checked for its sign.
+    Table by table, so that what is counted lies close; an unsigned index needs no check of its
+    sign.
     """
     for column in range(tables.shape[0]):
         table, by = tables[column], shift[column]
