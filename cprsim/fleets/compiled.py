@@ -29,9 +29,8 @@ from cprsim.simulate.numbers import (
     numbers_of,
 )
 
-MANY_STEPS = (
-    100_000  # saves and failures of all jobs, which SimPy takes about as long as a compiler
-)
+# saves and failures of all jobs, for which SimPy takes about as long as a compiler
+MANY_STEPS = 30_000
 FIRST_PLACES = 256  # for jobs that run at once
 MOST_DRAWN = 2**25  # draws of costs for all jobs
 
@@ -54,10 +53,8 @@ def refusal(
         return "jobs take turns to save"
     if any(link_of(kind.job.policy).bytes_of_shards for kind in kinds):
         return "shards of one job differ, so that one load is several flows"
-    if (
-        not few
-        and sum(n * _steps_of(kind) for kind, n in zip(kinds, n_jobs, strict=True)) < MANY_STEPS
-    ):
+    n_steps = sum(n * _steps_of(kind) for kind, n in zip(kinds, n_jobs, strict=True))
+    if n_steps < MANY_STEPS and not few:
         return "SimPy takes so few events sooner than the compiler would"
     return None
 
