@@ -50,9 +50,9 @@ class State:
     """The trained state of a job."""
 
     table: Array  # (n_rows, d)
-    row_state: Array  # (n_rows,), or (0,)
+    row_state: Array  # (n_rows, ...), or (0,)
     dense: Array  # (n_dense,)
-    dense_state: Array  # (n_dense,), or (0,)
+    dense_state: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -621,15 +621,15 @@ class Supervisor:
 
     def _state(self, dumped: Sequence[Message]) -> State:
         table = np.zeros_like(self._start.table)
-        row_state = np.zeros(len(table), np.float32)
+        row_state = np.zeros_like(
+            optimizer_for(self._material.plan.optimizer, self._start).row_state
+        )
         for number in self._servers:
             rows = rows_of(self._material.shards, number)
             held, state = dumped[number].arrays
             table[rows] = held[: len(rows)]
             if len(state):
                 row_state[rows] = state[: len(rows)]
-            else:
-                row_state = row_state[:0]
         (dense, dense_state), *others = (dumped[slot].arrays for slot in self._trainers)
         if any(one.tobytes() != dense.tobytes() for one, _ in others):
             raise RunError("trainers in step ended with different layers")

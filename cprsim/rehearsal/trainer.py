@@ -319,10 +319,10 @@ class TrainerProcess:
         gradients = self._learned(own, by_server if alone else self._by_server(clicks.rows[own]))
         if gradients is None:
             return False
-        n = batch.stop - batch.start
+        n, row_rate = batch.stop - batch.start, self.optimizer.row_rate(rate)
         self.optimizer.update_dense(gradients.d_dense, rate)
         self._last = TrainedBatch(
-            by_server, gradients.d_fields[:, 1:].reshape(rows.size, -1), rate,
+            by_server, gradients.d_fields[:, 1:].reshape(rows.size, -1), row_rate,
             self.position, self.position + n,
         )  # fmt: skip
         self.position += n

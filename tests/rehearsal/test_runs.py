@@ -213,7 +213,7 @@ def test_shards_of_whole_tables() -> None:
 
 @pytest.fixture(scope="module")
 def in_step() -> Iterator[tuple[ForkServer, Material, Clicks]]:
-    what, test = making.material(optimizer="adagrad", n_trainers=2)
+    what, test = making.material(optimizer="adam", n_trainers=2)
     with ForkServer(what) as fork_server:
         yield fork_server, what, test
 
