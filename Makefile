@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle \
-    own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
+    torchrec own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
     rehearse campaign reproduce clean
 
 help:  ## Show what there is
@@ -81,6 +81,11 @@ notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without out
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
+
+torchrec: $(VENV)/.has-oracle  ## Try TorchRec's tables in `cprsim.torch` (installs its CPU build; outside CI)
+	@$(BIN)/pip install -q -c constraints.txt $(TORCHREC_NEEDS)
+	@$(BIN)/pip install -q --no-deps torchrec==1.9.2
+	@$(BIN)/pytest -q -n 0 tests/torch/test_torchrec.py
 
 own-model: $(VENV)/.has-oracle  ## Do what docs/own-model.md says, from a PyTorch model to an interval (about 2 minutes)
 	@$(BIN)/pytest -q -m long tests/torch
@@ -155,6 +160,8 @@ tests/present/node_modules/.installed: tests/present/package.json tests/present/
 	@echo "Installing axe-core with the version of tests/present/package-lock.json (once)"
 	@npm --prefix tests/present ci --silent
 	@touch $@
+
+TORCHREC_NEEDS := fbgemm-gpu-cpu==1.8.0 tensordict==0.15.3 torchmetrics==1.0.3 pyre-extensions==0.0.32 tqdm
 
 # ------------------------------------------------------------------------------ the environment
 # .venv/.has-run, .has-test and .has-check say what is installed; each holds until pyproject.toml
