@@ -71,10 +71,10 @@ SIGNATURES = {
     "SystemsComparison | MapOfSystems",
     "systems": "(scenario: ScenarioLike | None = None, overrides: Overrides = ()) -> Systems",
     "backtest": "(*logs: str | Path, recovery: str | Sequence[str], nodes: int = 8, "
-    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, seed: int = 0) "
-    "-> BacktestedJobs",
-    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, "
-    "time_unit: str | None = None, seed: int = 0) -> CalibratedScenario",
+    "overrides: Overrides = (), draws: int = 200, time_unit: str | None = None, "
+    "saves_every: str | None = None, seed: int = 0) -> BacktestedJobs",
+    "calibrate": "(*logs: str | Path, nodes: int = 8, bootstrap: int = 0, time_unit: str | None = "
+    "None, saves_every: str | None = None, seed: int = 0) -> CalibratedScenario",
     "ledger": "(*logs: str | Path, time_unit: str | None = None, seed: int = 0) -> Ledger",
     "read": "(result: str | Path) -> Run | Sweep | Selection | SystemsComparison | "
     "MapOfSystems | Fleet | Curve | Reproduction | Page",
@@ -459,14 +459,14 @@ def test_failures_of_jobs_are_replayed_under_other_systems(tmp_path: Path) -> No
     log.write_text(ATTEMPTS)
     found = cprsim.backtest(
         log, recovery="{strategy: full, name: often, interval: 1 h}", draws=3, time_unit="h",
-        overrides={"costs.save": "10 s"},
+        overrides={"costs.save": "10 s"}, saves_every="3 h",
     )  # fmt: skip
     assert found.table["system"].tolist() == ["as it ran", "often"]
     assert found.table["overhead_h_low"].le(found.table["overhead_h_high"]).all()
     assert found.recommended in found.advice
     assert f"Run {found.recommended}:" in found._repr_html_()
     with pytest.raises(ParameterError, match="nonsense"):
-        cprsim.backtest(log, recovery="nonsense", time_unit="h")
+        cprsim.backtest(log, recovery="nonsense", time_unit="h", saves_every="3 h")
 
 
 def test_a_scenario_is_made_of_the_logs_of_jobs(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, isnan
 
 import numpy as np
 
-from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in
+from cprsim.backtesting.facts import EachItsOwn, apart, experiment_of, failures_in, interval_h
 from cprsim.errors import ParameterError
 from cprsim.estimate import Estimate
 from cprsim.experiments.pipeline import simulate
@@ -84,7 +84,7 @@ def calibrate(
     ran = _how_it_ran(jobs)
     text = _text(jobs, ranking.best.fit, fits, ran, n_nodes)
     experiment_of(text, ())  # whatever is wrong with it is said now
-    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(fits))
+    return Calibration(text, _origins(jobs, ranking, fits, ran), fits, ranking, _notes(jobs, fits))
 
 
 def _gaps(jobs: Sequence[JobLedger], until_h: dict[str, float] | None = None) -> Lifetimes:
@@ -129,7 +129,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
 def _how_it_ran(jobs: Sequence[JobLedger]) -> tuple[str, float]:
     """The strategy that ran, and its interval [h of progress]."""
     reloads = sum(job.reloads for job in jobs) * 2 > len(jobs)
-    every_h = [job.save_every_steps * job.step_s / 3600.0 for job in jobs]
+    every_h = [interval_h(job) for job in jobs]
     known = [one for one in every_h if isfinite(one)]
     return "partial" if reloads else "full", float(np.median(known)) if known else np.inf
 
@@ -165,6 +165,7 @@ def _origins(
 ) -> tuple[tuple[str, str, str], ...]:
     best = ranking.best.fit
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    told = not any(job.save_every.is_inferred for job in jobs)
     rows = [
         ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
          f"median of {len(jobs)} job(s)"),
@@ -172,7 +173,8 @@ def _origins(
          "median over jobs of the time of a step between saves"),
         ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
          f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
-        ("interval", f"{ran[1]:.4g} h of progress", f"steps of the saves; {ran[0]} recovery ran"),
+        ("interval", f"{ran[1]:.4g} h of progress",
+         f"steps {'of the saves' if told else 'at which jobs went on'}; {ran[0]} recovery ran"),
     ]  # fmt: skip
     for one in fits:
         mean = one.mean
@@ -186,9 +188,11 @@ def _origins(
     return tuple(rows)
 
 
-def _notes(fits: tuple[CostFit, ...]) -> tuple[str, ...]:
+def _notes(jobs: Sequence[JobLedger], fits: tuple[CostFit, ...]) -> tuple[str, ...]:
     missing = [kind for kind in ("save", "load") if kind not in {one.kind for one in fits}]
+    untold = sum(isnan(job.save_every.steps) for job in jobs)
     return (
+        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"no {kind} in the logs" for kind in missing),
         *(n for one in fits for n in one.notes),
     )

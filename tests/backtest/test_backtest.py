@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from cprsim.backtesting.calibrating import calibrate, predict
-from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on
+from cprsim.backtesting.facts import AS_IT_RAN, Listed, clock_of, facts_of, going_on, saving_every
 from cprsim.backtesting.replaying import advice, backtests, bills
 from cprsim.errors import ParameterError
 from cprsim.experiments.pipeline import replay, simulate
@@ -128,7 +128,7 @@ def test_failures_that_strike_a_recovery_are_replayed_each_with_its_own_costs(tm
         (7560, "rollback", {"step": 6000}), (7560, "train.resume", {"step": 6000}),
         (9560, "job.end", {"step": 8000}),
     ]  # fmt: skip
-    facts = facts_of(ledger_of(tmp_path, told(*events)))
+    facts = facts_of(*saving_every([ledger_of(tmp_path, told(*events))], "50 min"))
     assert facts.n_failures == 4
     at_s, own_s = 3600 * facts.failed_h, {k: 3600 * one for k, one in facts.own_h.items()}
     np.testing.assert_allclose(at_s[:, 0], [3600, 3660, 3800, 7200], atol=1e-3)
