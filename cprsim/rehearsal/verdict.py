@@ -258,8 +258,11 @@ def check_replay(ran: FinishedRun, run: FoldedRun, material: Material, test: Cli
         bytes_of_replay = replay_going_back(run.log, useful_h, trainer)
     else:
         saver = Saver(trainer, material.shards, ran.orders.sub_saves)
-        slots = range(ran.orders.n_servers)
-        replay(run.log, useful_h, slots, TracedTraining(trainer), saver)
+        servers, trainers = (
+            range(ran.orders.n_servers),
+            range(ran.orders.n_servers, ran.orders.n_slots),
+        )
+        replay(run.log, useful_h, servers, trainers, TracedTraining(trainer), saver)
         bytes_of_replay = saver.bytes_written
     auc_of_replay = trainer.evaluate(test).auc
     equal = _equal(ran, trainer)
@@ -281,7 +284,7 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
     """
     kept = {0: _copied(trainer)}
     n_bytes = 0
-    for moment in moments(log):
+    for moment in moments(log, range(0)):
         at = trainer.on_grid(moment.progress_h / useful_h * trainer.n_samples)
         if moment.kind is EventKind.ROLLED_BACK:
             for name, array in trainer.state().items():
