@@ -160,9 +160,7 @@ class Saves:
     ) -> None:
         self._replicas, self._saver = replicas, saver
         self._first_slot = cluster.shard_slots.start
-        self._start, self._moments = replicas.position, deque(
-            moments(log, cluster.replica_slots)
-        )
+        self._start, self._moments = replicas.position, deque(moments(log, cluster.replica_slots))
         self._per_h = (len(replicas.clicks) - replicas.position) / useful_h
 
     def up_to(self, position: int) -> None:
