@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle \
     torchrec own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
-    rehearse campaign reproduce clean
+    rehearse rehearse-ray campaign reproduce clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,11 @@ rehearse: $(VENV)/.has-run  ## Run a scenario on real processes beside its predi
 	@$(BIN)/cprsim rehearse scenarios/rehearsal.yaml --strategies full,partial,cpr,cpr-mfu \
 	    --set job.useful='20 s' --set kernel.samples=66000
 
+# Ray is large: it has an environment of its own, beside the others.
+rehearse-ray:  ## Rehearse on two nodes of Ray in two network namespaces (root; about 3 minutes)
+	@$(MAKE) --no-print-directory VENV=.venv-ray .venv-ray/.has-ray
+	@.venv-ray/bin/pytest -q -m long tests/rehearsal/test_ray.py
+
 campaign: $(VENV)/.has-run  ## Rehearse ten failure traces, and one run of 20 minutes (up to 3 hours on an idle machine; resumes)
 	@$(BIN)/python -m benchmarks.rehearsal_campaign
 
@@ -126,7 +131,7 @@ reproduce: $(VENV)/.has-run  ## Make the paper's results again and keep them in 
 	@$(BIN)/cprsim reproduce --keep
 
 clean:  ## Remove the virtual environment and every cache; results stay
-	@rm -rf $(VENV) $(VENV).unfinished build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	@rm -rf $(VENV) $(VENV).unfinished .venv-ray build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
 	    .hypothesis .import_linter_cache tests/present/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -173,11 +178,13 @@ EXTRAS_test  := .[dev]
 EXTRAS_check := .[dev,notebooks,site]
 EXTRAS_oracle := .[dev,torch]
 EXTRAS_browser := .[dev,browser]
+EXTRAS_ray := .[dev,ray]
 
 COVERS_test  := run
 COVERS_check := run test
 COVERS_oracle := run test
 COVERS_browser := run test
+COVERS_ray := run test
 
 $(VENV)/.has-%: pyproject.toml constraints.txt
 	@if [ -e $(VENV).unfinished ]; then \
