@@ -263,7 +263,7 @@ def _circle(
     try:
         if course is not None:
             return check_through_window(fitted.outages, course.course, seed=seed), ""
-        shocks = domains and domains.fitted
+        shocks = None if domains is None else domains.fitted
         return check_by_simulation(fitted.outages, alone.correlated, seed=seed, domains=shocks), ""
     except (CprsimError, ArithmeticError, ValueError) as error:
         return (), f"the fit can't be simulated: {error}"
