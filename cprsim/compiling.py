@@ -73,10 +73,15 @@ def uncounted(function: F) -> F:
 
 def shared(module: ModuleType, folder: Path) -> None:
     """Let compiled functions of a folder call those of a module, which are plain Python else."""
-    _shared_files[folder].add(Path(str(module.__file__)))
+    depends(folder, module)
     for function in vars(module).values():
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             numba.extending.register_jitable(error_model="numpy")(function)
+
+
+def depends(folder: Path, *modules: ModuleType) -> None:
+    """Machine code of a folder is out of date as soon as one of these modules changes."""
+    _shared_files[folder].update(Path(str(module.__file__)) for module in modules)
 
 
 def inlined(function: F) -> F:

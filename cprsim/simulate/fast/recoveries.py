@@ -112,7 +112,7 @@ def next_stage(num: Numbers, job: Any, slots: Any, drawn: Drawn, row: int, place
                 continue
             hours += recovery.load_h
             if recovery.shares:
-                if is_shared_by_another(job, place):
+                if not job.is_of_fleet and is_shared_by_another(job, place):
                     job.status = LEFT
                     return
                 hours = alone_load_h(num, slots, recovery)
@@ -346,7 +346,7 @@ def take_loads(num: Numbers, job: Any, slots: Any, tier: int, reverts: int) -> N
             if other.rule == NONE or other.serial != slots[slot].loaded_by:
                 continue
             other.n_loads -= 1
-            if other.shares and other.kind == LOAD:
+            if other.shares and other.kind == LOAD and not job.is_of_fleet:
                 job.status = LEFT
         slots[slot].loaded_by = job.serial
 
