@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks site tour oracle \
+.PHONY: help demo test test-long test-rehearsal check style types layers docs docs-check notebooks notebooks-check site tour oracle \
     own-model browser wheel bench promise promise-torch coverage fit-coverage fragment-against-replay \
     rehearse campaign reproduce clean
 
@@ -36,7 +36,7 @@ test-rehearsal: $(VENV)/.has-test  ## Run the long tests of rehearsals (about 5 
 
 check: $(VENV)/.has-check  ## Everything that has to hold before a commit
 	@$(MAKE) --no-print-directory --jobs=$(CORES) --output-sync style types layers site
-	@$(MAKE) --no-print-directory test test-long docs-check notebooks
+	@$(MAKE) --no-print-directory test test-long docs-check notebooks-check
 	@echo "make check: all good"
 
 style: $(VENV)/.has-test
@@ -76,8 +76,11 @@ site: $(VENV)/.has-check  ## Build the documentation as a site, in build/site, w
 tour: $(VENV)/.has-test  ## Make the recording at the top of the README from the outputs in the documents
 	@$(BIN)/python docs/tour.py
 
-notebooks: $(VENV)/.has-check  ## Run the notebooks (they are stored without outputs)
-	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/jupyter execute
+notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
+	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py
+
+notebooks-check: $(VENV)/.has-check
+	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
