@@ -1,8 +1,8 @@
 """Run a notebook and store its outputs: ``python notebooks/remake.py NOTEBOOK``.
 
-``--check`` runs it and says where the words and numbers of its outputs are not those that are stored. Figures are
-not compared: their pixels differ between versions of matplotlib; that there is one is. Runs without CPRSIM_DATA,
-whose logs not everybody has.
+``--check`` runs it and says where the words and numbers of its outputs are not those that are
+stored. Of figures it compares that there is one: pixels differ between versions of matplotlib. It
+runs without CPRSIM_DATA, whose logs not everybody has.
 """
 
 from __future__ import annotations
