@@ -44,7 +44,8 @@ def said(notebook: NotebookNode) -> list[str]:
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             lines.append(f"[{cell.id}] {output.output_type}")
-            for kind, content in output.get("data", {"text": output.get("text", "")}).items():
+            made = output.get("data", {"text": output.get("text", "")})
+            for kind, content in sorted(made.items()):
                 lines.append(kind)
                 if not kind.startswith("image/"):
                     lines += IN_HTML.sub("", str(content)).splitlines()
