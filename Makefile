@@ -77,10 +77,10 @@ tour: $(VENV)/.has-test  ## Make the recording at the top of the README from the
 	@$(BIN)/python docs/tour.py
 
 notebooks: $(VENV)/.has-check  ## Run the notebooks and store their outputs
-	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py
+	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py
 
 notebooks-check: $(VENV)/.has-check
-	@printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
+	@$(NOTEBOOKS) | xargs -n 1 -P $(CORES) $(BIN)/python notebooks/remake.py --check
 
 oracle: $(VENV)/.has-oracle  ## Hold the training kernel to PyTorch, try `cprsim.torch` (installs its CPU build)
 	@$(BIN)/pytest -q -m "not long" tests/kernel/test_torch.py tests/torch
@@ -129,6 +129,9 @@ clean:  ## Remove the virtual environment and every cache; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 CORES = $$(getconf _NPROCESSORS_ONLN)
+
+# The last takes longest, and begins first.
+NOTEBOOKS = printf '%s\n' notebooks/*.ipynb | sort -r
 
 # Files with blocks that cog fills with the output of a command, those that take longest first.
 COGGED := docs/choosing-a-system.md docs/systems.md docs/outages-to-dollars.md docs/first-scenario.md docs/staleness.md docs/concepts.md docs/start.md README.md docs/reproduction.md docs/fitting.md docs/fitting-costs.md docs/sweeps.md docs/planning.md docs/python.md docs/own-model.md docs/shadowsync.md docs/rehearsal.md
