@@ -9,7 +9,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from cprsim.compiling import uncounted
+import numpy as np
+
+from cprsim.compiling import uncounted, uncounted_part
 from cprsim.records import Floats, Ints
 from cprsim.simulate.fast.recoveries import next_stage, refresh, return_nodes, strike
 from cprsim.simulate.fast.saves import (
@@ -41,7 +43,7 @@ from cprsim.simulate.strikes import ScopedStrikes
 from cprsim.simulate.transitions import begin, rate
 
 
-@uncounted
+@uncounted_part
 def start(num: Numbers, job: Any, slots: Any) -> None:
     """Stand at the start of the job."""
     for n in range(job.n_recent):
@@ -84,7 +86,7 @@ def run(
     num, job = numbers[0], scratch[0]
     near_h = NEAR * num.useful_h
     job.n_losses = 0
-    fastest = NONE  # the capture whose cycles are worth to be taken at once
+    fastest = np.int64(NONE)  # the capture whose cycles are worth to be taken at once
     for capture in range(num.n_captures):
         if num.captures[capture].n_due > 1 and (
             fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
