@@ -22,6 +22,7 @@ from cprsim.scenario import load_scenario
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "rehearsal.yaml"
 N_SERVERS, REPEATS = 4, 2
+BATCHES, N_SAMPLES = (128, 512), 200_000
 NO_THROTTLE = Speeds(0.2, 10.0, 0.0, 1e12, 1e12, 1e12)
 
 
@@ -53,11 +54,13 @@ def of_the_kernel(material: Material) -> float:
 
 
 def main() -> None:
-    material = material_of(proxy_model(load_scenario(SCENARIO, ["kernel.samples=60000"])))
-    print(f"the kernel in one process       {of_the_kernel(material):9,.0f} samples/s")
-    print(f"a trainer and {N_SERVERS} servers, unpaced {of_processes(material):9,.0f} samples/s")
-    two = replace(material, n_trainers=2)
-    print(f"two in step and {N_SERVERS} servers       {of_processes(two):9,.0f} samples/s")
+    print(f"samples/s, unpaced; {N_SERVERS} servers")
+    print("  batch     kernel, one process     one trainer     two in step")
+    for batch in BATCHES:
+        overrides = [f"kernel.samples={N_SAMPLES}", f"kernel.batch={batch}"]
+        material = material_of(proxy_model(load_scenario(SCENARIO, overrides)))
+        one, two = (of_processes(replace(material, n_trainers=n)) for n in (1, 2))
+        print(f"{batch:7,} {of_the_kernel(material):23,.0f} {one:15,.0f} {two:15,.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def say_cost(console: Console, loaded: LoadedScenario, n_workers: int) -> None:
 def measure_curve(path: Path, n_workers: int | None) -> None:
     """By the command that a user types."""
     said = [word for one in SAID for word in ("--set", one)]
-    where = ["--seeds", str(N_SEEDS), "--out", str(path)]
+    where = ["--seeds", str(N_SEEDS), "--out", os.path.relpath(path)]
     local = [] if n_workers is None else ["--workers", str(n_workers)]
     command = [sys.executable, "-m", "cprsim", "measure", SCENARIO, *said, *where, *local]
     subprocess.run(command, check=True, stdout=sys.stderr)

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from cprsim.reproduce.promise.study import print_exhaustive, print_summary
 
-SUMMARY = Path(__file__).parents[1] / "results" / "promise" / "summary.json"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def kept() -> str:
     """Both tables of the last full run of `make promise`."""
-    document = json.loads(SUMMARY.read_text("utf-8"))
+    return _promise("promise", print_summary, print_exhaustive)
+
+
+def kept_torch() -> str:
+    """The cells of the last full run of `make promise-torch`."""
+    return _promise("promise-torch", print_summary)
+
+
+def _promise(target: str, *prints: Callable[[Console, Any], None]) -> str:
+    document = json.loads((RESULTS / target / "summary.json").read_text("utf-8"))
     console = Console(file=StringIO(), width=124)
-    print_summary(console, document)
-    print_exhaustive(console, document)
+    for show in prints:
+        show(console, document)
     assert isinstance(console.file, StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
-    return "\n".join(["", "```text", "$ make promise", *lines, "```", ""])
+    return "\n".join(["", "```text", f"$ make {target}", *lines, "```", ""])
 
 
 def verdicts() -> str:
     """What the kept comparisons with papers came to, in words."""
-    kept = sorted(SUMMARY.parents[1].glob("reproduction/*/summary.json"))
+    kept = sorted(RESULTS.glob("reproduction/*/summary.json"))
     rows = [row for path in kept for row in json.loads(path.read_text("utf-8"))["rows"]]
     found = Counter(row["verdict"]["finding"] for row in rows)
     missed = found["not consistent"] + found["not reproduced"]

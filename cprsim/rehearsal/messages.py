@@ -15,6 +15,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ MOST_HEADER_BYTES = 1 << 20
 MOST_BODY_BYTES = 1 << 33
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "|u1")
 CHUNK_BYTES = 1 << 18
+MOST_PIECES = 64  # of one call; the system takes up to 1024
 UNIX = "unix:"
 CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
@@ -163,15 +165,17 @@ class Channel:
         """Send what waits, as far as the peer has room."""
         while self._out and not self.closed:
             try:
-                n = self.socket.send(self._out[0])
+                n = self.socket.sendmsg(islice(self._out, MOST_PIECES))
             except BlockingIOError:
                 return
             except OSError:
                 self.closed = True
                 return
-            rest = self._out.popleft()[n:]
-            if rest.nbytes:
-                self._out.appendleft(rest)
+            while n:
+                piece = self._out.popleft()
+                if n < piece.nbytes:
+                    self._out.appendleft(piece[n:])
+                n -= min(n, piece.nbytes)
 
     def receive(self) -> list[Message]:
         """What has come in; `closed` is set where the peer has closed."""
@@ -186,6 +190,8 @@ class Channel:
             if not data:
                 self.closed = True
             found += self._assembler.feed(data)
+            if len(data) < CHUNK_BYTES:
+                break
         return found
 
     def close(self) -> None:

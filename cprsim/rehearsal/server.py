@@ -126,7 +126,7 @@ class Server:
             self._pull(channel, message)
         elif message.kind == "push":
             self._push(message)
-            channel.send("ack", seq=fields["seq"])
+            channel.send("ack")
         elif message.kind == "copy":
             self._copies.receive(channel, message)
         elif message.kind == "give":

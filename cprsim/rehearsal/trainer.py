@@ -74,7 +74,8 @@ class TrainerProcess:
         self._captured: dict[int, Arrays] = {}  # layers of saves behind the job
         self._on_kept: dict[int, Callable[[], None]] = {}  # by save: a server has its copy
         self._seq = 0
-        self._answers: dict[int, Array | None] = {}  # by server, to the last request
+        self._answers: dict[int, Array | None] = {}  # by server, to the last pull
+        self._unacknowledged: set[int] = set()  # servers that owe an ack of the last push
         self._run: Mapping[str, Any] | None = None
         self._began_at, self._began_position = 0.0, 0
         self._halt: int | None = None  # the number of the question
@@ -138,6 +139,7 @@ class TrainerProcess:
         """Connect to servers by the registry; earlier connections to them are closed."""
         for number, address in addresses.items():
             before = self._servers.pop(number, None)
+            self._unacknowledged.discard(number)
             if before is not None:
                 self._loop.remove(before)
             self._servers[number] = self._worker.connected(address, self._note)
@@ -254,10 +256,7 @@ class TrainerProcess:
         self._worker.supervisor.send("halted", re=ask, position=self.position)
 
     def _wait_for_acks(self) -> None:
-        while any(
-            self._answers.get(number, True) is None and not channel.closed
-            for number, channel in self._servers.items()
-        ):
+        while any(not self._servers[number].closed for number in self._unacknowledged):
             self._loop.turn(inf)
 
     def _due_at(self, position: float) -> float:
@@ -364,10 +363,11 @@ class TrainerProcess:
         return {k: (some, place[some]) for k, some in enumerate(of_server)}
 
     def _pull(self, by_server: Mapping[int, tuple[Array, Array]], table: Array) -> bool:
-        self._ask(by_server)
+        self._seq += 1
+        self._answers = dict.fromkeys(by_server)
         for number, (_, at) in by_server.items():
             self._servers[number].send("pull", (at,), seq=self._seq, position=self.position)
-        if not self._answered(drops_dead=False):
+        if not self._answered():
             self._answers.clear()
             return False
         for number, (some, _) in by_server.items():
@@ -379,40 +379,35 @@ class TrainerProcess:
     def _push(self, batch: TrainedBatch) -> None:
         n_trainers = self._material.n_trainers
         self._send(batch, [k for k in self._servers if k % n_trainers == self._part])
-        self._answered(drops_dead=True)
 
     def _send(self, batch: TrainedBatch, servers: Iterable[int]) -> None:
         """Send a batch to servers; one that has had it takes it no second time."""
-        self._ask(servers)
+        self._unacknowledged = set(servers)
         n_tables = self._material.shape.tables.n_tables
-        for number in self._answers:
+        for number in self._unacknowledged:
             some, at = batch.by_server[number]
             self._servers[number].send(
-                "push", (at, some // n_tables, batch.gradients[some]), seq=self._seq,
+                "push", (at, some // n_tables, batch.gradients[some]),
                 rate=batch.rate, n_before=batch.n_before, position=batch.position,
             )  # fmt: skip
 
-    def _ask(self, servers: Iterable[int]) -> None:
-        self._seq += 1
-        self._answers = dict.fromkeys(servers)
-
     def _note(self, channel: AnyChannel, message: Message) -> None:
-        """An answer; one to an earlier request is dropped."""
+        """An answer; rows for an earlier request are dropped.
+
+        A server's ack comes before the rows of the next batch: at most one is owed.
+        """
         if message.kind == "kept":
             self._on_kept[int(message.fields["save"])]()
             return
-        if message.fields["seq"] != self._seq:
-            return
-        for number, other in self._servers.items():
-            if other is channel:
-                self._answers[number] = message.arrays[0] if message.arrays else np.zeros(0)
+        (number,) = (k for k, other in self._servers.items() if other is channel)
+        if message.kind == "ack":
+            self._unacknowledged.discard(number)
+        elif message.fields["seq"] == self._seq:
+            self._answers[number] = message.arrays[0]
 
-    def _answered(self, drops_dead: bool) -> bool:
+    def _answered(self) -> bool:
         """Wait until all servers have answered; False where it was halted before."""
-        while any(
-            answer is None and not (drops_dead and self._servers[number].closed)
-            for number, answer in self._answers.items()
-        ):
+        while any(rows is None for rows in self._answers.values()):
             if self._halt is not None:
                 return False
             self._loop.turn(inf)

@@ -69,9 +69,14 @@ class MostFrequentlyUsed:
 
 @compiled
 def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> None:
-    """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`."""
-    for i in range(rows.shape[0]):
-        for column in range(tables.shape[0]):
-            row = rows[i, tables[column]]
+    """Count each occurrence of a row, of rows (n, n_tables), in the columns `tables`.
+
+    Table by table, so that what is counted lies close; an unsigned index needs no check of its
+    sign.
+    """
+    for column in range(tables.shape[0]):
+        table, by = tables[column], shift[column]
+        for i in range(rows.shape[0]):
+            row = rows[i, table]
             if row >= 0:  # else ABSENT
-                counts[row + shift[column]] += np.uint32(1)
+                counts[np.uint64(row + by)] += np.uint32(1)
