@@ -16,7 +16,7 @@ from cprsim.cli.interrupts import calm, heed_interrupts
 from cprsim.cli.unforeseen import REFUSED, UNFORESEEN, refused, tell
 
 # Net allocations between searches for circles of garbage. What is imported, compiled and drawn
-# makes very many objects and few circles: at Python's own 700 a fifth of a command is such searches.
+# makes many objects and few circles: at Python's own 700 a fifth of a command is such searches.
 SEARCH_AFTER = (50_000, 20, 50)
 
 
