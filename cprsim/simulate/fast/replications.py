@@ -86,7 +86,7 @@ def run(
     num, job = numbers[0], scratch[0]
     near_h = NEAR * num.useful_h
     job.n_losses = 0
-    fastest = np.int64(NONE)  # the capture whose cycles are worth to be taken at once
+    fastest: Any = np.int64(NONE)  # the capture whose cycles are worth to be taken at once
     for capture in range(num.n_captures):
         if num.captures[capture].n_due > 1 and (
             fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
