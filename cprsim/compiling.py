@@ -76,7 +76,8 @@ class _CodeOfPart(JITCodeLibrary):
 
     def get_pointer_to_function(self, name: str) -> int:
         """Nowhere."""
-        self._ensure_finalized()
+        if not self._finalized:
+            self.finalize()
         return 0
 
 
@@ -84,13 +85,14 @@ class _PartCompiler(CompilerBase):
     """What numba does with a function of Python, up to its code."""
 
     def define_pipelines(self) -> list[Any]:
-        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
-        self.state.library = _CodeOfPart(codegen, name)
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        code_of, passes = cast(Any, _CodeOfPart), cast(Any, DefaultPassBuilder)  # without types
+        name = self.state.func_id.func_qualname
+        self.state.library = code_of(self.state.targetctx.codegen(), name)
+        return [passes.define_nopython_pipeline(self.state)]
 
 
-OF_ALL = {"nogil": True, "error_model": "numpy"}
-OF_PARTS = {
+OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+OF_PARTS: dict[str, Any] = {
     "pipeline_class": _PartCompiler,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,

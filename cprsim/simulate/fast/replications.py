@@ -69,7 +69,7 @@ def start(num: Numbers, job: Any, slots: Any) -> None:
 @uncounted_part
 def fastest_of(num: Numbers) -> int:
     """The capture whose cycles are worth to be taken at once; NONE where there is none."""
-    fastest = np.int64(NONE)
+    fastest: Any = np.int64(NONE)
     for capture in range(num.n_captures):
         if num.captures[capture].n_due > 1 and (
             fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h

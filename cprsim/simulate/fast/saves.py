@@ -104,7 +104,8 @@ def commit_all_due(
 ) -> None:
     """Commit whatever is in flight and due by an instant, in the order of the instants."""
     while True:
-        found, place, at_h = np.int64(NONE), np.int64(NONE), inf
+        found: Any = np.int64(NONE)
+        place, at_h = found, inf
         for capture in range(num.n_captures):
             for n in range(job.saves[capture].n_in_flight):
                 if job.flights[capture][n].at_h < at_h:
