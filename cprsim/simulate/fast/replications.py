@@ -75,7 +75,7 @@ def fastest_of(num: Numbers) -> int:
             fastest == NONE or num.captures[capture].every_h < num.captures[fastest].every_h
         ):
             fastest = capture
-    return fastest
+    return int(fastest)
 
 
 @uncounted_part
